@@ -54,6 +54,8 @@ export interface DecisionRequest {
   }[];
   readonly reason: string | null;
   readonly claimed_approver: string | null;
+  /** Approves also what builds on a validation that failed. */
+  readonly anyway?: boolean;
   readonly by: Person;
 }
 

@@ -1,5 +1,6 @@
 import { gatewayUrl } from '#kit/config/client-urls.ts';
-import { readKnownModels } from '#kit/config/known-models.ts';
+import { type KnownModel, readKnownModels } from '#kit/config/known-models.ts';
+import { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { environment } from '#kit/environment.ts';
@@ -21,6 +22,7 @@ import { runClone } from './execution/run-clone.ts';
 import { requireSameForge, safeguardsFor } from './execution/safeguards.ts';
 import { previewUndo, undoRun } from './execution/undo-run.ts';
 import { forgeFor } from './forges/find-forge.ts';
+import { findIssue, findRepository } from './forges/find-issue.ts';
 import { checkNumber } from './forges/names.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
 import { exportTree } from './git/export-tree.ts';
@@ -41,43 +43,65 @@ import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandb
 import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
 import { approvedVcs, chooseVcs, vcsAdapters } from './vcs/registry.ts';
-import { readWorkConfiguration } from './work-configuration.ts';
+import { readWorkConfiguration, type WorkConfiguration, workConcerns } from './work-configuration.ts';
 
-export interface WorkOptions {
+export interface WorkOptions extends LastingParts {
   readonly folders: Folders;
   readonly settings: Settings;
   readonly store: FileRunStore;
 }
 
-/** Puts planning and execution together from the configuration. */
-export function composeWork({ folders, settings, store }: WorkOptions) {
-  const {
-    policy,
-    agents,
-    validation: validationConfig,
-    forges: forgesConfig,
-  } = readWorkConfiguration(folders);
+/** What stays when the configuration of work changes. */
+interface LastingParts {
+  /** As models.json says now. */
+  readonly models: () => readonly KnownModel[];
+  /** The way to core-context; null where none is configured. */
+  readonly context: ReturnType<typeof httpContext> | null;
+  readonly delivery: RunDelivery | null;
+}
+
+/** What planning and execution are done with, as configured now: the files are read again when one of them was written. */
+export function openWork(options: Omit<WorkOptions, keyof LastingParts>): LiveConfig<Work> {
+  const { folders, settings, store } = options;
+  const { url } = settings.context;
+  let known: LiveConfig<readonly KnownModel[]> | null = null;
+  const models = () => {
+    const read = (): readonly KnownModel[] => readKnownModels(folders);
+    known ??= new LiveConfig({ names: ['models'], folders, read });
+    return known.current;
+  };
+  let link: LastingParts = { models, context: null, delivery: null };
+  if (url !== null) {
+    const context = httpContext({
+      baseUrl: url,
+      token: () => serviceToken(folders, 'agentd'),
+      timeoutMs: settings.answers.seconds * 1000,
+    });
+    link = {
+      models,
+      context,
+      delivery: new RunDelivery(store, new ContextOutbox(folders.state, url), context),
+    };
+  }
+  return new LiveConfig({
+    names: workConcerns,
+    folders,
+    read: () => composeWork({ ...options, ...link }, readWorkConfiguration(folders)),
+  });
+}
+
+/** Puts planning and execution together from the configuration; work that has begun keeps what it began with. */
+function composeWork(
+  { folders, settings, store, models, context, delivery }: WorkOptions,
+  { policy, agents, validation: validationConfig, forges: forgesConfig }: WorkConfiguration,
+) {
   const secrets = secretFinder(policy.released_secrets);
   const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
   const forges = createForges(forgesConfig, forgeFolders);
 
-  const { url } = settings.context;
-  const context =
-    url === null
-      ? null
-      : httpContext({
-          baseUrl: url,
-          token: () => serviceToken(folders, 'agentd'),
-          timeoutMs: settings.answers.seconds * 1000,
-        });
-  const delivery =
-    url === null || context === null
-      ? null
-      : new RunDelivery(store, new ContextOutbox(folders.state, url), context);
-
   const planners: PlannerServices = {
     agents,
-    models: () => readKnownModels(folders),
+    models,
     openModel: (known, tier, run) =>
       gatewayModel({
         url: gatewayUrl({ folders, environment }),
@@ -197,6 +221,8 @@ export function composeWork({ folders, settings, store }: WorkOptions) {
     /** The forge named, else the one that knows the repository. @throws NotFound, Conflict (`forge_ambiguous`), Unavailable */
     forgeFor: (request: Parameters<typeof forgeFor>[1], signal: AbortSignal) =>
       forgeFor(forges, request, signal),
+    issueNamed: (text: string, folder: string) => findIssue(forges, text, folder),
+    repositoryOf: (folder: string) => findRepository(forges, folder),
     approvalDays: () => policy.approval.expires_after_days,
     tools: async () => tools,
     /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { Conflict, CoreError, InvalidInput, NotFound } from '#kit/errors.ts';
+import { Conflict, CoreError, InvalidInput } from '#kit/errors.ts';
 import type {
   DecisionRequest,
   ExecutionRequest,
@@ -53,13 +53,23 @@ export class CoreAgent {
     if (idempotency_key !== undefined)
       return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate, signal });
     mayCreate();
-    return { run: await this.#store.create(await resolve()), created: true };
+    return { run: await this.#store.begin(await resolve()), created: true };
+  }
+
+  /** A run of `createRun` that could not be planned here: others may resume it. */
+  leaveUnplanned(runId: string): void {
+    this.#store.abandon(runId);
   }
 
   async plan(runId: string, watch: Watch): Promise<Run> {
     const { planning, delivery } = await this.#work();
-    const planIssue = await planning();
-    const run = await withLiveDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
+    let run: Run;
+    try {
+      const planIssue = await planning();
+      run = await withLiveDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
+    } finally {
+      this.leaveUnplanned(runId);
+    }
     if (delivery !== null)
       for (const id of run.plan?.supersedes ?? []) await deliverWithTimeout(delivery, id);
     return run;
@@ -71,6 +81,32 @@ export class CoreAgent {
 
   countRuns(): Promise<number> {
     return this.#store.count();
+  }
+
+  /**
+   * The identifier of the run that a person names in any way that the store knows.
+   * @param folder where they stand: its repository is meant where several have an issue of the number
+   */
+  runId(name: string, folder: string): Promise<string> {
+    return this.#store.resolve(name, async () => {
+      const work = await this.#work();
+      return work.repositoryOf(folder).catch((error) => {
+        if (error instanceof CoreError) return null;
+        throw error;
+      });
+    });
+  }
+
+  /** The issue that a person names: a number of the repository of `folder`, `owner/repo#12`, or the address of its page. */
+  async issueNamed(text: string, folder: string) {
+    return (await this.#work()).issueNamed(text, folder);
+  }
+
+  /** The checkout around `folder`, where the run is delivered to it by default: it is of the run's repository. */
+  async checkoutFor(run: Run, folder: string): Promise<string | null> {
+    if (run.plan?.target.branch == null) return null;
+    const { checkoutOf } = await import('./git/checkout.ts');
+    return checkoutOf(folder, run.plan.target.push_url);
   }
 
   /** Full id or unique prefix. */
@@ -171,12 +207,12 @@ export class CoreAgent {
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     const { run_id, status, plan, execution, undo } = await this.#store.read(request.run_id);
-    if (undo !== null && status !== 'undone') return this.undo(request, watch);
+    if (undo !== null && !undo.complete) return this.undo(request, watch);
     if (plan === null && (status === 'planning' || status === 'interrupted')) {
       checkScope(request.by, 'plan');
       return this.plan(run_id, watch);
     }
-    if (execution === null || ['completed', 'undone', 'cancelled'].includes(status)) {
+    if (execution === null || undo !== null || ['completed', 'cancelled'].includes(status)) {
       throw new Conflict('nothing_to_resume', `run ${run_id} is ${status}; there is nothing to resume`);
     }
     const { repo_dir, selected: actions, dry_run } = execution;
@@ -260,14 +296,9 @@ export class CoreAgent {
     return this.#store.prune(request);
   }
 
+  /** Also of a run that has built nothing yet: what there would be is null then. */
   async recovery(runId: string): Promise<Readonly<Record<string, unknown>>> {
     const run = await this.#store.read(runId);
-    if (run.workspace === null) {
-      throw new NotFound(
-        'no_recovery_manifest',
-        `run ${runId} is ${run.status}; it has built nothing to recover yet`,
-      );
-    }
     const { recoveryManifest } = await import('./runs/views/recovery-manifest.ts');
     return { ...recoveryManifest(run) };
   }

@@ -19,18 +19,23 @@ export function openServices({ home }: { readonly home: string | undefined }): S
   const store = new FileRunStore({
     stateDir: folders.state,
     async secrets() {
-      const { readReleasedSecrets, secretFinder } = await import('#kit/redaction/secret-finder.ts');
-      return secretFinder(readReleasedSecrets(folders));
+      const [{ readReleasedSecrets, secretFinder }, { LiveConfig }] = await Promise.all([
+        import('#kit/redaction/secret-finder.ts'),
+        import('#kit/config/live-config.ts'),
+      ]);
+      const read = () => secretFinder(readReleasedSecrets(folders));
+      const finder = new LiveConfig({ names: ['policy'], folders, read });
+      return { mask: (text) => finder.current.mask(text) };
     },
   });
   const work = once(async () => {
-    const [{ composeWork }, { readSettings }] = await Promise.all([
+    const [{ openWork }, { readSettings }] = await Promise.all([
       import('./compose-work.ts'),
       import('#kit/config/settings.ts'),
     ]);
-    return composeWork({ folders, settings: readSettings(sources), store });
+    return openWork({ folders, settings: readSettings(sources), store });
   });
-  const agent = new CoreAgent(store, work);
+  const agent = new CoreAgent(store, async () => (await work()).current);
 
   return {
     agent,
@@ -76,7 +81,7 @@ export function openServices({ home }: { readonly home: string | undefined }): S
     },
     async serve({ check, ...flags }) {
       const { readConfiguration, serve } = await import('./http/serve.ts');
-      if (!check) return serve({ agent, home, flags });
+      if (!check) return serve({ agent, home, flags, configuration: work });
       readConfiguration({ home, flags });
       return exitCodes.done;
     },

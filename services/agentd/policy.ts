@@ -1,4 +1,5 @@
 import * as t from 'io-ts';
+import { minimatch } from 'minimatch';
 import { integerBetween, NonEmptyString } from '#kit/decode.ts';
 import { type ActionKind, Author, actionKinds } from './action.ts';
 
@@ -51,3 +52,25 @@ export const Policy = t.strict({
   }),
 });
 export type Policy = t.TypeOf<typeof Policy>;
+
+/**
+ * Why our branch is never pushed to, as far as the policy and the repository's own branches say; null where it may be.
+ * @param own the default branch, and the base of the change
+ */
+export function whyProtected(
+  branch: string,
+  own: readonly string[],
+  { protected_branches }: Pick<Policy, 'protected_branches'>,
+): string | null {
+  if (own.some((name) => sameBranch(name, branch)))
+    return `'${branch}' is the default or base branch; an agent never pushes there`;
+  const glob = protected_branches.find((pattern) => minimatch(branch, pattern, { dot: true, nocase: true }));
+  return glob === undefined
+    ? null
+    : `'${branch}' is protected by '${glob}' in protected_branches of config/policy.json`;
+}
+
+/** Forges on case-insensitive disks take `Main` for `main`. */
+function sameBranch(left: string, right: string): boolean {
+  return left.toLowerCase() === right.toLowerCase();
+}

@@ -5,6 +5,11 @@ import { AgentsConfig, checkAgentsConfig } from './planning/roles.ts';
 import { Policy } from './policy.ts';
 import { ValidationConfig } from './validation/configuration.ts';
 
+/** The files that it is in. */
+export const workConcerns = ['policy', 'agents', 'validation', 'forges'] as const;
+
+export type WorkConfiguration = ReturnType<typeof readWorkConfiguration>;
+
 /** What planning and execution are configured by. @throws InvalidInput (`config_invalid`, `forges_invalid`) */
 export function readWorkConfiguration(folders: Pick<Folders, 'config'>) {
   return {

@@ -66,6 +66,7 @@ const callMarginSeconds = 120;
 export function composeBridge(parts: BridgeParts): BridgeService {
   const { config, bus, busUrl, daemon, roles, logger, version } = parts;
   const since = Date.now();
+  roles.report(logger);
   const database = openBridgeDatabase(parts.folders.state);
   const queue = new EventQueue(database, config.processing);
   let endPruning = (): void => {};
@@ -90,7 +91,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     queue,
     bus,
     config: config.processing,
-    callMs: (roles.planningSeconds + callMarginSeconds) * 1000,
+    callMs: () => (roles.planningSeconds + callMarginSeconds) * 1000,
     logger,
     ending: parts.ending,
     ended(_, outcome, seconds) {

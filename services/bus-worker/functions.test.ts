@@ -74,7 +74,7 @@ describe("the platform's functions", () => {
     bus = memoryBus().connect('worker');
     const { client } = service;
     const services = { agentd: client, context: client, bridge: client, answerMs: 10_000 };
-    bus.register(platformFunctions(services, new Planning({ agentd: client, withinMs: 60_000 })));
+    bus.register(platformFunctions(services, new Planning({ agentd: client, withinMs: () => 60_000 })));
   });
 
   afterEach(async () => {

@@ -90,7 +90,7 @@ export function describedFunctions(): readonly Omit<BusFunction, 'handle'>[] {
     },
   });
   const services = { agentd: nobody, context: nobody, bridge: nobody, answerMs: 1 };
-  return platformFunctions(services, new Planning({ agentd: nobody, withinMs: 0 }));
+  return platformFunctions(services, new Planning({ agentd: nobody, withinMs: () => 0 }));
 }
 
 /** Nobody is asked behind the bridge: its own health asks for this. */

@@ -33,8 +33,8 @@ describe('planning for an event', () => {
 
   afterEach(() => service.close());
 
-  const planning = (change: { withinMs?: number; awayMs?: number } = {}) =>
-    new Planning({ agentd: service.client, withinMs: 60_000, ...change });
+  const planning = (change: { withinMs?: () => number; awayMs?: number } = {}) =>
+    new Planning({ agentd: service.client, withinMs: () => 60_000, ...change });
   const call = (): BusCall => ({ caller: null, signal: new AbortController().signal, traceparent: null });
 
   it('makes the run under a key of the event, and waits until its plan is sealed', async () => {
@@ -146,7 +146,7 @@ describe('planning for an event', () => {
 
   it('ends at its time and says that the planning goes on', async () => {
     script = [[202, accepted], ...Array<ScriptedAnswer>(100).fill([200, run('planning')])];
-    const error = await failure(planning({ withinMs: 1 }).plan(request, call()));
+    const error = await failure(planning({ withinMs: () => 1 }).plan(request, call()));
     expect(error).to.include({ code: 'planning_unfinished', retryable: true });
   });
 
@@ -172,6 +172,8 @@ function run(status: string): object {
     request: {},
     created_at: '2026-11-22T08:00:00.000Z',
     updated_at: '2026-11-22T08:00:00.000Z',
+    waiting: 0,
+    waits_for: null,
     head: { seq: 2, hash: 'h' },
     recoveries: [],
     source: null,

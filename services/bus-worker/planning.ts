@@ -10,8 +10,8 @@ import type { HttpClient } from '#kit/http/client.ts';
 
 interface PlanningOptions {
   readonly agentd: Pick<HttpClient, 'get' | 'post'>;
-  /** Milliseconds that a planning may take in all. */
-  readonly withinMs: number;
+  /** Milliseconds that a planning may take in all, as configured now. */
+  readonly withinMs: () => number;
   /** Milliseconds for which the daemon may be away in between: it may be restarting. */
   readonly awayMs?: number;
 }
@@ -55,11 +55,12 @@ export class Planning {
 
 /** One planning from its request to its end. */
 async function plannedRun(
-  { agentd, withinMs, awayMs }: Required<PlanningOptions>,
+  { agentd, withinMs: allowedMs, awayMs }: Required<PlanningOptions>,
   request: PlanIssueRequest,
   { signal, traceparent }: BusCall,
 ): Promise<{ readonly run: RunDetail; readonly created: boolean }> {
   const { owner, repo, number, forge, role, keep, anyway, trigger, event_id } = request;
+  const withinMs = allowedMs();
   const end = performance.now() + withinMs;
   let awaySince: number | null = null;
 

@@ -2,6 +2,7 @@ import * as t from 'io-ts';
 import { openBus } from '#kit/bus/open-bus.ts';
 import { agentdUrl, bridgeUrl } from '#kit/config/client-urls.ts';
 import { readConcernPart } from '#kit/config/concern.ts';
+import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { Refused } from '#kit/errors.ts';
@@ -19,17 +20,20 @@ interface WorkerOptions {
   readonly home: string | undefined;
 }
 
-/** @returns milliseconds that a planning may take */
-export function readConfiguration({ home }: WorkerOptions): number {
-  return planningSeconds(resolveFolders({ home }, environment)) * 1000 + marginMs;
+/** @returns milliseconds that a planning may take, as agents.json says now */
+export function readConfiguration({ home }: WorkerOptions): LiveConfig<number> {
+  const folders = resolveFolders({ home }, environment);
+  const read = () => planningSeconds(folders) * 1000 + marginMs;
+  return new LiveConfig({ names: ['agents'], folders, read });
 }
 
 export async function serve(options: WorkerOptions): Promise<number> {
-  const withinMs = readConfiguration(options);
+  const allowed = readConfiguration(options);
   const { folders, logger, shutdown, signalled } = openServiceProcess('core-bus-worker', options);
+  allowed.report(logger);
   const services = openServices({ folders, environment });
   shutdown.add('its clients', () => services.close());
-  const planning = new Planning({ agentd: services.agentd, withinMs });
+  const planning = new Planning({ agentd: services.agentd, withinMs: () => allowed.current });
   const bus = openBus({
     folders,
     environment,

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import {
   accessSync,
   constants,
@@ -12,8 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { codeOf, messageOf } from './errors.ts';
+import { runProgram } from './run-program.ts';
 
 /** What all processes of a control group together may use; see the kernel's cgroup-v2 documentation. */
 export interface GroupLimits {
@@ -57,7 +56,8 @@ async function tryGroups(): Promise<ControlGroups> {
     const make = (limits: GroupLimits) => makeGroup(parent, limits);
     const group = make({ bytes: 64 * 1024 * 1024, tasks: 16 });
     try {
-      await promisify(execFile)('/bin/sh', [...group.joinCommand.slice(1), 'true']);
+      const { exitCode, stderr } = await runProgram('/bin/sh', [...group.joinCommand.slice(1), 'true']);
+      if (exitCode !== 0) throw new Error(stderr.trim());
     } finally {
       await group.remove();
     }

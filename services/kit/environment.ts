@@ -51,6 +51,9 @@ export const environment = {
   PATH: process.env.PATH,
   NO_COLOR: process.env.NO_COLOR,
   CI: process.env.CI,
+  /** The person's program for reading long texts, and the options of less. */
+  PAGER: process.env.PAGER,
+  LESS: process.env.LESS,
   LANG: process.env.LC_ALL || process.env.LC_CTYPE || process.env.LANG,
   TERM: process.env.TERM,
   /** How the person's own git reaches a remote; given to fetch and push alone. */
@@ -60,6 +63,15 @@ export const environment = {
   HTTPS_PROXY: process.env.HTTPS_PROXY ?? process.env.https_proxy,
   HTTP_PROXY: process.env.HTTP_PROXY ?? process.env.http_proxy,
   NO_PROXY: process.env.NO_PROXY ?? process.env.no_proxy,
+  /** Certificates of authorities beside the system's; what validations prepare with the network trusts them too. */
+  NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS,
+  SSL_CERT_FILE: process.env.SSL_CERT_FILE,
+  REQUESTS_CA_BUNDLE: process.env.REQUESTS_CA_BUNDLE,
+  CURL_CA_BUNDLE: process.env.CURL_CA_BUNDLE,
+  GIT_SSL_CAINFO: process.env.GIT_SSL_CAINFO,
+  npm_config_cafile: process.env.npm_config_cafile ?? process.env.NPM_CONFIG_CAFILE,
+  PIP_CERT: process.env.PIP_CERT,
+  CARGO_HTTP_CAINFO: process.env.CARGO_HTTP_CAINFO,
   /** A Neo4j server for the tests, in place of one that they start; its data is replaced. Tests only. */
   NEO4J_URI: process.env.NEO4J_URI,
   NEO4J_USER: process.env.NEO4J_USER,
@@ -86,7 +98,8 @@ const passedOn: readonly RegExp[] = [
   /^XDG_[A-Z_]+$/,
   /^CORE_[A-Z0-9_]+$/,
   /^(HTTPS?_PROXY|ALL_PROXY|NO_PROXY|https?_proxy|all_proxy|no_proxy)$/,
-  /^(NODE_EXTRA_CA_CERTS|NODE_USE_SYSTEM_CA|SSL_CERT_FILE|SSL_CERT_DIR)$/,
+  /^(NODE_EXTRA_CA_CERTS|NODE_USE_SYSTEM_CA|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/,
+  /^(GIT_SSL_CAINFO|npm_config_cafile|NPM_CONFIG_CAFILE|PIP_CERT|CARGO_HTTP_CAINFO)$/,
   // How git reaches a remote as the person does, and core-status their Docker.
   /^(SSH_AUTH_SOCK|GIT_SSH_COMMAND|DBUS_SESSION_BUS_ADDRESS)$/,
   /^(DOCKER_HOST|DOCKER_CONTEXT|DOCKER_CONFIG|COMPOSE_[A-Z_]+)$/,

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -6,10 +8,11 @@ import { openConnections, type Proxies } from '#kit/http/client.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { Tokens } from '#kit/tokens/tokens.ts';
+import { ContextWindows } from './calls/context-windows.ts';
 import { ModelCalls } from './calls/model-calls.ts';
-import { modelLanes } from './calls/models.ts';
-import { type GatewayConfig, upstreamNames } from './configuration.ts';
-import { checkHealth, reachUpstreams, watchConfigFile } from './health.ts';
+import { type ModelLanes, modelLanes } from './calls/models.ts';
+import { type GatewayConfig, readGatewayConfig, upstreamNames } from './configuration.ts';
+import { checkHealth, reachUpstreams } from './health.ts';
 import { keyRoutes } from './http/key-routes.ts';
 import { callRoutes, modelListRoutes, openAiError } from './http/model-routes.ts';
 import { usageRoutes } from './http/usage-routes.ts';
@@ -17,9 +20,10 @@ import { withRunKeys } from './ledger/accounts.ts';
 import { openLedger } from './ledger/ledger.ts';
 import type { PriceList } from './ledger/money.ts';
 import { createCallMetrics } from './metrics.ts';
+import { askContextTokens } from './providers/context-window.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
 import { liveUpstream } from './providers/registry.ts';
-import type { AdapterParts } from './providers/upstream.ts';
+import type { AdapterParts, UpstreamFacts } from './providers/upstream.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
 
 export interface GatewayParts {
@@ -39,46 +43,98 @@ const settleMs = 3_000;
 /** Others' servers are looked at no oftener than this, in milliseconds. */
 const upstreamsEveryMs = 60_000;
 
+/** What follows models.json while the gateway runs. */
+interface InForce {
+  readonly config: GatewayConfig;
+  readonly lanes: ModelLanes;
+}
+
+/** What of models.json the process is built with: another value counts from the next start on. */
+const fixedAtStart = [
+  'host',
+  'port',
+  'allowed_hosts',
+  'require_token_for_reads',
+  'behind_proxy',
+  'tls',
+  'timeouts',
+  'mode',
+  'recordings',
+] as const;
+
 /**
  * The composition root of core-model-gateway, without its HTTP server. Its `tokens` are those of the installation and keys of runs.
+ * Models, retries, queues and the budget of the day follow models.json.
  * @throws what `openLedger` throws
  */
 export function composeGateway(parts: GatewayParts) {
-  const { folders, config, logger, redactor, version } = parts;
+  const { folders, config: first, logger, redactor, version } = parts;
   const adapters = adapterParts(parts);
-  const { mode, recordings } = config;
+  const { mode, recordings } = first;
   const inMode = upstreamsInMode({ mode, recordings, state: folders.state, redactor, logger });
   // What is replayed was paid when it was recorded.
-  const prices: PriceList = config.mode === 'replay' ? new Map() : priceList(config);
-  const ledger = openLedger(folders.state, { prices, dayBudget: config.budgets.day });
-  const file = watchConfigFile(folders);
-  const timeoutMs = readSettings({ folders, environment }).answers.seconds * 1000;
-  const upstreams = new Probe((signal) => reachUpstreams(config, adapters.connections, signal), {
+  const spending = (config: GatewayConfig) => ({
+    prices: mode === 'replay' ? new Map() : priceList(config),
+    dayBudget: config.budgets.day,
+  });
+  const ledger = openLedger(folders.state, spending(first));
+  const sources = { folders, environment };
+  const asRead = readGatewayConfig(sources);
+
+  function inForce(config: GatewayConfig, before?: InForce): InForce {
+    const make = (facts: UpstreamFacts) => inMode(facts.name, () => liveUpstream(facts, adapters));
+    return { config, lanes: modelLanes(config, make, before?.lanes) };
+  }
+
+  const live = new LiveConfig<InForce>({
+    names: ['models'],
+    folders,
+    read(before) {
+      if (before === null) return inForce(first);
+      const read = readGatewayConfig(sources);
+      const waiting = fixedAtStart.filter((name) => !isDeepStrictEqual(read[name], asRead[name]));
+      if (waiting.length > 0) logger.warn(`models.json: ${waiting.join(', ')} count from the next start on`);
+      const kept = Object.fromEntries(fixedAtStart.map((name) => [name, first[name]]));
+      const next = inForce({ ...read, ...kept }, before);
+      ledger.change(spending(next.config));
+      return next;
+    },
+  });
+  live.report(logger);
+  const models = () => live.current.config.models;
+
+  const timeoutMs = readSettings(sources).answers.seconds * 1000;
+  const upstreams = new Probe((signal) => reachUpstreams(live.current.config, adapters.connections, signal), {
     timeoutMs,
     everyMs: upstreamsEveryMs,
   });
-  const lanes = modelLanes(config, (facts) => inMode(facts.name, () => liveUpstream(facts, adapters)));
-  const metrics = createCallMetrics(() => lanes.state());
+  const windows = new ContextWindows(models, async (entry, signal) =>
+    mode === 'replay' ? null : askContextTokens(entry, adapters, signal),
+  );
+  const metrics = createCallMetrics(() => live.current.lanes.state());
   const calls = new ModelCalls({
-    models: lanes.models,
+    models: () => live.current.lanes.models,
     ledger,
     metrics,
     logger,
-    retries: config.retries,
-    totalMs: config.timeouts.total_ms,
+    retries: () => live.current.config.retries,
+    totalMs: first.timeouts.total_ms,
   });
 
   return {
     tokens: withRunKeys(parts.tokens, (text) => ledger.keys.find(text)),
     routes: [
-      ...modelListRoutes(config, Date.now()),
+      ...modelListRoutes(models, windows, Date.now()),
       ...usageRoutes(ledger),
-      ...keyRoutes(ledger.keys, Object.keys(config.models)),
+      ...keyRoutes(ledger.keys, () => Object.keys(models())),
       ...callRoutes({ calls, redactor }),
     ],
     /** Response for unmatched routes, as clients of OpenAI's interface expect it. */
     refuseUnknown: (error: unknown, id: string) => openAiError(error, id, redactor),
-    health: () => checkHealth({ version, config, folders, ledger, file, upstreams }),
+    health: () => {
+      const { config } = live.current;
+      return checkHealth({ version, config, folders, ledger, file: () => live.health(), upstreams });
+    },
     registry: metrics.registry,
     /** Settles what is under way; the server must have ended already. */
     async close(): Promise<void> {

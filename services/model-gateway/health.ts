@@ -1,11 +1,11 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Probe } from '#kit/health/probe.ts';
 import type { Connections } from '#kit/http/client.ts';
-import { type GatewayConfig, readGatewayConfig } from './configuration.ts';
+import type { GatewayConfig } from './configuration.ts';
 import type { Ledger } from './ledger/ledger.ts';
 
 export interface HealthParts {
@@ -73,26 +73,4 @@ export async function reachUpstreams(
   const failed = failures.filter((failure) => failure !== null);
   if (failed.length === 0) return `${origins.join(', ')} can be reached`;
   throw new Unavailable('upstream_unreachable', `not reached: ${failed.join('; ')}`);
-}
-
-/** Compares models.json with what it is now: a gateway keeps what it read at its start. */
-export function watchConfigFile(folders: Pick<Folders, 'config'>): () => HealthCheck {
-  const path = join(folders.config, 'models.json');
-  const began = versionOf(path);
-  const changed = 'models.json was changed since the start';
-  return () => {
-    if (versionOf(path) === began) return { status: 'ok', detail: 'as in models.json' };
-    try {
-      readGatewayConfig({ folders, environment: {} });
-      return { status: 'ok', detail: `${changed}, which the next start goes by` };
-    } catch (error) {
-      const detail = `${changed}, and the next start would fail: ${messageOf(error)}`;
-      return { status: 'degraded', detail };
-    }
-  };
-}
-
-function versionOf(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { providerHeader } from '#kit/contracts/model-gateway/provider-header.ts';
 import { Interrupted } from '#kit/errors.ts';
 import type { WriteHead } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
@@ -75,7 +76,12 @@ export class CallUnderWay {
     }
     this.#firstTokenMs = performance.now() - started;
     const { answer, leave } = answered;
-    const { failure, sentBytes } = await relay(answer, { response, writeHead: caller.writeHead }, call);
+    const headers = { ...answer.headers, [providerHeader]: this.upstream.split('/', 1)[0]! };
+    const { failure, sentBytes } = await relay(
+      { ...answer, headers },
+      { response, writeHead: caller.writeHead },
+      call,
+    );
     leave();
     let usage = answer.usage();
     if (failure !== null && usage === null && !call.stream) {

@@ -131,7 +131,7 @@ interface StoredRuns {
   readonly fix: string | null;
 }
 
-const latestRuns = 5;
+export const latestRuns = 5;
 const Storage = t.strict({ runs_count: t.number });
 
 /** Asks nothing of a program that nothing shows to be ours, not even without a token: its answer is no fact. Never throws. */

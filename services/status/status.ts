@@ -9,6 +9,7 @@ import { readStatusConfig, type StatusConfig } from './configuration.ts';
 import { chooseManager, type Managed } from './managers/choose-manager.ts';
 import { deployedTokens, findPlaces, type Places, publishedPlaces } from './places.ts';
 import { makeReport } from './report.ts';
+import { runsOnDisk } from './runs-on-disk.ts';
 import { withHome } from './summary.ts';
 import { createTokenShower, type TokenShower } from './token-shower.ts';
 
@@ -31,7 +32,9 @@ async function reportOn({ home, smoke }: StatusOptions): Promise<StatusReport> {
     const { places, shower } = reachOf(first, { folders, config });
     const check = (managed: Promise<Managed>) =>
       checkPlatform({ config, places, shower, timeoutMs, managed });
-    const findings = await check(Promise.resolve(first));
+    const asked = await check(Promise.resolve(first));
+    const local = first.manager.deployment === undefined && asked.endpoints['core-agentd']?.ok !== true;
+    const findings = local ? { ...asked, runs: await runsOnDisk(folders, timeoutMs) } : asked;
     const report = makeReport({ ...findings, smoke: null });
     if (!smoke) return report;
     const missing = missingForSmoke(report, first);

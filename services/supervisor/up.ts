@@ -148,7 +148,7 @@ function lastLines(
   const command = (words: string) =>
     `${program} ${words}${home === undefined ? '' : ` --home ${shellWord(home)}`}`;
   return `state  ${state}
-next   ${command('plan-issue --owner OWNER --repo REPO --number N')}    look  ${command('status --pretty')}    end  Ctrl-C
+next   ${command('plan-issue --owner OWNER --repo REPO --number N')}    look  ${command('status')}    end  Ctrl-C
 `;
 }
 

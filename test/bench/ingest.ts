@@ -7,8 +7,9 @@ import { Ingestion } from '../../services/context/ingest/ingestion.ts';
 import { openForWriting } from '../../services/context/record/connection.ts';
 import { Readers, Writer } from '../../services/context/store/access.ts';
 import { migrate } from '../../services/context/store/schema.ts';
-import { makeRepository } from '../fixtures/repositories/repository.ts';
-import { type Benchmark, compare, takeTurns } from './comparison.ts';
+import { processorTime } from '../fixtures/processor-time.ts';
+import { makeRepository, repositoryAt } from '../fixtures/repositories/repository.ts';
+import { type Benchmark, type Comparison, compare, type Turn, takeTurns } from './comparison.ts';
 import { sourceTree } from './source-tree.ts';
 
 const howMany = 5_000;
@@ -30,11 +31,65 @@ export const ingest: Benchmark = {
       core: () => coreRate(dir, join(folder, 'core')),
     });
     const what = { subject: 'ingestion of a repository', yardstick: 'read, parse and FTS5 insert' };
-    return [compare({ ...what, measure: 'rate', bar: 0.25 }, samples.core, samples.bare)];
+    return [
+      compare({ ...what, measure: 'rate', bar: 0.25 }, samples.core, samples.bare),
+      await oneChangedFile(dir, join(folder, 'changes')),
+    ];
   },
 };
 
+const howFew = 20;
+
+/** The same file changes in both, a method of its class too; counted is the processor time of a refresh, without git's. */
+async function oneChangedFile(large: string, folder: string): Promise<Comparison> {
+  mkdirSync(folder);
+  const small = makeRepository(sourceTree(howFew), join(folder, 'repository')).dir;
+  const trees = await Promise.all(
+    [large, small].map((dir, nth) => changingTree(dir, join(folder, `${nth}`))),
+  );
+  try {
+    const [inLarge, inSmall] = trees.map(({ change }) => change) as [Turn, Turn];
+    const samples = await takeTurns(5, { inLarge, inSmall });
+    const what = { subject: `one changed file among ${howMany}`, yardstick: `one among ${howFew}` };
+    return compare({ ...what, measure: 'time', bar: 2 }, samples.inLarge, samples.inSmall);
+  } finally {
+    for (const { close } of trees) await close();
+  }
+}
+
+async function changingTree(
+  dir: string,
+  folder: string,
+): Promise<{ change: Turn; close: () => Promise<void> }> {
+  const { dir: copy, commit } = repositoryAt(dir, join(dir, '.git'));
+  const { refresh, close } = openPlace(copy, folder);
+  await refresh();
+  const [path, text] = Object.entries(sourceTree(1))[0]!;
+  const change = async (round: number) => {
+    commit({ [path]: text.replace('(input:', `Round${round}(input:`) });
+    const spent = processorTime();
+    if ((await refresh()).read !== 1) throw new Error('not one file was read');
+    return spent();
+  };
+  return { change, close };
+}
+
 async function coreRate(repository: string, folder: string): Promise<number> {
+  const { refresh, close } = openPlace(repository, folder);
+  try {
+    const started = performance.now();
+    const { read } = await refresh();
+    const took = performance.now() - started;
+    if (read !== howMany) throw new Error(`${read} files were read, not ${howMany}`);
+    return (howMany * 1000) / took;
+  } finally {
+    await close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** A record of its own, for one repository. */
+function openPlace(repository: string, folder: string) {
   mkdirSync(folder);
   const path = join(folder, 'record.sqlite');
   const made = openForWriting(path);
@@ -44,19 +99,17 @@ async function coreRate(repository: string, folder: string): Promise<number> {
   const readers = new Readers(path);
   const config = { repositories: {}, ingestion: { max_file_bytes: 1_048_576, history_commits: 2_000 } };
   const ingestion = new Ingestion({ writer, readers, config, configFile: 'context.json' });
-  try {
-    const started = performance.now();
-    const [result] = await ingestion.refresh({ repositories: [{ name: 'bench/tree', path: repository }] });
-    const took = performance.now() - started;
-    if (result === undefined || 'error' in result || result.read !== howMany) {
-      throw new Error(`not all was read: ${JSON.stringify(result)}`);
-    }
-    return (howMany * 1000) / took;
-  } finally {
-    await readers.close();
-    await writer.close();
-    rmSync(folder, { recursive: true });
-  }
+  return {
+    async refresh() {
+      const [result] = await ingestion.refresh({ repositories: [{ name: 'bench/tree', path: repository }] });
+      if (result === undefined || 'error' in result) throw new Error(JSON.stringify(result));
+      return result;
+    },
+    async close() {
+      await readers.close();
+      await writer.close();
+    },
+  };
 }
 
 function bareRate(

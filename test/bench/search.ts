@@ -86,7 +86,8 @@ async function ingest(writer: Writer, state: { goesOn: boolean; files: number })
       ...{ start_line: nth, end_line: nth + 1, properties: {}, text: textOf(file * 31 + nth, 30) },
       ...{ parent: `file:${repository}:${path}`, relation: 'defines' as const },
     }));
-    const facts = { source: '1', definitions: '', uses: '' };
+    const linked = { language: 'javascript', module: null, uses: '[[],[],[]]' } as const;
+    const facts = { source: '1', facts: linked, names: [] };
     const stored = { path, kind: 'file' as const, properties: {}, text, parts, ...facts };
     await writer.run('storeFiles', { repository, at, files: [stored] }, 'normal');
     state.files++;

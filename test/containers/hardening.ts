@@ -130,7 +130,7 @@ export function hardeningTests(stack: ContainerStack): void {
     ).flatMap(({ ports = [] }) => ports);
     for (const { host_ip } of published) expect(host_ip).to.equal('127.0.0.1');
     expect(published.map((port) => port.published).sort()).to.deep.equal(
-      ['3111', '49134', '7687', '7817', '8080', '8090', '8092', '8093'].sort(),
+      ['3111', '49134', '7687', '7817', '80', '8090', '8092', '8093'].sort(),
     );
   });
 

@@ -161,6 +161,20 @@ export const answers: readonly (readonly [
     "MATCH (n:CoreEntity) WHERE n.valid_from >= '2026' AND n.missing IS NULL RETURN count(n) AS c",
     [{ c: 6 }],
   ],
+  [
+    'MATCH (`create`:Task)<-[`set`:PLANS_FOR]-(r) WITH `create`, type(`set`) AS `match`, r.run_id AS `in` RETURN `create`.number AS n, `match`, `in`, {`set`: 1} AS m',
+    [{ n: 1, match: 'PLANS_FOR', in: 'r1', m: { set: 1 } }],
+  ],
+  [
+    "MATCH p = shortestPath((a:CoreEntity {id: 'symbol:main'})-[*..5]-(b:CoreEntity {id: 'file:README.md'})) WITH p WHERE length(p) > 1 RETURN length(p) AS l",
+    [{ l: 3 }],
+  ],
+  ["MATCH p = shortestPath((a:Task {id: 'task:1'})-[*..5]-(b:Memory)) RETURN length(p) AS l", []],
+  [
+    "MATCH p = allShortestPaths((a:CoreEntity {id: 'symbol:greet'})-[*..5]-(b:CoreEntity {id: 'file:src/main.js'})) RETURN [x IN nodes(p) | x.id][1] AS via ORDER BY via",
+    [{ via: 'file:src/greet.js' }, { via: 'symbol:main' }],
+  ],
+  ['UNWIND null AS x RETURN x', []],
   ['MATCH (n:Nothing) RETURN n.id AS id', []],
   ['OPTIONAL MATCH (n:Nothing) RETURN n, n.id AS id', [{ n: null, id: null }]],
 ];
@@ -168,6 +182,23 @@ export const answers: readonly (readonly [
 /** What an engine answers rightly or refuses as `cypher_not_supported`, and never answers in another way. */
 export const rightOrRefused: readonly (readonly [query: string, value: unknown])[] = [
   ["WITH '1' AS a, 1 AS b RETURN a = b AS x", false],
+  ['MATCH (create:Task) RETURN create.id AS x', 'task:1'],
+  ['MATCH (limit:Task) WHERE limit.number = 1 RETURN limit.number AS x', 1],
+  ['UNWIND {a: 1}.a AS x RETURN x', 1],
+  ['MATCH (n:Task) UNWIND n.number AS x RETURN x', 1],
+  ["RETURN {a: CASE 1 WHEN '1' THEN 'y' ELSE 'n' END}.a AS x", 'n'],
+  [
+    "MATCH p = shortestPath((a:CoreEntity {id: 'file:src/greet.js'})-[*..5]-(b:CoreEntity {id: 'file:src/main.js'})) WHERE length(p) > 1 RETURN length(p) AS x",
+    2,
+  ],
+  [
+    "MATCH (a:CoreEntity {id: 'symbol:main'}), (b:CoreEntity {id: 'file:README.md'}) RETURN length(shortestPath((a)-[*..5]-(b))) AS x",
+    3,
+  ],
+  [
+    "MATCH shortestPath((a:CoreEntity {id: 'symbol:main'})-[*..5]-(b:CoreEntity {id: 'file:README.md'})) RETURN b.end_line AS x",
+    30,
+  ],
   ["WITH ['1'] AS l RETURN 1 IN l AS x", false],
   ["WITH '10' AS a, 9 AS b RETURN a < b AS x", null],
   ['WITH [1] AS l RETURN l+2 AS x', [1, 2]],

@@ -166,6 +166,28 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
       });
     }
 
+    for (const [query, column, name] of [
+      ['RETURN $a + $b AS x', 13, '$b'],
+      ['MATCH (n:Nothing {id: $id}) RETURN n.id AS x', 23, '$id'],
+      ['MATCH (n:Task) RETURN n.id AS x LIMIT $rows', 39, '$rows'],
+      ['RETURN $`two words` AS x', 8, '$`two words`'],
+    ] as const) {
+      it(`is a parameter that was not sent, by its name: ${query}`, async () => {
+        const error = await failure(graph.query({ query, params: { a: 1, c: null } }));
+        expect(error.code).to.equal('cypher_invalid');
+        const why = `the parameter ${name} is missing: "params" has a, c`;
+        expect(error.message).to.include(`line 1, column ${column}: ${why}`);
+      });
+    }
+
+    it('is the shortest path from a node to itself', async () => {
+      const query = 'MATCH (a:Task) MATCH p = shortestPath((a)-[*..5]-(a)) RETURN length(p) AS l';
+      expect((await failure(graph.query({ query }))).code).to.be.oneOf([
+        'cypher_invalid',
+        'cypher_not_supported',
+      ]);
+    });
+
     it('is told for an error while it runs', async () => {
       expect((await failure(graph.query({ query: 'UNWIND [1, 0] AS x RETURN 1 / x AS y' }))).code).to.equal(
         'cypher_invalid',

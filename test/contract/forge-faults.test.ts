@@ -7,6 +7,7 @@ import { checkedCloneUrl } from '../../services/agentd/forges/clone-url.ts';
 import type { ConfiguredForge } from '../../services/agentd/forges/configured-forge.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { until } from '../fixtures/until.ts';
+import { itWith } from '../needs.ts';
 import { giteaBench, githubBench, type RemoteBench } from './forge.benches.ts';
 import { failure } from './forge.contract.ts';
 
@@ -44,23 +45,27 @@ for (const [name, open] of [
       expect(unknown.reason).to.not.equal('');
     });
 
-    it('is not read for ever where its list of changed issues has no end', async () => {
-      const url = `${bench.server.url}${name === 'github' ? '/api/v3' : '/api/v1'}/repos/demo/hello/issues`;
-      const [entry = {}] = (await (await fetch(url)).json()) as Record<string, unknown>[];
-      const { number, title, state, locked, created_at, updated_at, html_url, repository_url } = entry;
-      const pull = { number, title, state, locked, created_at, updated_at, html_url, repository_url };
-      Object.assign(pull, { user: null, labels: [], pull_request: {} });
-      const body = JSON.stringify(name === 'github' ? Array(100).fill(pull) : [entry]);
-      const headers = { link: `<${url}?page=2>; rel="next"` };
-      const path = /\/issues$/;
-      bench.server.faults.push({ path, times: 5_000, answer: { status: 200, headers, body } });
-      const before = sent('GET').length;
-      const since = '2020-01-01T00:00:00Z';
-      const error = await failure(bench.forge.changedIssues(bench.ref, { since, limit: 500 }));
-      expect(error).to.include({ name: 'Refused', code: 'forge_reply_endless' });
-      expect(error.message).to.contain('more than 1000 pages of changed issues of demo/hello');
-      expect(sent('GET').length - before).to.equal(1_000);
-    }).timeout(60_000);
+    itWith(
+      name === 'gitea' ? [] : ['time'],
+      'is not read for ever where its list of changed issues has no end',
+      async () => {
+        const url = `${bench.server.url}${name === 'github' ? '/api/v3' : '/api/v1'}/repos/demo/hello/issues`;
+        const [entry = {}] = (await (await fetch(url)).json()) as Record<string, unknown>[];
+        const { number, title, state, locked, created_at, updated_at, html_url, repository_url } = entry;
+        const pull = { number, title, state, locked, created_at, updated_at, html_url, repository_url };
+        Object.assign(pull, { user: null, labels: [], pull_request: {} });
+        const body = JSON.stringify(name === 'github' ? Array(100).fill(pull) : [entry]);
+        const headers = { link: `<${url}?page=2>; rel="next"` };
+        const path = /\/issues$/;
+        bench.server.faults.push({ path, times: 5_000, answer: { status: 200, headers, body } });
+        const before = sent('GET').length;
+        const since = '2020-01-01T00:00:00Z';
+        const error = await failure(bench.forge.changedIssues(bench.ref, { since, limit: 500 }));
+        expect(error).to.include({ name: 'Refused', code: 'forge_reply_endless' });
+        expect(error.message).to.contain('more than 1000 pages of changed issues of demo/hello');
+        expect(sent('GET').length - before).to.equal(1_000);
+      },
+    );
 
     if (name === 'gitea') {
       it('tells of pull requests that are switched off', async () => {
@@ -109,6 +114,7 @@ for (const [name, open] of [
         retryAfter: 7,
         exitCode: 5,
       });
+      expect(error.message.match(/503/g), error.message).to.have.length(1);
       expect(sent('GET')).to.have.length(3);
     });
 

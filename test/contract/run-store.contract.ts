@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { risks } from '#kit/contracts/vocabulary.ts';
 import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
+import type { Risk } from '../../services/agentd/action.ts';
 import { executorLease, type RunQuery, type RunStore } from '../../services/agentd/runs/run-store.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
 
@@ -108,6 +110,45 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(codeOf(await failure(store.resolve('run_ffff')))).to.equal('run_not_found');
     });
 
+    it('finds the newest run by the word last', async () => {
+      expect(codeOf(await failure(store.resolve('last')))).to.equal('run_not_found');
+      await store.create(sampleRequest());
+      const { run_id } = await under.another().create(sampleRequest());
+      expect(await store.resolve('last')).to.equal(run_id);
+    });
+
+    it('finds the run of an issue by its number, the one that waits before those that have ended', async () => {
+      const { run_id } = await store.create(sampleRequest({ number: 7 }));
+      const later = await store.create(sampleRequest({ number: 7 }));
+      await store.create(sampleRequest({ number: 8 }));
+      const { owner, repo } = later.request;
+      await store.append(later.run_id, () => [
+        { type: 'cancel_requested', data: { by: 'm', reason: null } },
+        { type: 'run_cancelled', data: { message: 'cancelled by m' } },
+      ]);
+      for (const name of ['7', '#7', ` ${owner}/${repo}#7`])
+        expect(await store.resolve(name), name).to.equal(run_id);
+      for (const name of ['9', `${owner}/other#7`])
+        expect(codeOf(await failure(store.resolve(name))), name).to.equal('run_not_found');
+    });
+
+    it('lists the runs that an issue number could mean, and asks where somebody stands before', async () => {
+      const first = await store.create(sampleRequest({ number: 7, repo: 'first' }));
+      const second = await store.create(sampleRequest({ number: 7, repo: 'second' }));
+      const { owner } = first.request;
+      const unclear = await failure(store.resolve('7'));
+      expect(codeOf(unclear)).to.equal('run_ambiguous');
+      expect(String(unclear)).to.contain(`${first.run_id}  ${owner}/first#7  `);
+      expect(String(unclear)).to.contain(`${second.run_id}  ${owner}/second#7  `);
+      expect(await store.resolve('7', async () => ({ owner, repo: 'first' }))).to.equal(first.run_id);
+      expect(codeOf(await failure(store.resolve('7', async () => ({ owner, repo: 'third' }))))).to.equal(
+        'run_ambiguous',
+      );
+      expect(await store.resolve(`${owner}/second#7`)).to.equal(second.run_id);
+      const again = await store.create(sampleRequest({ number: 7, repo: 'second' }));
+      expect(String(await failure(store.resolve(`${owner}/second#7`)))).to.contain(again.run_id);
+    });
+
     it('refuses what is no run id, before it becomes a path', async () => {
       for (const id of ['', '..', '../../etc', 'run_', 'run_%', 'run_0/..', 'x'.repeat(5000)]) {
         expect(codeOf(await failure(store.resolve(id))), id).to.equal('invalid_run_id');
@@ -154,6 +195,28 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(codeOf(await failure(store.list({ limit: 1, cursor: 'x' })))).to.equal('invalid_cursor');
     });
 
+    it('lists by words of the title and the name of the issue, by time, and by risk', async () => {
+      const first = await store.create(sampleRequest({ repo: 'hello', number: 41 }));
+      await store.append(first.run_id, () => planned(first.run_id));
+      const second = await store.create(sampleRequest({ repo: 'other', number: 42 }));
+      const { highest_risk } = (await store.list({ limit: 10, number: 41 })).runs[0]!;
+      expect(highest_risk).to.be.oneOf([...risks]);
+      const found = async (query: Partial<RunQuery>): Promise<number[]> =>
+        (await under.another().list({ limit: 10, ...query })).runs.map(({ number }) => number);
+      expect(await found({ text: 'OTHER' })).to.deep.equal([42]);
+      expect(await found({ text: '#4' })).to.deep.equal([42, 41]);
+      expect(await found({ text: 'other#41' })).to.deep.equal([]);
+      const title = (await store.read(first.run_id)).issue!.title;
+      expect(await found({ text: `hello#41 ${title.toUpperCase()}` })).to.deep.equal([41]);
+      expect(await found({ text: '100%' })).to.deep.equal([]);
+      expect(await found({ since: second.created_at })).to.include(42);
+      expect(await found({ until: first.created_at })).to.deep.equal([]);
+      expect(await found({ since: '2100-01-01T00:00:00.000Z' })).to.deep.equal([]);
+      const level = risks.indexOf(highest_risk as Risk);
+      for (const [index, risk] of risks.entries())
+        expect(await found({ risk }), risk).to.deep.equal(index <= level ? [41] : []);
+    });
+
     it('keeps an artifact once, under its sha256', async () => {
       const { run_id } = await store.create(sampleRequest());
       const digest = await store.putArtifact(run_id, 'patch');
@@ -188,6 +251,28 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
         expect(run.status).to.equal('interrupted');
         return [];
       });
+    });
+
+    it('never calls a run interrupted whose planning is about to begin', async () => {
+      const { run_id, status } = await store.begin(sampleRequest());
+      expect(status).to.equal('planning');
+      const seen = async () => [
+        (await under.another().read(run_id)).status,
+        (await under.another().list({ limit: 1 })).runs[0]?.status,
+      ];
+      expect(await seen()).to.deep.equal(['planning', 'planning']);
+      const lease = await store.lease(executorLease(run_id));
+      expect(await failure(under.another().lease(executorLease(run_id)))).to.have.property(
+        'code',
+        'lease_held',
+      );
+      store.abandon(run_id);
+      expect(await seen()).to.deep.equal(['planning', 'planning']);
+      lease.release();
+      expect(await seen()).to.deep.equal(['interrupted', 'interrupted']);
+      const other = await store.begin(sampleRequest());
+      store.abandon(other.run_id);
+      expect((await store.read(other.run_id)).status).to.equal('interrupted');
     });
 
     it('never lets time go backwards within a run', async () => {

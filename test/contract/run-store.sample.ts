@@ -210,8 +210,12 @@ export function resulted(
   };
 }
 
-export function refused(actionId: string, state: 'refused' | 'blocked' = 'refused'): NewEvent {
-  const outcome = { code: 'approval_required', message: 'not approved', facts: {} };
+export function refused(
+  actionId: string,
+  state: 'refused' | 'blocked' = 'refused',
+  code = 'branch_protected',
+): NewEvent {
+  const outcome = { code, message: 'not now', facts: {} };
   return { type: 'action_refused', data: { action_id: actionId, state, outcome } };
 }
 

@@ -5,7 +5,6 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -16,6 +15,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { environment } from '#kit/environment.ts';
 import { git } from '#kit/git/git.ts';
+import { identify } from '#kit/storage/process-identity.ts';
 import { remoteBranch } from '../../services/agentd/git/remote.ts';
 import type { Vcs, Workspace } from '../../services/agentd/ports/vcs.ts';
 import { makeBareRepository, makeRepository, repositoryAt } from '../fixtures/repositories/repository.ts';
@@ -329,11 +329,11 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
     await vcs.open(workspace);
     const orphan = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
     orphan.unref();
-    const text = readFileSync(`/proc/${orphan.pid}/stat`, 'utf8');
-    const ticks = text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     mkdirSync(`${workspace.clone_dir}.pids`, { recursive: true });
-    writeFileSync(join(`${workspace.clone_dir}.pids`, String(orphan.pid)), `${boot} ${ticks}`);
+    writeFileSync(
+      join(`${workspace.clone_dir}.pids`, String(orphan.pid)),
+      JSON.stringify(identify(orphan.pid!)),
+    );
     const ended = new Promise((done) => orphan.once('exit', (_, signal) => done(signal)));
     await vcs.open(workspace);
     expect(await ended).to.equal('SIGTERM');

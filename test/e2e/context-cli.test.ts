@@ -84,6 +84,20 @@ describe('The commands of core-context', () => {
     expect(stdout).to.include('semantic  2026-01-01  memory:');
   });
 
+  it('look up what a source said in any of several sessions, with keys', async () => {
+    const said = (session: string, text: string, ...options: string[]) =>
+      run('remember', text, '--layer', 'episodic', '--session', session, ...options);
+    await said('morning', 'The lighthouse blinks', '--source', 'mira', '--key', 'light-1');
+    await said('noon', 'The lighthouse hums', '--source', 'mira');
+    await said('night', 'The lighthouse sleeps', '--source', 'mira');
+    await said('night', 'The lighthouse rests', '--source', 'jo');
+    const sessions = ['--session', 'morning', '--session', 'night'];
+    const { stdout } = await run('lookup', 'lighthouse', ...sessions, '--source', 'mira');
+    expect(stdout).to.include('lighthouse blinks').and.include('key light-1');
+    expect(stdout).to.include('lighthouse sleeps');
+    expect(stdout).to.not.include('hums').and.not.include('rests');
+  });
+
   it('hint at one repository under two names', async () => {
     expect((await run('repositories')).stdout).to.not.include('same commit');
     await run('refresh', repository.dir, '--name', 'demo/again');

@@ -65,7 +65,7 @@ describe('core from an issue to a pull request and back', () => {
   });
 
   it('refuses to execute what nobody approved, with exit code 3', async () => {
-    const { exitCode, stdout } = await place.core(
+    const { exitCode, stdout, stderr } = await place.core(
       'execute-approved',
       '--run-id',
       runId,
@@ -73,7 +73,10 @@ describe('core from an issue to a pull request and back', () => {
       checkout,
     );
     expect(exitCode).to.equal(3);
-    expect(stdout).to.contain('approval is required');
+    expect(stdout).to.equal('');
+    expect(stderr)
+      .to.contain('nothing is approved, and the gate build waits for approval')
+      .and.to.match(/approve run_[0-9a-f-]{13} --gate build/);
     expect(await place.git('-C', checkout, 'branch', '--list', 'core/*')).to.equal('');
   });
 
@@ -96,7 +99,14 @@ describe('core from an issue to a pull request and back', () => {
     const { exitCode, stdout, stderr } = await place.core('execute-approved', runId, '--repo-dir', checkout);
     expect(stderr).to.match(/commit +\w+, delivered as core\/1-/);
     expect(exitCode).to.equal(0);
-    expect(stdout).to.contain('partially_completed');
+    expect(stdout)
+      .to.contain('awaiting_approval · publish waits')
+      .and.to.match(/5 {2}push_branch +required +pending/)
+      .and.not.to.match(/partially|refused|execute-approved/);
+    expect((await place.core('runs')).stdout).to.match(/awaiting_approval .* publish /);
+    const again = await place.core('execute-approved', runId, '--repo-dir', checkout);
+    expect(again.exitCode).to.equal(3);
+    expect(again.stderr).to.contain('--gate publish');
     expect(await place.git('-C', checkout, 'branch', '--list', 'core/*')).to.match(
       /core\/1-greeting-is-wrong/,
     );

@@ -68,6 +68,7 @@ describe('The model planner through the gateway', () => {
     expect(usage.rows).to.have.length(1);
     expect(usage.rows[0]).to.include({ name: run.run_id, calls: 3, input_tokens: 300, output_tokens: 60 });
     expect(usage.rows[0]!.cost).to.be.closeTo(run.usage!.cost!, 1e-9);
+    expect(run.usage!.provider).to.equal(new URL(upstream.url).host);
     expect(await (await gateway.ask('GET', '/v1/keys')).json()).to.deep.equal({ keys: [] });
 
     await world.approve(run);

@@ -20,7 +20,7 @@ describeWith(['curl', 'time'], 'what the site says to type', () => {
     );
     if (blocks.length === 0) continue;
     it(`works: ${page}`, async () => {
-      const plansItself = blocks.some(({ text }) => text.includes('plan-issue'));
+      const plansItself = blocks.some(({ text }) => text.includes('core plan'));
       if (!plansItself && blocks.some(({ text }) => /\bRUN\b/.test(text))) await world.planAgain();
       for (const block of blocks) {
         const command = commandsOf(block).join('\n');

@@ -1,11 +1,15 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { UnknownRecord } from 'io-ts';
+import { ApprovalAnswer } from '#kit/contracts/action.ts';
 import type { CoreError } from '#kit/errors.ts';
+import { createHttpClient } from '#kit/http/client.ts';
 import type { DecisionRequest } from '../../services/agentd/agent.ts';
 import { approvalProblem } from '../../services/agentd/execution/decisions.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { startDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import {
   everybody,
@@ -132,7 +136,7 @@ describe('approval and execution', () => {
   });
 
   describe('execute-approved', () => {
-    it('refuses what is required or rejected, and blocks what builds on it, naming on what', async () => {
+    it('refuses what is rejected, blocks what builds on it, naming on what, and leaves alone what waits', async () => {
       const run = await planned();
       await decide(run, [1, 2, 4]);
       await decide(run, [3], { decision: 'reject', reason: 'validates nothing' });
@@ -142,15 +146,77 @@ describe('approval and execution', () => {
         'succeeded',
         'refused',
         'blocked',
-        'refused',
-        'refused',
-        'refused',
+        'pending',
+        'pending',
+        'pending',
       ]);
       expect(done.actions[2]!.outcome).to.include({ code: 'action_rejected' });
       expect(done.actions[2]!.outcome!.message).to.contain('validates nothing');
       expect(done.actions[3]!.outcome!.message).to.contain('3 run_validation').and.to.contain('rejected');
-      expect(done.actions[4]!.outcome).to.include({ code: 'approval_required' });
       expect(branches()).to.equal('main');
+    });
+
+    it('has a recovery manifest from the plan on, over HTTP and on the command line', async () => {
+      const run = await planned();
+      const daemon = await startDaemon(world);
+      const client = createHttpClient({ baseUrl: daemon.url, token: daemon.token });
+      try {
+        const manifest = await client.get(`/v1/runs/${run.run_id}/branch-recovery`, UnknownRecord);
+        const { branch, base_commit } = run.plan!.target;
+        expect(manifest).to.deep.include({ run_id: run.run_id, branch, base_commit, restore: [] });
+        expect(manifest).to.include({ vcs_change_id: null, vcs_operation_id: null });
+      } finally {
+        await client.close();
+        await daemon.close();
+      }
+      const shown = await world.command(['show', run.run_id, '--recovery']);
+      expect(shown.code, shown.stderr).to.equal(0);
+      expect(shown.stdout).to.contain('Nothing is there to restore by hand.').and.not.to.contain('null');
+    });
+
+    it('changes nothing where nothing is approved, and names what waits', async () => {
+      const run = await planned();
+      for (const dry_run of [false, true]) {
+        const error = await failure(execute(run, { dry_run }));
+        expect(error).to.include({ code: 'nothing_to_execute', status: 409, exitCode: 3 });
+        expect(error.message).to.contain('gate build').and.to.contain('1 create_branch, 2 apply_patch');
+      }
+      const after = await world.agent.run(run.run_id);
+      expect([after.head, after.actions]).to.deep.equal([run.head, run.actions]);
+    });
+
+    it('refuses before anything runs when an action that was named is not approved, or is rejected', async () => {
+      const run = await decide(await planned(), [1]);
+      const rejected = await decide(run, [2], { decision: 'reject', reason: 'too broad' });
+      const actions = run.actions.slice(0, 3).map(({ definition }) => definition.action_id);
+      const error = await failure(execute(run, { actions }));
+      expect(error).to.include({ code: 'approval_required', status: 422, exitCode: 3 });
+      expect(error.message)
+        .to.contain('2 apply_patch: rejected by tester: too broad')
+        .and.to.contain('3 run_validation: not approved');
+      expect((await world.agent.run(run.run_id)).head).to.deep.equal(rejected.head);
+    });
+
+    it('awaits approval again when the gate build has run, and refuses to run it twice', async () => {
+      const run = await decide(await planned(), [1, 2, 3, 4]);
+      const built = await execute(run);
+      expect(built.status).to.equal('awaiting_approval');
+      expect(states(built)).to.deep.equal([...Array(4).fill('succeeded'), ...Array(3).fill('pending')]);
+      expect(built.actions.slice(4).every(({ outcome }) => outcome === null)).to.equal(true);
+      const { runs } = await world.agent.runs({ limit: 1, status: 'awaiting_approval' });
+      expect(runs[0]).to.include({ run_id: run.run_id, waiting: 3, waits_for: 'publish' });
+      const error = await failure(execute(run));
+      expect(error).to.include({ code: 'nothing_to_execute', exitCode: 3 });
+      expect(error.message).to.contain('what was approved has run').and.to.contain('gate publish');
+      expect((await world.agent.run(run.run_id)).head).to.deep.equal(built.head);
+    });
+
+    it('is refused with the same code when every action has run', async () => {
+      const run = await world.approve(await planned());
+      await execute(run);
+      const error = await failure(execute(run));
+      expect(error).to.include({ code: 'nothing_to_execute', exitCode: 3 });
+      expect(error.message).to.contain('completed: every action has succeeded');
     });
 
     it('runs only the actions that were named', async () => {
@@ -419,6 +485,44 @@ describe('approval and execution', () => {
       expect(Buffer.from(await other.agent.artifact(run.run_id, log!)).toString()).to.contain('it is broken');
       expect(other.remote.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).to.equal('main');
       expect(other.checkout.git('branch', '--list', 'core/*')).to.equal('');
+    });
+
+    it('that failed lets what builds on it be approved only by who says anyway, everywhere by one rule', async () => {
+      const run = await plannedWith('exit 3');
+      await execute(run, { in: other });
+      const publish = run.actions.filter(({ definition }) => definition.gate === 'publish');
+      const actions = publish.map(({ definition: { action_id, digest } }) => ({ action_id, digest }));
+      const request = { run_id: run.run_id, actions, reason: null, claimed_approver: null, by: everybody };
+      const refused = await failure(other.agent.decide({ ...request, decision: 'approve' }));
+      expect(refused).to.include({ code: 'validation_failed', status: 422, exitCode: 3 });
+      expect(refused.message)
+        .to.contain('5 push_branch, 6 open_pull_request, 7 comment_issue build on 3 run_validation')
+        .and.to.contain('exit status 3');
+      expect(refused.hint).to.contain('--anyway').and.to.contain('"anyway": true');
+
+      const typed = await other.command(['approve', run.run_id, '--gate', 'publish']);
+      expect(typed.code).to.equal(3);
+      expect(typed.stderr).to.contain('[validation_failed]');
+      const anyway = await other.command(['approve', run.run_id, '--gate', 'publish', '--anyway']);
+      expect(anyway.code, anyway.stderr).to.equal(0);
+      expect(anyway.stdout).to.contain('note  3 run_validation failed: ');
+
+      const daemon = await startDaemon(other, ['read', 'approve']);
+      const client = createHttpClient({ baseUrl: daemon.url, token: daemon.token });
+      const { action_id, digest } = actions[0]!;
+      const path = `/v1/runs/${run.run_id}/actions/${action_id}/approval`;
+      const body = { decision: 'approve', digest };
+      try {
+        const asked = await failure(client.post(path, body, ApprovalAnswer));
+        expect(asked).to.include({ code: 'validation_failed' });
+        const { action } = await client.post(path, { ...body, anyway: true }, ApprovalAnswer);
+        expect(action.approval).to.equal('approved');
+      } finally {
+        await client.close();
+        await daemon.close();
+      }
+      const again = await execute(run, { in: other });
+      expect(states(again).slice(4)).to.deep.equal(['blocked', 'blocked', 'blocked']);
     });
 
     it('is ended by a cancel, and the run with it', async () => {

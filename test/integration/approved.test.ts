@@ -9,7 +9,7 @@ import { type Attack, attacks } from '../fixtures/approved/attacks.ts';
 import { otherThanApproved } from '../fixtures/approved/effects.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { everybody, helloFiles, makeWorld, quiet, type World } from '../fixtures/world/world.ts';
-import { has } from '../needs.ts';
+import { has, itWith } from '../needs.ts';
 
 const registry = 'https://registry.example.org';
 
@@ -144,7 +144,7 @@ describe('What was approved is what runs', () => {
     });
   }
 
-  it('or nothing does, whatever is changed together', async () => {
+  itWith(['time'], 'or nothing does, whatever is changed together', async () => {
     const some = fc.subarray([...attacks], { minLength: 2, maxLength: 5 });
     const property = fc.asyncProperty(some, async (chosen) => {
       const { run } = await attacked(...chosen);

@@ -179,8 +179,17 @@ for (const vcs of ['git', 'jj'] as const) {
       const path = join(world.home, 'config/policy.json');
       writeFileSync(path, JSON.stringify({ ...policy, protected_branches: ['CORE/**'] }));
       const { code, stderr } = await executing(run);
+      const rule = "protected by 'CORE/**' in protected_branches of config/policy.json";
+      expect(stderr).to.contain(rule);
+      const { number } = run.request;
+      const ref = ['--owner', place.owner, '--repo', place.repo, '--number', String(number)];
+      const planned = await world.command(['plan-issue', ...ref, '--keep', '--json']);
       rmSync(path);
-      expect(stderr).to.contain("protected by 'CORE/**'");
+      const { actions, plan } = JSON.parse(planned.stdout);
+      expect(actions.map(({ kind }: { kind: string }) => kind)).to.not.include('push_branch');
+      expect(plan.notices.join('\n'))
+        .to.contain(`no push and no pull request is proposed: `)
+        .and.contain(rule);
       expect(code).to.equal(3);
       expect(place.remoteBranches()).to.deep.equal(['refs/heads/main']);
     });

@@ -56,7 +56,7 @@ async function processAll(): Promise<void> {
     queue,
     bus: own,
     config,
-    callMs: 60_000,
+    callMs: () => 60_000,
     logger: silentLogger,
     ended: ({ event_id }) =>
       tell({ ended: event_id, left: queue.counts().pending + queue.counts().processing }),
@@ -78,7 +78,15 @@ async function syncOnce(): Promise<void> {
   const at = new Date().toISOString();
   daemon.runList = ids.map((run_id) => ({
     ...{ run_id, status: 'completed', forge: 'local', owner: 'demo', repo: 'hello', number: 1, title: 't' },
-    ...{ role: 'Depute', created_at: at, updated_at: at, highest_risk: null, waiting: 0, actions: 0 },
+    ...{
+      role: 'Depute',
+      created_at: at,
+      updated_at: at,
+      highest_risk: null,
+      waiting: 0,
+      waits_for: null,
+      actions: 0,
+    },
   }));
   const board = {
     name: 'board',

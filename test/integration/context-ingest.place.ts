@@ -10,14 +10,16 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
 export interface IngestPlace {
   readonly ingestion: Ingestion;
+  /** What was asked of the record, oldest first. */
+  readonly asked: { readonly name: string; readonly input: unknown }[];
   /** The record as a reader of the file sees it. */
   readonly db: DatabaseSync;
   /** Refreshes one repository that must be readable. */
   refresh(path: string, full?: boolean): Promise<RefreshedRepository>;
   /** Ids of what is valid now, without the repository's own name. */
   nodes(kind?: string): string[];
-  /** `from kind to` of what is valid now. */
-  edges(kind: string): string[];
+  /** `from -> to` of what is valid now, and the weight. */
+  edges(kind: string, withWeight?: boolean): string[];
   close(): Promise<void>;
 }
 
@@ -34,9 +36,14 @@ export function openIngestPlace(
   const writer = new Writer(path);
   const readers = new Readers(path, 1);
   const config = { repositories: {}, ingestion: { max_file_bytes: maxFileBytes, history_commits: 100 } };
+  const asked: IngestPlace['asked'] = [];
+  const watched: typeof readers.ask = (name, input) => {
+    asked.push({ name, input });
+    return readers.ask(name, input);
+  };
   const ingestion = new Ingestion({
     writer,
-    readers,
+    readers: { ask: watched },
     config,
     configFile: 'context.json',
     ...(thread && { thread }),
@@ -45,6 +52,7 @@ export function openIngestPlace(
   const short = (id: unknown) => String(id).replace(/:r(?=:|$)/, '');
   return {
     ingestion,
+    asked,
     db,
     async refresh(path, full = false) {
       const [result] = await ingestion.refresh({ repositories: [{ name: 'r', path }], full });
@@ -55,14 +63,17 @@ export function openIngestPlace(
         .prepare('SELECT id FROM nodes WHERE valid_to IS NULL AND kind = coalesce(?, kind) ORDER BY id')
         .all(kind ?? null)
         .map(({ id }) => short(id)),
-    edges: (kind) =>
+    edges: (kind, withWeight = false) =>
       db
         .prepare(
-          `SELECT f.id AS source, t.id AS target FROM edges e JOIN nodes f ON f.node = e.from_node
+          `SELECT f.id AS source, t.id AS target, e.weight FROM edges e JOIN nodes f ON f.node = e.from_node
            JOIN nodes t ON t.node = e.to_node WHERE e.kind = ? AND e.valid_to IS NULL ORDER BY 1, 2`,
         )
         .all(kind)
-        .map(({ source, target }) => `${short(source)} -> ${short(target)}`),
+        .map(
+          ({ source, target, weight }) =>
+            `${short(source)} -> ${short(target)}${withWeight ? ` ${weight}` : ''}`,
+        ),
     async close() {
       db.close();
       await readers.close();

@@ -151,6 +151,175 @@ describe('Ingesting a git repository', () => {
     expect(place.edges('references')).to.deep.equal(['file:a.py -> symbol:b.py#make_tea']);
   });
 
+  describe('links a use', () => {
+    /** From the file that uses: what it leads to, with its weight. */
+    async function links(files: Record<string, string>): Promise<string[]> {
+      await place.refresh(makeRepository(files).dir);
+      return place.edges('references', true).filter((edge) => edge.includes('use.'));
+    }
+
+    it('not to a name that the file imports from elsewhere', async () => {
+      const found = await links({
+        'kit/queue.py':
+          'class OwnQueue:\n    def parse_url(self):\n        pass\n\ndef read_all():\n    pass\n',
+        'use.py':
+          'from kombu import OwnQueue, parse_url as read_all\nimport tools as OtherTools\n\ndef main():\n    OwnQueue()\n    read_all()\n    OtherTools.parse_url()\n',
+        'lib/tree.ts': 'export class TreeWalker { walkTree() {} }\nexport function openTree() {}\n',
+        'use.ts':
+          "import { openTree, TreeWalker } from 'trees';\nimport * as other from 'others';\nexport function main() { openTree(); new TreeWalker(); other.walkTree(); }\n",
+        'go.mod': 'module example.org/own\n',
+        'pool/pool.go':
+          'package pool\n\nfunc ErrorfAll() {}\n\ntype BigPool struct{}\n\nfunc (p *BigPool) DrainAll() {}\n',
+        'use.go':
+          'package main\n\nimport "other.org/pool"\n\nfunc run() { pool.ErrorfAll(); pool.DrainAll(); BigPool() }\n',
+        'Cargo.toml': '[package]\nname = "own-crate"\n',
+        'src/lib.rs': 'mod maps;\n',
+        'src/maps.rs': 'pub struct HashMap {}\nimpl HashMap { pub fn grow_map(&self) {} }\n',
+        'src/use.rs':
+          'use std::collections::HashMap;\npub fn main() { HashMap::grow_map(); std::mem::grow_map(); }\n',
+      });
+      expect(found).to.deep.equal([]);
+    });
+
+    it('to what the file or the repository defines under the name that it imports', async () => {
+      const found = await links({
+        'own/tree.py': 'class Tree:\n    def grow(self):\n        pass\n\ndef plant():\n    pass\n',
+        'own/use.py':
+          'from own.tree import Tree, plant\nimport own.tree as trees\n\nclass Oak(Tree):\n    def cut(self):\n        self.shake()\n        Tree.grow()\n        plant()\n        trees.plant()\n\n    def shake(self):\n        pass\n',
+        'crates/one/Cargo.toml': '[package]\nname = "crate-one"\n',
+        'crates/one/src/lib.rs': 'pub fn open_one() {}\n',
+        'crates/two/Cargo.toml': '[package]\nname = "two"\n',
+        'crates/two/src/use.rs': 'use crate_one::open_one;\npub fn run() { open_one(); }\n',
+      });
+      expect(found).to.deep.equal([
+        'symbol:crates/two/src/use.rs#run -> symbol:crates/one/src/lib.rs#open_one 1',
+        'symbol:own/use.py#Oak -> symbol:own/tree.py#Tree 1',
+        'symbol:own/use.py#Oak.cut -> symbol:own/tree.py#Tree 1',
+        'symbol:own/use.py#Oak.cut -> symbol:own/tree.py#Tree.grow 1',
+        'symbol:own/use.py#Oak.cut -> symbol:own/tree.py#plant 1',
+        'symbol:own/use.py#Oak.cut -> symbol:own/use.py#Oak.shake 1',
+      ]);
+    });
+
+    it('of a member of something of unknown type by half a weight, and a name that stands alone to no member', async () => {
+      const found = await links({
+        'a.py': 'class A:\n    def send_all(self):\n        pass\n    def stop(self):\n        pass\n',
+        'b.py': 'class B:\n    def send_all(self):\n        pass\n    def flush_all(self):\n        pass\n',
+        'use.py':
+          'def main(one, two):\n    one.send_all()\n    two().flush_all(send_all=1)\n    one.stop()\n    flush_all = 1\n',
+      });
+      expect(found).to.deep.equal([
+        'symbol:use.py#main -> symbol:a.py#A.send_all 0.25',
+        'symbol:use.py#main -> symbol:b.py#B.flush_all 0.5',
+        'symbol:use.py#main -> symbol:b.py#B.send_all 0.25',
+      ]);
+    });
+
+    it('however many others use the same', async () => {
+      const users = Array.from({ length: 230 }, (_, n) => [
+        `use.${n}.ts`,
+        "import { popular } from './one.ts';\nexport const x = popular;\n",
+      ]);
+      const found = await links({ 'one.ts': 'export const popular = 1;\n', ...Object.fromEntries(users) });
+      expect(found).to.have.length(230);
+    });
+  });
+
+  it('links after a change the files that it can concern, and asks for no other', async () => {
+    const others = Array.from({ length: 40 }, (_, n) => [`other${n}.py`, `def do_other_${n}():\n    pass\n`]);
+    const repository = makeRepository({
+      ...Object.fromEntries(others),
+      'tea.py': 'def make_tea():\n    pass\n\ndef drink_tea():\n    pass\n',
+      'use.py': 'from tea import make_tea\n\ndef main():\n    make_tea()\n',
+      'page.md': 'See `drink_tea`.\n',
+    });
+    await place.refresh(repository.dir);
+    const linked = async (files: Record<string, string | null>) => {
+      place.asked.length = 0;
+      repository.commit(files);
+      await place.refresh(repository.dir);
+      const pages = place.asked.filter(({ name }) => name === 'factsOfFiles');
+      return pages.flatMap(({ input }) => (input as { paths: string[] }).paths).sort();
+    };
+    const tea = 'def make_tea():\n    return 1\n\ndef drink_tea():\n    pass\n';
+    expect(await linked({ 'tea.py': tea })).to.deep.equal(['tea.py']);
+    expect(await linked({ 'tea.py': tea.replace('make_tea', 'brew_tea') })).to.deep.equal([
+      'tea.py',
+      'use.py',
+    ]);
+    expect(place.edges('references')).to.deep.equal([]);
+    expect(await linked({ 'tea.py': tea.replace('drink_tea', 'sip_tea') })).to.deep.equal([
+      'page.md',
+      'tea.py',
+      'use.py',
+    ]);
+    expect(place.edges('references')).to.deep.equal(['symbol:use.py#main -> symbol:tea.py#make_tea']);
+    expect(await linked({ 'new.py': 'x = 1\n' })).to.deep.equal(['new.py']);
+    expect(await linked({ 'new.py': null, 'make/tea.py': 'x = 1\n' })).to.deep.equal([
+      'make/tea.py',
+      'use.py',
+    ]);
+    expect(await linked({ 'tea.py': null })).to.deep.equal(['use.py']);
+    expect(await linked({ 'make/__init__.py': '' })).to.have.length(44);
+  });
+
+  it('comes by one commit after the other to what the last one alone gives', async () => {
+    const module = (name: string, body: string) => `class ${name}:\n    def ${body}(self):\n        pass\n`;
+    const repository = makeRepository({
+      'go.mod': 'module example.org/own\n',
+      'pool/pool.go': 'package pool\n\nfunc DrainAll() {}\n',
+      'main.go': 'package main\n\nimport "example.org/own/pool"\n\nfunc run() { pool.DrainAll() }\n',
+      'a.py': module('First', 'send_all'),
+      'use.py':
+        'from a import First\n\ndef main(one):\n    First().send_all()\n    one.flush_all()\n    one.send_all()\n',
+      'README.md': 'See `a.py`, `b.py`, `First.send_all` and `flush_all`.\n',
+    });
+    const commits: Record<string, string | Buffer | null>[] = [
+      { 'b.py': module('Second', 'flush_all') },
+      { 'a.py': `${module('First', 'send_all')}\ndef flush_all():\n    pass\n` },
+      { 'b.py': 'def flush_all():\n    pass\n', 'a.py': module('First', 'send_all') },
+      { 'go.mod': 'module example.org/other\n' },
+      { 'b.py': Buffer.from([0x89, 0, 1]), 'c/d.py': module('Third', 'send_all') },
+      { 'b.py': module('Second', 'flush_all'), 'go.mod': 'module example.org/own\n', 'c/d.py': null },
+      {
+        'deep/er/x.py': 'from ..y import One\n\nOne.grow_all()\n',
+        'deep/NOTES.md': 'See `er`, `y.py` and `x`.\n',
+      },
+      { 'deep/y.py': module('One', 'grow_all'), 'er/z.py': 'import deep.y\nimport os\n' },
+      { 'deep/__init__.py': 'from .y import One\n', 'deep/y.py': module('One', 'grow_all'), 'er/z.py': null },
+      { 'deep/y.py': null, 'y.py': module('One', 'grow_all'), 'deep/er/x.py': Buffer.from([0]) },
+      {
+        'm1.py': module('M', 'poll_all'),
+        'm2.py': module('M', 'poll_all'),
+        'm3.py': module('M', 'poll_all'),
+      },
+      { 'm4.py': module('M', 'poll_all'), 'poll.py': 'def poll(one):\n    one.poll_all()\n' },
+      { 'm4.py': null },
+      { 'm3.py': Buffer.from([0]) },
+      { 'a.py': null, 'e.py': module('First', 'send_all'), 'main.go': 'package main\n\nfunc run() {}\n' },
+      { 'a.py': module('First', 'send_all') + module('First', 'send_all') },
+    ];
+    for (const files of [{}, ...commits]) {
+      repository.commit(files);
+      const result = await place.refresh(repository.dir);
+      const alone = openIngestPlace();
+      const fresh = await alone.refresh(repository.dir);
+      for (const kind of ['contains', 'defines', 'imports', 'references', 'mentions', 'changed_with'])
+        expect(place.edges(kind, true), kind).to.deep.equal(alone.edges(kind, true));
+      expect(place.nodes()).to.deep.equal(alone.nodes());
+      const { symbols, edges, files: count, skipped } = result;
+      expect({ symbols, edges, files: count, skipped }).to.deep.include({
+        symbols: fresh.symbols,
+        edges: fresh.edges,
+      });
+      const { n } = place.db.prepare('SELECT count(*) AS n FROM edges WHERE valid_to IS NULL').get() as {
+        n: number;
+      };
+      expect(edges).to.equal(n);
+      await alone.close();
+    }
+  });
+
   it('leaves out what is no text of the repository, and says how much of each', async () => {
     const upstream = makeRepository({ 'a.txt': 'x' });
     const repository = makeRepository({

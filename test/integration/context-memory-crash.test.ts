@@ -5,10 +5,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { isQuick } from '../needs.ts';
 import { openMemory } from './context-memory.place.ts';
 
 const recorder = fileURLToPath(new URL('./context-memory.recorder.ts', import.meta.url));
-const rounds = 20;
+const rounds = isQuick ? 5 : 20;
 
 describe('A memory whose process is killed', () => {
   it(`has every acknowledged memory afterwards, ${rounds} times`, async () => {

@@ -100,12 +100,12 @@ describe('Looking up memories', () => {
       layer: 'episodic',
       limit: 5,
     });
-    expect(results.map(({ seq }) => seq)).to.deep.equal([10, 20, 0, 30]);
+    expect(results.map(({ seq }) => seq)).to.deep.equal([10, 20, 30, 0]);
     const [hit, after] = results;
     expect(hit!.why).to.deep.include({ terms: ['parameter', 'default'].sort(), text: 1, neighbours: [] });
     expect(after!.why).to.deep.include({
       text: 0,
-      session: 0,
+      session: 0.5,
       neighbours: [{ relation: 'previous', id: hit!.id, score: 0.4 }],
     });
   });
@@ -154,6 +154,39 @@ describe('Looking up memories', () => {
     expect(await place.texts('deployments', { limit: 1 })).to.have.length(1);
   });
 
+  it('keeps to any of several sessions', async () => {
+    const sessionsOf = async (session: string | string[]) => {
+      const { results } = await place.memory.lookup({ query: 'greeting', session });
+      return [...new Set(results.map((one) => one.session))].sort();
+    };
+    expect(await sessionsOf(['run_1', 'run_2'])).to.deep.equal(['run_1', 'run_2']);
+    expect(await sessionsOf(['run_2', 'run_9'])).to.deep.equal(['run_2']);
+    expect(await sessionsOf('run_1')).to.deep.equal(['run_1']);
+  });
+
+  it('keeps to what a source said, first or again, and gives the key that it was recorded under', async () => {
+    const own = openMemory();
+    const content = 'The harbour freezes in February';
+    await own.tell({ layer: 'semantic', content, source: 'mira', key: 'harbour-1' });
+    await own.tell({ layer: 'semantic', content, source: 'jo', key: 'harbour-2' });
+    await own.tell({ layer: 'semantic', content: 'The harbour has two cranes', source: 'jo' });
+    const keysOf = async (source?: string) => {
+      const { results } = await own.memory.lookup({ query: 'harbour', source });
+      return results.map(({ text, key }) => [text, key]);
+    };
+    const [first, cranes] = [
+      [content, 'harbour-1'],
+      ['The harbour has two cranes', null],
+    ];
+    expect(await keysOf('mira')).to.deep.equal([first]);
+    expect(await keysOf('jo')).to.have.deep.members([first, cranes]);
+    expect(await keysOf()).to.have.deep.members([first, cranes]);
+    expect(await keysOf('nobody')).to.deep.equal([]);
+    const { results } = await own.memory.lookup({ query: 'freezes' });
+    expect(await own.memory.read(results[0]!.id)).to.include({ key: 'harbour-1' });
+    await own.close();
+  });
+
   it('shows what was valid then', async () => {
     expect(await place.texts('fallback', { as_of: '2026-05-03T23:00:00Z', layer: 'episodic' })).to.deep.equal(
       [],
@@ -189,6 +222,9 @@ describe('Looking up memories', () => {
       [{ query: 'x'.repeat(20_001) }, '/query'],
       [{ layer: 'semantic' }, '/query'],
       [{ query: 'x', as_of: 'now' }, '/as_of'],
+      [{ query: 'x', session: 5 }, '/session'],
+      [{ query: 'x', session: ['a', ''] }, '/session/1'],
+      [{ query: 'x', source: '' }, '/source'],
     ];
     for (const [request, pointer] of wrong) {
       try {

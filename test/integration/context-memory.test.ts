@@ -412,6 +412,33 @@ describe('The memory', () => {
       });
     });
 
+    it('makes a procedure of their name, which stands for all of them and goes with the last', async () => {
+      const playbook = { layer: 'procedural', subject: 'Release', steps: ['Tag'] };
+      const [first, second] = [
+        await place.tell({ ...playbook, content: 'Tag and push', valid_from: '2026-01-01T00:00:00Z' }),
+        await place.tell({
+          ...playbook,
+          content: 'Let the pipeline publish',
+          valid_from: '2026-02-01T00:00:00Z',
+        }),
+      ];
+      await place.tell({ layer: 'procedural', content: 'Rotate the keys\nEvery month.' });
+      const procedures = () =>
+        rows("SELECT id, title, valid_to FROM nodes WHERE kind = 'procedure' ORDER BY id");
+      const release = { id: 'procedure:Release', title: 'Release', valid_to: null };
+      const keys = { id: 'procedure:Rotate the keys', title: 'Rotate the keys', valid_to: null };
+      expect(procedures()).to.deep.equal([release, keys]);
+      const about = rows(
+        `SELECT f.id FROM edges e JOIN nodes f ON f.node = e.from_node JOIN nodes t ON t.node = e.to_node
+         WHERE e.type = 'ABOUT' AND t.id = 'procedure:Release' ORDER BY f.node`,
+      );
+      expect(about).to.deep.equal([{ id: first!.id }, { id: second!.id }]);
+      await place.memory.forget({ id: first!.id, reason: null }, 'mira');
+      expect(procedures()).to.deep.equal([release, keys]);
+      await place.memory.forget({ id: second!.id, reason: null }, 'mira');
+      expect(procedures()).to.deep.equal([keys]);
+    });
+
     it('puts the one that works before the one that fails', async () => {
       const told = await Promise.all(
         ['alpha', 'beta'].map((name) =>

@@ -196,7 +196,10 @@ describe('runs in the execution graph', () => {
 
   it('fails sync only for a forge that does not answer, so that a timer can live with the rest', async () => {
     const none = await world.command(['sync', '--repository', 'demo/other']);
-    expect([none.code, none.stdout.split('\n')[0]]).to.deep.equal([0, 'No run has a pull request yet.']);
+    expect([none.code, none.stdout.split('\n')[0]]).to.deep.equal([
+      0,
+      'No run of demo/other has a pull request yet.',
+    ]);
     for (const name of ['demo', 'demo/', 'a/b/c', '']) {
       const wrong = await world.command(['sync', '--repository', name]);
       expect(wrong.code).to.equal(2);

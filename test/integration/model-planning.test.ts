@@ -107,6 +107,30 @@ describe('planning with a model', () => {
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
   });
 
+  it('says at Ctrl-C which run it is and how to go on, and goes on so', async () => {
+    let stop = () => {};
+    let stopped = false;
+    await worldWith((request, index) => {
+      if (index !== 2 || stopped) return solve(request, index);
+      stopped = true;
+      stop();
+      return { stall: [], ms: 30_000 };
+    });
+    const number = await world.newIssue('Strangers are greeted wrongly.');
+    const args = ['plan-issue', '--owner', ref.owner, '--repo', ref.repo, '--number', String(number)];
+    const { ended, child } = world.start(args);
+    stop = () => child.kill('SIGINT');
+    const { code, stderr } = await ended;
+    expect(code).to.equal(130);
+    const [found] = (await world.agent.runs({ limit: 1, ...ref, number })).runs;
+    expect(stderr).to.contain(`run ${found!.run_id} keeps what was done`);
+    const [, short] = /resume (run_[0-9a-f-]+)/.exec(stderr)!;
+    expect(found!.run_id.startsWith(short!)).to.equal(true);
+    const resumed = await world.command(['resume', short!]);
+    expect(resumed.code, resumed.stderr).to.equal(0);
+    expect((await world.agent.run(found!.run_id)).actions).to.have.length(7);
+  });
+
   it('ends at a bound with a failed run that says which, and proposes nothing', async () => {
     await worldWith(() => call('list_files', {}), { steps: 3 });
     const number = await world.newIssue('Go round in circles.');

@@ -44,6 +44,82 @@ describe('a second plan for an issue', () => {
     return run!.run_id;
   }
 
+  describe('after one was rejected', () => {
+    const reject = async (run: Run, kinds: readonly string[], reason: string) => {
+      const actions = run.actions
+        .map(({ definition }) => definition)
+        .filter(({ kind }) => kinds.includes(kind))
+        .map(({ action_id, digest }) => ({ action_id, digest }));
+      const decision = { decision: 'reject' as const, claimed_approver: null, by: everybody };
+      return world.agent.decide({ run_id: run.run_id, actions, reason, ...decision });
+    };
+    const rejectedIn = ({ actions }: Run) =>
+      actions.flatMap(({ definition }) =>
+        (definition.rejected_before ?? []).map(({ reason }) => `${definition.kind}: ${reason}`),
+      );
+    const patchOf = ({ actions }: Run) =>
+      actions.find(({ definition }) => definition.kind === 'apply_patch')!.definition;
+
+    it('says at each action why such a one was rejected, by whom and when', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      await reject(first, ['push_branch', 'open_pull_request'], 'not before the release');
+      const second = await plan(number);
+      expect(rejectedIn(second)).to.deep.equal([
+        'push_branch: not before the release',
+        'open_pull_request: not before the release',
+      ]);
+      const { stdout } = await world.command(['actions', second.run_id]);
+      const lines = stdout.split('\n');
+      const at = lines.findIndex((line) => line.includes('rejected before: not before the release (by '));
+      expect(lines[at - 1]).to.match(/5 {2}push_branch/);
+      expect(lines[at]).to.match(/by \S+, \d{4}-\d\d-\d\d \d\d:\d\d\), also of 6$/);
+      expect((await world.agent.verify(second.run_id)).problems).to.deep.equal([]);
+    });
+
+    it('says so and is at higher risk where it is byte for byte the same, and not where it is another', async () => {
+      const number = await world.newIssue(body);
+      const first = await plan(number);
+      const rejected = await reject(first, ['apply_patch'], 'wrong greeting');
+      const at = rejected.actions.find(({ approval }) => approval === 'rejected')!.decision!.at;
+      const same = await plan(number);
+      const said = `byte for byte what ${everybody.name} rejected at ${at.slice(0, 16).replace('T', ' ')}`;
+      expect(same.plan!.notices).to.include(`${said}: wrong greeting`);
+      expect(patchOf(same).risk_reasons).to.include(said);
+      expect(patchOf(same).risk_score).to.be.greaterThan(patchOf(first).risk_score);
+
+      const other = body.replace("'stranger'", "'nobody'");
+      await world.forgeAdmin.comment({
+        ...{ ...ref, number, body: other.slice(other.indexOf('```')) },
+        ...{ author: 'mira', association: 'member' },
+      });
+      const different = await plan(number);
+      expect(different.plan!.patch).to.not.equal(first.plan!.patch);
+      expect(same.plan!.patch).to.equal(first.plan!.patch);
+      expect(different.plan!.notices.join()).to.not.contain('byte for byte');
+      expect(patchOf(different).risk_score).to.be.below(patchOf(same).risk_score);
+      expect(rejectedIn(different)).to.deep.equal(['apply_patch: wrong greeting']);
+    });
+
+    it('says so of a comment that was rejected', async () => {
+      const number = await world.newIssue('What is this?');
+      const first = await plan(number);
+      await reject(first, ['comment_issue'], 'ask nothing');
+      const second = await plan(number);
+      expect(second.plan!.notices[0]).to.contain('byte for byte what').and.to.contain('ask nothing');
+      expect(second.actions[0]!.definition.risk).to.equal('high');
+      expect(first.actions[0]!.definition.risk).to.equal('low');
+    });
+
+    it('is the same change all the same where only the comment on the issue was rejected', async () => {
+      const number = await world.newIssue(body);
+      await reject(await plan(number), ['comment_issue'], 'no noise');
+      const second = await plan(number);
+      expect(second.plan!.notices.join()).to.not.contain('byte for byte');
+      expect(rejectedIn(second)).to.deep.equal(['comment_issue: no noise']);
+    });
+  });
+
   describe('while earlier runs wait', () => {
     it('takes their place, with one event in each that names it', async () => {
       const number = await world.newIssue(body);
@@ -122,9 +198,9 @@ describe('a second plan for an issue', () => {
       expect(second.plan!.notices).to.include(`run ${approved.run_id} of this issue is approved, and stays`);
       await execute(approved);
       const third = await plan(number);
-      expect((await now(approved)).status).to.equal('partially_completed');
+      expect((await now(approved)).status).to.equal('awaiting_approval');
       expect(third.plan!.notices).to.include(
-        `run ${approved.run_id} of this issue is partially completed, and stays`,
+        `run ${approved.run_id} of this issue is awaiting approval, and stays`,
       );
       expect((await now(second)).superseded_by).to.equal(third.run_id);
     });
@@ -370,13 +446,13 @@ describe('a base that moved since the plan was made', () => {
   const execute = (run: Run) =>
     world.command(['execute-approved', '--run-id', run.run_id, '--repo-dir', world.checkout.dir]);
 
-  it('in the same file is told by show before anything is approved, with plan-issue as the way out', async () => {
+  it('in the same file is told by show before anything is approved, with a new plan as the way out', async () => {
     const run = await planned();
     move({ 'src/greet.js': 'export const greet = () => 1;\n' });
     const shown = await world.command(['show', run.run_id]);
     expect(shown.code).to.equal(0);
     expect(shown.stdout).to.match(/main is at [0-9a-f]{7} by now and changed src\/greet\.js/);
-    expect(shown.stdout).to.contain('plan-issue --owner demo --repo hello');
+    expect(shown.stdout).to.contain("plan 'demo/hello#");
     const after = await world.agent.run(run.run_id);
     expect(after.base_moved).to.include({ base_branch: 'main' });
     expect(after.base_moved!.files).to.deep.equal(['src/greet.js']);

@@ -317,9 +317,25 @@ for (const [kind, start] of [
       served.pulls[0]!.state = 'closed';
       served.pulls[0]!.merged_at = new Date().toISOString();
       const undone = await world.agent.undo({ run_id: run.run_id, by: everybody }, quiet);
-      expect(undone.status).to.equal('undone');
+      expect(undone.status).to.equal('partially_completed');
       const kept = undone.undo!.results.filter(({ state }) => state === 'kept');
-      expect(kept.map(({ message }) => message).join('; ')).to.contain('merged');
+      expect(kept.map(({ message }) => message)).to.deep.equal([
+        `merged: #${served.pulls[0]!.number} stays; revert it with a new change`,
+        `merged: ${branch} stays`,
+      ]);
+      const { stdout } = await world.command(['show', run.run_id]);
+      expect(stdout)
+        .to.contain('partially_completed')
+        .and.to.match(/stays +push_branch +merged: /)
+        .and.not.to.match(/core (undo|execute-approved|approve) /);
+      const again = await world.command(['undo', run.run_id, '--yes']);
+      expect(again.code).to.equal(0);
+      expect(again.stdout)
+        .to.match(/stays +open_pull_request +merged: #\d+ stays/)
+        .and.to.contain('What stays cannot be taken back; the rest was. The run is partially_completed.')
+        .and.not.to.contain('The run is undone');
+      const resumed = await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet).catch((e) => e);
+      expect(resumed).to.include({ code: 'nothing_to_resume' });
       expect(world.remote.git('rev-parse', branch!)).to.match(/^[0-9a-f]{40}$/);
     });
   });

@@ -4,7 +4,7 @@ import { Author, FileChange } from '../action.ts';
 import type { Policy } from '../policy.ts';
 import { reconcileBuildStep, renderBuildStep } from './executor.ts';
 import { type ActionType, authorOf, type ChangeFacts } from './kind.ts';
-import { type RiskAssessment, riskOf } from './risk.ts';
+import { type RiskAssessment, riskOf, withSameRejected } from './risk.ts';
 
 /** Members that older versions of Core did not seal are optional: such a plan can be read and undone, and never runs. */
 export const ApplyPatchParams = t.strict({
@@ -30,7 +30,7 @@ export const applyPatch: ActionType<'apply_patch', t.TypeOf<typeof ApplyPatchPar
       params: { patch, tree: target.tree!, files: [...change.files], author: policy.commit_author },
       needs: ['create_branch'],
       artifacts: { patch },
-      risk: assessPatch(change, policy),
+      risk: withSameRejected(assessPatch(change, policy), plan.same_rejected, policy),
     };
   },
 

@@ -7,7 +7,7 @@ import { accountOf, againAs, isBy, requireAccount } from './account.ts';
 import type { ActionExecutor, Effect, ExecutionPorts, Step } from './executor.ts';
 import { type ActionType, type Definition, factText } from './kind.ts';
 import { fillTemplate, issueComment, marker, plainComment, slotValues } from './published-texts.ts';
-import { assess } from './risk.ts';
+import { assess, withSameRejected } from './risk.ts';
 
 export const CommentIssueParams = t.strict({ number: t.number, body: t.string });
 type Params = t.TypeOf<typeof CommentIssueParams>;
@@ -28,7 +28,7 @@ export const commentIssue: ActionType<'comment_issue', Params> = {
         rationale: 'There is no change to propose yet.',
         params: ({ action_id }) => ({ number, body: plainComment(plan.body, run_id, action_id) }),
         needs: [],
-        risk,
+        risk: withSameRejected(risk, plan.same_rejected, policy),
       };
     }
     return {

@@ -111,7 +111,7 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
       const delivered = outcomeFact(run, 'commit', 'commit') ?? state.vcs?.commit;
       if (typeof dir !== 'string' || typeof delivered !== 'string')
         return { effect: 'nothing', message: 'was not delivered' };
-      if (!existsSync(dir)) return { effect: 'keep', message: `${dir} is gone` };
+      if (!existsSync(dir)) return { effect: 'nothing', message: `${dir} is gone, and the branch with it` };
       const { deliver_ref } = action.params;
       const { push_url } = action.target;
       const inUse = await checkout.whyInUse(dir, push_url, deliver_ref).catch(() => null);
@@ -128,6 +128,6 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
 export function repoDirRequired(): Refused {
   return new Refused(
     'repo_dir_required',
-    'commit delivers the branch into your checkout; name it with --repo-dir',
+    'commit delivers the branch into your checkout, and you are in none of this repository; go there, or name it with --repo-dir',
   );
 }

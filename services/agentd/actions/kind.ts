@@ -86,6 +86,16 @@ export interface CommonPlan {
   readonly may_propose: readonly string[];
   /** How similar actions went before, by kind. */
   readonly history: ReadonlyMap<string, ActionHistory>;
+  /** Of actions of earlier runs of the issue, newest run first. */
+  readonly rejections: readonly (RejectedAs & { readonly run_id: string; readonly action: string })[];
+  /** The newest of them that rejected these very bytes; null where none did. */
+  readonly same_rejected: RejectedAs | null;
+}
+
+interface RejectedAs {
+  readonly by: string;
+  readonly at: string;
+  readonly reason: string;
 }
 
 /** A change of the repository. */
@@ -99,6 +109,8 @@ export interface ChangePlan extends CommonPlan {
   /** null where nothing was found to validate with, or nothing to validate in. */
   readonly validation: ValidationPlan | null;
   readonly sandbox: SandboxTerms | null;
+  /** Why a push of the branch would be refused; null where it would not. */
+  readonly push_refused: string | null;
   /** Workflow files that a push of this tree starts. */
   readonly workflows: readonly string[];
 }

@@ -127,7 +127,7 @@ function executor({ clone, forge, writer, safeguards }: ExecutionPorts): ActionE
       if (pull === undefined) return { effect: 'nothing', message: 'there is no pull request of ours' };
       const { number, state } = pull;
       if (state === 'merged')
-        return { effect: 'keep', message: `#${number} is merged; revert it with a new change` };
+        return { effect: 'keep', message: `merged: #${number} stays; revert it with a new change` };
       if (state === 'closed') return { effect: 'nothing', message: `#${number} is closed already` };
       await requireAccount(forge, step.state.intent);
       return {

@@ -29,7 +29,8 @@ export const pushBranch: ActionType<'push_branch', Params> = {
   artifacts: [],
 
   propose(plan) {
-    if (plan.proposes !== 'change' || plan.validation === null || plan.sandbox === null) return null;
+    if (plan.proposes !== 'change' || plan.push_refused !== null) return null;
+    if (plan.validation === null || plan.sandbox === null) return null;
     const { target, policy, workflows } = plan;
     const starts = workflows.length > 0 ? `starts ${workflows.join(', ')}` : null;
     return {
@@ -137,7 +138,7 @@ function executor({ clone, forge, safeguards }: ExecutionPorts): ActionExecutor<
       if (step.state.state === 'failed') return { effect: 'nothing', message: 'was not pushed' };
       const actual = await clone.remoteBranch(branch);
       if (actual === null) return { effect: 'nothing', message: `${branch} is gone from the remote already` };
-      if (await isMerged(step)) return { effect: 'keep', message: `${branch} was merged; the branch stays` };
+      if (await isMerged(step)) return { effect: 'keep', message: `merged: ${branch} stays` };
       // What we pushed, by its result or, after an unknown outcome, by its intent.
       const ours = String(step.state.outcome?.facts.commit ?? step.state.intent?.rendered.commit);
       if (actual !== ours) {

@@ -38,6 +38,22 @@ export function withHistory(
   );
 }
 
+/** For example `byte for byte what mira rejected at 2026-11-24 04:51`. */
+export function sameAsRejectedText({ by, at }: { readonly by: string; readonly at: string }): string {
+  return `byte for byte what ${by} rejected at ${at.slice(0, 16).replace('T', ' ')}`;
+}
+
+/** What a person rejected already is at least `high`, and above what it would be otherwise. */
+export function withSameRejected(
+  assessed: RiskAssessment,
+  rejected: { readonly by: string; readonly at: string } | null,
+  { risk: table }: Policy,
+): RiskAssessment {
+  if (rejected === null) return assessed;
+  const points = Math.max(assessed.score + table.rejected_before, table.levels.high);
+  return riskOf(points, [...assessed.reasons, sameAsRejectedText(rejected)], table.levels);
+}
+
 /** For example `2 merged, 1 rejected`. */
 export function countsText({ counts }: ActionHistory): string {
   const known = Object.entries(counts).filter(([, count]) => count > 0);

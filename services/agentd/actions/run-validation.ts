@@ -184,7 +184,8 @@ function effectOf(report: ValidationReport, { report: digest, logs }: StoredDige
     };
   }
   const failed = report.steps.find(({ exit_code, ended_by }) => exit_code !== 0 || ended_by !== 'exit');
-  const how = failed === undefined ? 'nothing ran' : `${failed.run} ${howItEnded(failed)}`;
+  const what = failed?.phase === 'prepare' ? 'preparing failed: ' : '';
+  const how = failed === undefined ? 'nothing ran' : `${what}${failed.run} ${howItEnded(failed)}`;
   return {
     succeeded: false,
     code: 'validation_failed',

@@ -79,7 +79,7 @@ async function runOne(
     const exitCode = await command({ terminal, services, suggestions, json, verbose, signal });
     return signal.aborted && !stop.expected() ? exitCodes.interrupted : exitCode;
   } catch (error) {
-    if (!signal.aborted) return reportError(stoppable(error, suggestions), terminal, json, verbose);
+    if (!signal.aborted) return reportError(withCommand(error, suggestions), terminal, json, verbose);
     const interrupted =
       error instanceof Interrupted ? error : new Interrupted('interrupted', 'stopped by you');
     await reportError(interrupted, terminal, json, verbose);
@@ -90,19 +90,26 @@ async function runOne(
   }
 }
 
-/** Adds to an error about a run at work how to stop it. */
-function stoppable(error: unknown, suggestions: Suggestions): unknown {
-  if (!(error instanceof Conflict) || error.code !== 'lease_held') return error;
-  const [runId] = /run_[0-9a-f-]{36}/.exec(error.message) ?? [];
-  if (runId === undefined) return error;
+/** The error with the command that helps, as it is to be typed here. */
+function withCommand(error: unknown, suggestions: Suggestions): unknown {
+  if (!(error instanceof Conflict)) return error;
   const { code, message, facts, retryAfter } = error;
-  const cancel = commandLine(suggestions, 'cancel', shortRunId(runId));
-  return new Conflict(code, message, {
-    cause: error,
-    facts,
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-    hint: `Wait for it to finish, or stop it:\n${cancel}`,
-  });
+  const again = (hint: string, ...words: string[]) =>
+    new Conflict(code, message, {
+      cause: error,
+      facts,
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+      hint: `${hint}\n${commandLine(suggestions, ...words)}`,
+    });
+  if (code === 'lease_held') {
+    const [runId] = /run_[0-9a-f-]{36}/.exec(message) ?? [];
+    return runId === undefined
+      ? error
+      : again('Wait for it to finish, or stop it:', 'cancel', shortRunId(runId));
+  }
+  const { run_id, gate } = facts;
+  if (code !== 'nothing_to_execute' || typeof run_id !== 'string' || typeof gate !== 'string') return error;
+  return again('Approve it, then execute:', 'approve', shortRunId(run_id), '--gate', gate);
 }
 
 /** The first Ctrl-C asks to stop, the second ends the process at once. SIGTERM asks as well, and is no failure. */

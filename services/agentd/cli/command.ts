@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { jsonText } from '#kit/cli/output.ts';
-import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
 import type { Watch } from '../agent.ts';
 import { notEmpty } from './option-values.ts';
 import { createProgress } from './progress.ts';
 import type { Services } from './services.ts';
 import type { Terminal } from './terminal.ts';
-import type { Suggestions } from './views/next-steps.ts';
+import { commandLine, type Suggestions, shortRunId } from './views/next-steps.ts';
 
 /** What every command is given. A command returns its exit code, or throws. */
 export interface CommandContext {
@@ -49,6 +49,25 @@ export async function watched<T>(
   }
 }
 
+/** Plans a run with its progress on standard error. Who stops it is told which run it is, and how to go on. */
+export async function watchedPlanning<T>(
+  context: CommandContext,
+  runId: string,
+  work: (watch: Watch) => Promise<T>,
+): Promise<T> {
+  try {
+    return await watched(context, work);
+  } catch (cause) {
+    if (!context.signal.aborted) throw cause;
+    const resume = commandLine(context.suggestions, 'resume', shortRunId(runId));
+    throw new Interrupted(
+      'interrupted',
+      `stopped by you; run ${runId} keeps what was done, and nothing was written to the repository`,
+      { cause, facts: { run_id: runId }, hint: `go on with it:\n${resume}` },
+    );
+  }
+}
+
 /** Options of a command about one run. */
 export interface RunOption {
   readonly runId?: string;
@@ -56,7 +75,10 @@ export interface RunOption {
 
 export function withRun(command: Command): Command {
   return command
-    .argument('[run]', 'identifier of the run, or a unique beginning of it')
+    .argument(
+      '[run]',
+      'identifier of the run or a unique beginning of it, last, or its issue: 12 or owner/repo#12',
+    )
     .option('--run-id <id>', 'the run, instead of the argument');
 }
 
@@ -71,24 +93,32 @@ export function withRef(command: Command): Command {
 }
 
 /** With `--run-id` every argument is an action. */
-export function runAndActions(
+export async function runAndActions(
+  context: CommandContext,
   id: string | undefined,
   names: readonly string[],
   { runId: option }: RunOption,
   command: string,
-): { readonly id: string; readonly actions: readonly string[] } {
-  if (option !== undefined) return { id: option, actions: id === undefined ? names : [id, ...names] };
-  return { id: runNamed(id, {}, command), actions: names };
+): Promise<{ readonly id: string; readonly actions: readonly string[] }> {
+  if (option === undefined) return { id: await runNamed(context, id, {}, command), actions: names };
+  const actions = id === undefined ? names : [id, ...names];
+  return { id: await runNamed(context, option, {}, command), actions };
 }
 
-export function runNamed(id: string | undefined, { runId: option }: RunOption, command: string): string {
+/** The identifier of the run that a command is about. */
+export async function runNamed(
+  { services }: CommandContext,
+  id: string | undefined,
+  { runId: option }: RunOption,
+  command: string,
+): Promise<string> {
   if (id !== undefined && option !== undefined && id !== option) {
     throw new InvalidInput('run_twice', `${command} names two runs, '${id}' and '${option}'; give one`);
   }
   const found = id ?? option;
-  if (found !== undefined && found.trim() !== '') return found;
+  if (found !== undefined && found.trim() !== '') return services.agent.runId(found, process.cwd());
   throw new InvalidInput(
     'run_missing',
-    `${command} needs a run: its identifier or a unique beginning of it, as shown by the command runs`,
+    `${command} needs a run: its identifier or a unique beginning of it, last, or its issue as 12 or owner/repo#12; the command runs lists them`,
   );
 }

@@ -1,6 +1,6 @@
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { textWidth } from '#kit/cli/text-width.ts';
-import type { Paint, Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 /** One cell of a table; `table` makes its text safe to print. */
 export type Cell =
@@ -87,14 +87,6 @@ export function cut(text: string, width: number, ellipsis: string): string {
 /** For example `1 run` or `2 runs`. */
 export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
-}
-
-/** Colours a unified diff by the first character of each line. */
-export function paintPatch(patch: string, paint: Paint): string {
-  const { green, red, cyan, dim, bold } = paint;
-  const paints: Readonly<Record<string, Paint['red']>> = { '+': green, '-': red, '@': cyan, '\\': dim };
-  const painted = (line: string) => (/^(?: |$)/.test(line) ? line : (paints[line[0]!] ?? bold)(line));
-  return patch.split('\n').map(painted).join('\n');
 }
 
 export function quoted(text: string, terminal: Terminal): string[] {

@@ -6,10 +6,6 @@ export function issueNumber(text: string): number {
   return wholeNumber('--number', text, 1, 2_147_483_647, 'the number of an issue or pull request');
 }
 
-export function listLimit(text: string): number {
-  return wholeNumber('--limit', text, 1, 100, 'how many to list');
-}
-
 export function upTo(text: string): number {
   return wholeNumber('--up-to', text, 1, 1000, 'the number of an action');
 }

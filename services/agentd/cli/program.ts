@@ -2,9 +2,10 @@ import { Command, type Option } from 'commander';
 import type { CommandContext, Run } from './command.ts';
 import { decide } from './commands/decide.ts';
 import { cancel, executeApproved, recover, resume, undo } from './commands/execute.ts';
+import { gateByGate } from './commands/gate-by-gate.ts';
 import { config, forges, prune, serve } from './commands/installation.ts';
 import { forge } from './commands/local-forge.ts';
-import { actions, diff, planIssue, runs, show, verify } from './commands/runs.ts';
+import { actions, diff, plan, planIssue, runs, show, verify } from './commands/runs.ts';
 import { sync } from './commands/sync.ts';
 import { notEmpty } from './option-values.ts';
 
@@ -29,6 +30,8 @@ interface ProgramParts {
 
 /** In the order in which help lists them. */
 const commands: readonly ((program: Command, run: Run) => void)[] = [
+  gateByGate,
+  plan,
   planIssue,
   runs,
   show,

@@ -64,7 +64,8 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
   }
 
   function start(step: string, message: string): void {
-    current = { step, message, since: Date.now() };
+    // The same step goes on with something else.
+    current = { step, message, since: current?.step === step ? current.since : Date.now() };
     if (!terminal.errIsTerminal) {
       if (options.verbose) terminal.err(`   ${symbols.dot}  ${step.padEnd(17)}  ${message}\n`);
       return;

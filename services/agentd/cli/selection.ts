@@ -1,6 +1,6 @@
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import type { ActionSelection } from '../agent.ts';
-import type { ActionState, Run } from '../runs/run.ts';
+import { type ActionState, isOpen, type Run } from '../runs/run.ts';
 
 /**
  * The actions that a command line names. Names are numbers, `act_…` (or a unique beginning of it) and kinds. A gate, all, or "up to"
@@ -48,11 +48,6 @@ export function selectActions(
     );
   }
   return { selected, leftRejected };
-}
-
-/** Has not started, so that it can still be decided. */
-export function isOpen({ state }: ActionState): boolean {
-  return state === 'pending' || state === 'refused' || state === 'blocked';
 }
 
 /** @throws NotFound (`action_not_found`), InvalidInput (`action_ambiguous`) */

@@ -281,7 +281,8 @@ describe('an approval', () => {
     for (const now of ['2026-01-09T03:04:05.000Z', '2026-01-09T03:04:05.001Z'])
       expect(problemOf(events, now)).to.deep.equal({
         code: 'approval_expired',
-        message: 'the approval by mira expired at 2026-01-09T03:04:05.000Z',
+        message:
+          'the approval by mira expired at 2026-01-09T03:04:05.000Z (approval.expires_after_days of config/policy.json); approve it again',
       });
   });
 

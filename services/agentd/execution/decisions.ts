@@ -29,7 +29,10 @@ export function decideActions(run: Run, request: DecisionRequest, expiresAfterDa
     );
   }
   checkRunTakesDecisions(run);
-  if (request.decision === 'approve') requireCompletePlan(run);
+  if (request.decision === 'approve') {
+    requireCompletePlan(run);
+    if (request.anyway !== true) requireNoFailedValidation(run, request);
+  }
   const at = nowFor(run);
   const expires_at = new Date(Date.parse(at) + expiresAfterDays * 86_400_000).toISOString();
   return request.actions.map(({ action_id, digest, seen_approval }) => {
@@ -53,6 +56,35 @@ export function decideActions(run: Run, request: DecisionRequest, expiresAfterDa
       },
     };
   });
+}
+
+/**
+ * What builds on a validation that failed is approved only by who says that it is meant so: it runs only once the validation
+ * passes.
+ * @throws Refused `validation_failed`
+ */
+function requireNoFailedValidation(run: Run, { actions: asked }: DecisionRequest): void {
+  const validation = run.actions.find(({ outcome }) => outcome?.code === 'validation_failed');
+  if (validation === undefined) return;
+  const above = new Set([validation.definition.action_id]);
+  for (const { definition } of run.actions)
+    if (definition.depends_on.some((id) => above.has(id))) above.add(definition.action_id);
+  const names = run.actions
+    .filter(({ definition: { action_id } }) => asked.some((one) => one.action_id === action_id))
+    .filter(
+      ({ definition: { action_id } }) =>
+        above.has(action_id) && validation.definition.action_id !== action_id,
+    )
+    .map(({ definition: { ordinal, kind } }) => `${ordinal} ${kind}`);
+  if (names.length === 0) return;
+  const { ordinal, kind } = validation.definition;
+  throw new Refused(
+    'validation_failed',
+    `nothing was approved: ${names.join(', ')} ${names.length === 1 ? 'builds' : 'build'} on ${ordinal} ${kind}, which failed: ${validation.outcome!.message}`,
+    {
+      hint: 'Plan the issue again, or approve with --anyway (over HTTP "anyway": true): an execution validates again first, and goes on only where that passes.',
+    },
+  );
 }
 
 /** Nothing of a plan without these is approved or executed: what it would do is not all in what people see. */
@@ -103,7 +135,7 @@ export function approvalProblem(action: ActionState, now: string): { code: strin
   if (decision.expires_at === null || decision.expires_at <= now) {
     return {
       code: 'approval_expired',
-      message: `the approval by ${decision.approver} expired at ${decision.expires_at}`,
+      message: `the approval by ${decision.approver} expired at ${decision.expires_at} (approval.expires_after_days of config/policy.json); approve it again`,
     };
   }
   return null;
@@ -117,9 +149,10 @@ function checkRunTakesDecisions(run: Run): void {
     );
   requireNotSuperseded(run);
   if (run.status === 'cancelled' || run.undo !== null) {
+    const undo = run.undo === null || run.status === 'undone' ? '' : ', and its undo has begun';
     throw new Conflict(
       'run_closed',
-      `run ${run.run_id} is ${run.status}; plan the issue again for a new decision`,
+      `run ${run.run_id} is ${run.status}${undo}; plan the issue again for a new decision`,
     );
   }
 }
@@ -172,6 +205,8 @@ export function cancelRun(
 ): NewEvent[] {
   if (closed.includes(run.status))
     throw new Conflict('run_closed', `run ${run.run_id} is ${run.status}; there is nothing to cancel`);
+  if (run.undo?.complete === true)
+    throw new Conflict('run_closed', `run ${run.run_id} was undone; there is nothing to cancel`);
   if (run.undo !== null)
     throw new Conflict('run_undone', `the undo of run ${run.run_id} has begun; let it finish`);
   if (run.cancelling) return [];

@@ -3,22 +3,17 @@ import { join, resolve } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, Failed, messageOf, NotFound, Refused } from '#kit/errors.ts';
 import { foreignOwner } from '#kit/folders.ts';
-import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '#kit/git/git.ts';
-import { personalEnvironment } from '#kit/git/git-environment.ts';
+import type { GitOptions } from '#kit/git/git.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { UndoResult } from '../actions/executor.ts';
-import { remoteUrls, sameRemote } from '../git/remote-address.ts';
+import { type Checkout, findCheckout, checkoutGit as git, remotesOf } from '../git/checkout.ts';
+import { sameRemote } from '../git/remote-address.ts';
 
 /**
  * The person's own checkout. Its configuration is theirs, or hostile: nothing in it may start a program, so nothing here
  * touches its files, its index or its remotes. What changes is one ref, and the objects behind it.
  */
-
-/** Every git here reads the checkout's configuration, which may include a file that never ends. */
-function git(args: readonly string[], options: GitOptions): Promise<GitResult> {
-  return runGit(args, { signal: AbortSignal.timeout(120_000), ...options });
-}
 
 /** What is written there can be read by whom the rest of it can, whatever the umask of Core. */
 function writing(gitDir: string): GitOptions {
@@ -38,13 +33,10 @@ export async function checkCheckout(repoDir: string, pushUrl: string): Promise<v
  * checkout may lead elsewhere a moment later.
  */
 async function checkedGitDir(repoDir: string, pushUrl: string): Promise<string> {
-  const top = realFolder(repoDir);
-  const gitDir = await gitDirOf(top);
-  const listed = await git(['config', '--list', '-z', '--includes'], { gitDir, env: personalOverrides() });
-  const remotes = remoteUrls(parseConfigList(listed.stdout));
-  if (remotes.some(({ url }) => url === pushUrl)) return gitDir;
-  const folder = await topOf(top);
-  if (remotes.some(({ url }) => sameRemote(url, pushUrl, folder))) return gitDir;
+  const checkout = await checkoutAt(realFolder(repoDir));
+  const remotes = await remotesOf(checkout);
+  if (remotes.some(({ url }) => url === pushUrl || sameRemote(url, pushUrl, checkout.top)))
+    return checkout.gitDir;
   const found = remotes.map(({ name, url }) => `${name} is ${withoutUrlSecrets(url)}`).join(', ');
   throw new Refused(
     'remote_mismatch',
@@ -129,26 +121,12 @@ function realFolder(repoDir: string): string {
   }
 }
 
-async function gitDirOf(repoDir: string): Promise<string> {
-  const found = await git(['rev-parse', '--absolute-git-dir'], { cwd: repoDir, accept: [128] });
-  if (found.exitCode === 0) return realpathSync(found.stdout.toString('utf8').replace(/\n$/, ''));
-  throw new Refused('not_a_repository', `${repoDir} is not a git repository: ${found.stderr.trim()}`, {
+async function checkoutAt(folder: string): Promise<Checkout> {
+  const found = await findCheckout(folder);
+  if (typeof found !== 'string') return found;
+  throw new Refused('not_a_repository', `${folder} is not a git repository: ${found}`, {
     hint: 'name a checkout of the repository with --repo-dir',
   });
-}
-
-/** Where a remote given as a relative path starts from. */
-async function topOf(repoDir: string): Promise<string> {
-  const top = await git(['rev-parse', '--show-toplevel'], { cwd: repoDir, accept: [128] });
-  return top.exitCode === 0 ? top.stdout.toString('utf8').replace(/\n$/, '') : repoDir;
-}
-
-/** Lets `git config --list` see the person's global `insteadOf` rules too; listing runs nothing. */
-function personalOverrides(): Record<string, string> {
-  const { HOME, XDG_CONFIG_HOME } = personalEnvironment();
-  const file = join(HOME ?? '/nonexistent', '.gitconfig');
-  const xdg = join(XDG_CONFIG_HOME ?? join(HOME ?? '/nonexistent', '.config'), 'git', 'config');
-  return { GIT_CONFIG_GLOBAL: existsSync(file) ? file : existsSync(xdg) ? xdg : '/dev/null' };
 }
 
 async function refCommit(gitDir: string, ref: string): Promise<string | null> {

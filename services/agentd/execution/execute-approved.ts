@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict } from '#kit/errors.ts';
+import { Conflict, Refused } from '#kit/errors.ts';
 import { repoDirRequired } from '../actions/commit.ts';
 import type { Executors } from '../actions/registry.ts';
 import type { ExecutionRequest, Watch } from '../agent.ts';
 import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
-import type { Run } from '../runs/run.ts';
+import { type ActionState, isOpen, type Run, waitsOf } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
-import { findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
+import {
+  approvalProblem,
+  findAction,
+  nowFor,
+  requireCompletePlan,
+  requireNotSuperseded,
+} from './decisions.ts';
 import { checkCheckout } from './delivery.ts';
 import type { LookAtBase } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
@@ -38,7 +44,7 @@ export async function executeApproved(
   const before = await finishSuperseding(store, await store.read(run_id));
   checkExecutable(before);
   await store.requireUnaltered(run_id);
-  const selected = selectActions(before, options.actions);
+  const selected = selectActions(before, options);
   const leases = [await store.lease(executorLease(run_id))];
   try {
     const { target } = before.plan!;
@@ -80,12 +86,66 @@ async function requireCheckout(run: Run, selected: readonly string[], repoDir: s
   if (delivers) throw repoDirRequired();
 }
 
-/** Ordinal order, whatever order they were named in. */
-function selectActions(run: Run, ids: readonly string[] | null): string[] {
-  const chosen = ids === null ? run.actions : ids.map((id) => findAction(run, id));
-  return [...new Set(chosen)]
-    .toSorted((a, b) => a.definition.ordinal - b.definition.ordinal)
-    .map(({ definition }) => definition.action_id);
+/**
+ * In ordinal order, whatever order they were named in. Without names, whatever was decided: what waits for a decision stays as
+ * it is.
+ * @throws Refused `approval_required`: an action that was named is not approved; Conflict `nothing_to_execute`
+ */
+function selectActions(run: Run, { actions: ids, kind }: ExecuteOptions): string[] {
+  const now = nowFor(run);
+  const named = ids?.map((id) => findAction(run, id)) ?? run.actions;
+  const chosen = [...new Set(named)]
+    .filter((action) => ids !== null || action.approval !== 'required' || isUnsettled(action))
+    .toSorted((a, b) => a.definition.ordinal - b.definition.ordinal);
+  const left = chosen.filter(({ state }) => state !== 'succeeded' && state !== 'undone');
+  const ready = left.filter((action) => isUnsettled(action) || approvalProblem(action, now) === null);
+  const unapproved = left.filter((action) => !ready.includes(action));
+  if (kind === 'execute' && ids !== null && unapproved.length > 0) throw notApproved(run, unapproved, now);
+  // An execution that was cut off behind its last action still has to end.
+  if (ready.length === 0 && run.execution?.finished !== false) throw nothingToExecute(run, now);
+  return chosen.map(({ definition }) => definition.action_id);
+}
+
+/** Its effect began, and nobody knows how it ended: that is found out whatever was decided since. */
+function isUnsettled({ intent, state }: ActionState): boolean {
+  return intent !== null && (state === 'running' || state === 'unknown');
+}
+
+function notApproved(run: Run, actions: readonly ActionState[], now: string): Refused {
+  const why = actions.map((action) => `${nameOf(action)}: ${approvalProblem(action, now)!.message}`);
+  return new Refused('approval_required', `nothing was executed: ${why.join('; ')}`, {
+    facts: { run_id: run.run_id, actions: actions.map(({ definition }) => definition.action_id) },
+    hint: 'Approve what is named, or leave it out.',
+  });
+}
+
+function nothingToExecute(run: Run, now: string): Conflict {
+  const { run_id, actions } = run;
+  const { waits_for } = waitsOf(run);
+  const expired = actions.filter((action) => approvalProblem(action, now)?.code === 'approval_expired');
+  const open = expired.filter(({ state }) => state !== 'succeeded' && state !== 'undone');
+  const gate = open[0]?.definition.gate ?? waits_for;
+  const facts = { run_id, gate };
+  if (gate === null) {
+    const done = actions.every(({ state }) => state === 'succeeded');
+    const why = done ? 'every action has succeeded' : 'nothing of it is left that could be approved';
+    return new Conflict('nothing_to_execute', `run ${run_id} is ${run.status}: ${why}`, { facts });
+  }
+  const waiting = actions.filter((action) => action.definition.gate === gate && isOpen(action));
+  const some = waiting.filter((action) => action.approval === 'required' || open.includes(action));
+  const before = actions.some(({ state }) => state === 'succeeded')
+    ? 'what was approved has run'
+    : 'nothing is approved';
+  const needs = open.length > 0 ? 'needs another approval: its own has expired' : 'waits for approval';
+  return new Conflict(
+    'nothing_to_execute',
+    `nothing of run ${run_id} was executed: ${before}, and the gate ${gate} ${needs} (${some.map(nameOf).join(', ')})`,
+    { facts, hint: `Approve the gate ${gate}, then execute.` },
+  );
+}
+
+function nameOf({ definition: { ordinal, kind } }: ActionState): string {
+  return `${ordinal} ${kind}`;
 }
 
 function checkExecutable(run: Run): void {

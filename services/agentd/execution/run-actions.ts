@@ -128,7 +128,7 @@ export class Execution {
   async #attempt(run: Run, state: ActionState): Promise<Attempt> {
     const action = state.definition;
     const executor = this.#executors[action.kind];
-    if (state.intent !== null && (state.state === 'running' || state.state === 'unknown')) {
+    if (state.intent !== null && state.state === 'unknown') {
       const later = await this.#askedToWait(executor, action, state.outcome?.facts.resume_at);
       return later ?? this.#settle(executor, state.intent);
     }

@@ -1,4 +1,3 @@
-import { minimatch } from 'minimatch';
 import { ValidationReport } from '#kit/contracts/stored-texts.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { NotFound, Refused } from '#kit/errors.ts';
@@ -6,7 +5,7 @@ import type { Target } from '../action.ts';
 import { requireApprovedAccount } from '../actions/account.ts';
 import { outcomeFact, type RunSoFar, type Safeguards } from '../actions/executor.ts';
 import { branchNameProblem } from '../git/tree.ts';
-import type { Policy } from '../policy.ts';
+import { type Policy, whyProtected } from '../policy.ts';
 import type { Forge, Repository } from '../ports/forge.ts';
 import type { RunStore } from '../runs/run-store.ts';
 
@@ -37,18 +36,8 @@ async function requireUnprotected(
       'repository_archived',
       `${target.owner}/${target.repo} is archived and takes no pushes`,
     );
-  const names = [repository.default_branch, target.base_branch];
-  if (names.some((name) => sameBranch(name, branch))) {
-    throw new Refused(
-      'branch_protected',
-      `'${branch}' is the default or base branch; an agent never pushes there`,
-    );
-  }
-  const glob = policy.protected_branches.find((pattern) =>
-    minimatch(branch, pattern, { dot: true, nocase: true }),
-  );
-  if (glob !== undefined)
-    throw new Refused('branch_protected', `'${branch}' is protected by '${glob}' in config/policy.json`);
+  const why = whyProtected(branch, [repository.default_branch, target.base_branch], policy);
+  if (why !== null) throw new Refused('branch_protected', why);
   const protection = await forge.protection(target, branch);
   if (protection.protected)
     throw new Refused('branch_protected', `'${branch}' is protected on ${forge.name}: ${protection.reason}`);
@@ -78,11 +67,6 @@ export function requireSameForge(forge: Pick<Forge, 'name' | 'url'>, { forge_url
     'forge_moved',
     `forge '${forge.name}' is at ${forge.url} by config/forges.json; approved was ${forge_url}. Set it back, or plan the issue again`,
   );
-}
-
-/** Forges on case-insensitive disks take `Main` for `main`. */
-function sameBranch(left: string, right: string): boolean {
-  return left.toLowerCase() === right.toLowerCase();
 }
 
 /**

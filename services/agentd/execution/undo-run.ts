@@ -150,10 +150,9 @@ function finished(run: Run, undo_id: string, results: readonly UndoResult[]): Ne
       ),
   );
   const complete = failed === 0 && left.length === 0;
-  const rest =
-    kept.length === 0 ? '' : `; could not be taken back: ${kept.map(({ message }) => message).join('; ')}`;
+  const rest = kept.length === 0 ? '' : `; ${kept.map(({ message }) => message).join('; ')}`;
   const message = complete
-    ? `everything of ours was taken back${rest}`
+    ? `everything ${kept.length === 0 ? 'of ours' : 'else of ours'} was taken back${rest}`
     : `${failed + left.length} not taken back; run undo again${rest}`;
   return { type: 'undo_finished', data: { undo_id, complete, message } };
 }

@@ -1,5 +1,6 @@
 import { Refused } from '#kit/errors.ts';
-import type { RemoteForgeOptions } from './configured-forge.ts';
+import { addressOf } from '../git/remote-address.ts';
+import type { Located, RemoteForgeOptions } from './configured-forge.ts';
 
 type Addresses = Pick<RemoteForgeOptions, 'name' | 'base_url' | 'clone_base_url'>;
 
@@ -55,4 +56,24 @@ function shown(url: string): string {
     .slice(0, 200)
     .replace(/[\p{Cc}\p{Cf}]/gu, '\u{fffd}')
     .replace(/\/\/[^/@\s]*@/, '//***@');
+}
+
+/** What a URL names on this forge, by host and path: over ssh any port, since forges serve it at one of their own. */
+export function locateOn(forge: Addresses, url: string, folder: string): Located | null {
+  const wanted = addressOf(url.replace(/[?#].*$/s, ''), folder);
+  if (wanted === null) return null;
+  for (const base of [forge.base_url, forge.clone_base_url]) {
+    const under = base === null ? null : addressOf(base, folder);
+    if (under === null || under.host !== wanted.host) continue;
+    if (under.transport === wanted.transport && under.port !== wanted.port) continue;
+    if ((under.transport === 'local') !== (wanted.transport === 'local')) continue;
+    // A forge below a path of its host has it in its pages alone.
+    const path = wanted.path.startsWith(`${under.path}/`)
+      ? wanted.path.slice(under.path.length + 1)
+      : wanted.path;
+    const found = /^([^/]+)\/([^/]+?)(?:\.git)?(?:\/(?:issues|pull|pulls)\/([1-9]\d{0,9}))?$/.exec(path);
+    if (found !== null)
+      return { owner: found[1]!, repo: found[2]!, number: found[3] === undefined ? null : Number(found[3]) };
+  }
+  return null;
 }

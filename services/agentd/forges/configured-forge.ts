@@ -1,9 +1,14 @@
-import type { Forge } from '../ports/forge.ts';
+import type { Forge, RepositoryRef } from '../ports/forge.ts';
 import type { ForgeFacts } from '../ports/forge-report.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
 
 /** What an adapter is: the composition root hands it out as the narrower port. */
 export interface ConfiguredForge extends Forge, ForgeWriter {
+  /**
+   * The repository that the URL of a clone, or of a page, belongs to; null for one of another forge. Asks nobody.
+   * @param folder where a relative path starts
+   */
+  locate(url: string, folder: string): Located | null;
   /** What it lacks to be asked without being named, as a text; null when nothing. */
   missing(): string | null;
   /**
@@ -11,6 +16,12 @@ export interface ConfiguredForge extends Forge, ForgeWriter {
    * @throws Interrupted when it did not answer who we are in time, else as the methods of Forge
    */
   examine(answerMs: number): Promise<ForgeFacts>;
+}
+
+/** What a URL of a forge names, by its form alone. */
+export interface Located extends RepositoryRef {
+  /** Of the page of an issue or pull request. */
+  readonly number: number | null;
 }
 
 export interface ForgeFolders {

@@ -34,7 +34,8 @@ export function faultOf(call: FailedCall): CoreError {
   }
   if (status >= 500 || status === 408) {
     const unknown = method === 'GET' ? '' : '; whether it did what was asked is not known';
-    return new Unavailable('forge_unavailable', `forge '${forge}' failed with ${status}${unknown}: ${said}`, {
+    const why = words === '' ? '' : `: ${words}`;
+    return new Unavailable('forge_unavailable', `forge '${forge}' failed with ${status}${unknown}${why}`, {
       facts,
       ...(wait === null ? {} : { retryAfter: wait }),
     });

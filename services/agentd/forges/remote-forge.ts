@@ -21,10 +21,11 @@ import type {
 import type { ForgeFacts } from '../ports/forge-report.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
 import { archived, withoutToken } from './access.ts';
-import { checkedCloneUrl, cloneOrigins, pageUrl } from './clone-url.ts';
+import { checkedCloneUrl, cloneOrigins, locateOn, pageUrl } from './clone-url.ts';
 import type {
   Call,
   ConfiguredForge,
+  Located,
   Query,
   RemoteClient,
   RemoteForgeOptions,
@@ -117,6 +118,10 @@ export abstract class RemoteForge implements ConfiguredForge {
   /** false for the pull request of a fork. */
   protected abstract isOwnBranch(repository: Repository, reply: PullRequestReply): boolean;
   protected abstract askChecks(commit: string[], call: Call): Promise<Check[]>;
+
+  locate(url: string, folder: string): Located | null {
+    return locateOn(this.options, url, folder);
+  }
 
   missing(): string | null {
     if (this.token.path === null || this.token.exists()) return null;

@@ -12,7 +12,8 @@ export function sameRemote(left: string, right: string, folder: string): boolean
   return a.transport !== b.transport || a.port === b.port;
 }
 
-interface Address {
+/** Where a remote URL or a page is, without its user. */
+export interface Address {
   readonly transport: 'http' | 'ssh' | 'git' | 'local';
   readonly host: string;
   /** null is the transport's own. Compared only within one transport. */
@@ -20,7 +21,8 @@ interface Address {
   readonly path: string;
 }
 
-function addressOf(url: string, folder: string): Address | null {
+/** null for a URL of no transport that git has. @param folder where a relative path starts */
+export function addressOf(url: string, folder: string): Address | null {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
   if (scheme === 'file') return localAddress(fromFileUrl(url), folder);
   if (scheme !== undefined) return urlAddress(url, scheme);

@@ -14,19 +14,31 @@ export interface TreeReader {
   read(path: string): Promise<Uint8Array | null>;
 }
 
+/** With what a reader leaves out. */
+export interface WholeTree extends TreeReader {
+  /** Paths of links and submodules. */
+  others(): Promise<readonly string[]>;
+}
+
 /** The list is read once. */
-export function treeReader(gitDir: string, treeish: string): TreeReader {
-  let entries: Promise<Map<string, TreeEntry>> | undefined;
-  function regularFiles(): Promise<Map<string, TreeEntry>> {
-    entries ??= readTree(gitDir, treeish).then((all) => {
-      const files = all.filter(({ mode }) => mode !== linkMode && mode !== submoduleMode);
-      return new Map(files.map((entry) => [entry.path, entry]));
-    });
+export function treeReader(gitDir: string, treeish: string): WholeTree {
+  const isRegular = ({ mode }: TreeEntry) => mode !== linkMode && mode !== submoduleMode;
+  let entries: Promise<TreeEntry[]> | undefined;
+  let files: Promise<Map<string, TreeEntry>> | undefined;
+  function all(): Promise<TreeEntry[]> {
+    entries ??= readTree(gitDir, treeish);
     return entries;
+  }
+  function regularFiles(): Promise<Map<string, TreeEntry>> {
+    files ??= all().then((found) => new Map(found.filter(isRegular).map((entry) => [entry.path, entry])));
+    return files;
   }
   return {
     async list() {
       return [...(await regularFiles()).keys()].sort();
+    },
+    async others() {
+      return (await all()).filter((entry) => !isRegular(entry)).map(({ path }) => path);
     },
     async read(path) {
       const entry = (await regularFiles()).get(path);

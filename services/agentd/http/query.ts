@@ -1,6 +1,4 @@
 import { issueStates } from '#kit/contracts/issues.ts';
-import { RunStatus } from '#kit/contracts/run.ts';
-import { runStatuses } from '#kit/contracts/vocabulary.ts';
 import { oneOf, Timestamp } from '#kit/decode.ts';
 import { Unauthorized } from '#kit/errors.ts';
 import {
@@ -12,7 +10,6 @@ import {
 } from '#kit/http/route.ts';
 import type { ChangeQuery, IssueQuery } from '../planning/issues.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
-import type { RunQuery } from '../runs/run-store.ts';
 
 type Parameters = Readonly<Record<string, ParameterDescription>>;
 type Query = RouteRequest['query'];
@@ -26,19 +23,6 @@ const repository = {
     description: 'Name of a forge; default the one that knows the repository',
     schema: { type: 'string' },
   },
-};
-
-export const runParameters: Parameters = {
-  limit,
-  cursor: { description: '`next_cursor` of the page before', schema: { type: 'string' } },
-  status: { description: 'Only runs of this status', schema: { enum: [...runStatuses] } },
-  repository: { description: 'Only runs of this repository, `owner/repo`', schema: { type: 'string' } },
-  forge: {
-    description:
-      'Only runs of this forge; `core-smoke` for those of smoke tests, which are left out otherwise',
-    schema: { type: 'string' },
-  },
-  number: { description: 'Only runs of this issue', schema: { type: 'integer', minimum: 1 } },
 };
 
 export const issueParameters: Parameters = {
@@ -60,17 +44,6 @@ export const changeParameters: Parameters = {
     required: true,
   },
 };
-
-export function runQuery({ limit, cursor, status, repository, forge, number }: Query): RunQuery {
-  return {
-    limit: queryInteger('limit', limit ?? '10', 1, 100),
-    ...(cursor === undefined ? {} : { cursor }),
-    ...(status === undefined ? {} : { status: queryValue(RunStatus, status, 'status') }),
-    ...(repository === undefined ? {} : parseRepository(repository)),
-    ...(forge === undefined ? {} : { forge }),
-    ...(number === undefined ? {} : { number: queryInteger('number', number, 1, 2_147_483_647) }),
-  };
-}
 
 export function issueQuery({ label, state = 'open', sort = 'created', limit, ...of }: Query): IssueQuery {
   return {
@@ -100,10 +73,4 @@ function repositoryOf({ owner, repo, forge }: Query): RepositoryRef & { readonly
   if (owner === undefined) throw invalidQuery('owner', owner, 'the owner of a repository, for example koajs');
   if (repo === undefined) throw invalidQuery('repo', repo, 'the name of a repository, for example koa');
   return { owner, repo, ...(forge === undefined ? {} : { forge }) };
-}
-
-function parseRepository(text: string): RepositoryRef {
-  const [owner = '', repo = '', ...more] = text.split('/');
-  if (owner !== '' && repo !== '' && more.length === 0) return { owner, repo };
-  throw invalidQuery('repository', text, 'owner/repo, for example koajs/koa');
 }

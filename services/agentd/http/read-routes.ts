@@ -8,7 +8,8 @@ import { type Reply, type Route, route } from '#kit/http/route.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
 import type { Run } from '../runs/run.ts';
-import { requireToken, runParameters, runQuery } from './query.ts';
+import { decodeRunQuery, runParameters } from '../runs/run-query.ts';
+import { requireToken } from './query.ts';
 import { actionsView, runView } from './run-view.ts';
 import type { StatusCommand } from './status-command.ts';
 
@@ -42,7 +43,7 @@ function runRoutes({ agent }: ReadRouteOptions): Route[] {
         answers: { 200: { description: 'One page', content: RunList } },
       },
       async ({ query }) => {
-        const { runs, next_cursor, problems } = await agent.runs(runQuery(query));
+        const { runs, next_cursor, problems } = await agent.runs(decodeRunQuery(query, new Date()));
         const json: RunList = { runs: [...runs], next_cursor, problems: [...problems] };
         return { json };
       },

@@ -1,6 +1,6 @@
 import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
-import type { ActionState, Run } from '../runs/run.ts';
+import { type ActionState, type Run, waitsOf } from '../runs/run.ts';
 
 /** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */
 export function actionView({ definition, ...now }: ActionState): ProposedAction {
@@ -32,6 +32,7 @@ export function runView(run: Run): RunDetail {
     issue: run.issue,
     plan: run.plan,
     actions: run.actions.map(actionView),
+    ...waitsOf(run),
     usage: run.usage,
     failure: run.failure === null ? null : { retryable: undefined, ...run.failure },
     execution: run.execution,

@@ -1,8 +1,11 @@
+import type { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
+import { messageOf } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { Route } from '#kit/http/route.ts';
 import { serveService } from '#kit/http/serve-service.ts';
+import { once } from '#kit/once.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import type { CoreAgent } from '../core-agent.ts';
@@ -50,7 +53,16 @@ export function readConfiguration({ home, flags }: DaemonStart): Settings {
 }
 
 /** Runs the daemon until a signal comes or the process that started it is gone. @returns the exit code */
-export function serve({ agent, home, flags }: DaemonStart & { readonly agent: CoreAgent }): Promise<number> {
+export function serve({
+  agent,
+  home,
+  flags,
+  configuration,
+}: DaemonStart & {
+  readonly agent: CoreAgent;
+  /** Of planning and execution. */
+  readonly configuration: () => Promise<Pick<LiveConfig<unknown>, 'report' | 'health'>>;
+}): Promise<number> {
   const settings = readConfiguration({ home, flags });
   const own = openServiceProcess('core-agentd', { home, flags });
   const { folders, logger, shutdown, version } = own;
@@ -58,6 +70,11 @@ export function serve({ agent, home, flags }: DaemonStart & { readonly agent: Co
   shutdown.add('the work on runs', () => work.close());
   // Answers wait for it.
   shutdown.signal.addEventListener('abort', () => void work.close());
+  const reported = once(async () => {
+    const live = await configuration();
+    live.report(logger);
+    return live;
+  });
   const dependencies = dependencyChecks({ folders, environment, settings, agent });
   shutdown.add('its clients', () => dependencies.close());
   const status = createStatusCommand(folders);
@@ -66,9 +83,13 @@ export function serve({ agent, home, flags }: DaemonStart & { readonly agent: Co
     binding: settings.agentd,
     parts: {
       routes: daemonRoutes({ ...own, agent, work, settings, status }),
-      health: () => checkHealth(agent, version, dependencies.checks),
+      health: () => {
+        const checks = { configuration: async () => (await reported()).health(), ...dependencies.checks };
+        return checkHealth(agent, version, checks);
+      },
     },
     listening() {
+      reported().catch((error) => logger.error(messageOf(error), { error }));
       const delivery = deliverRegularly(agent, logger);
       shutdown.add('deliveries to the context service', () => delivery.end());
     },

@@ -74,6 +74,7 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
           ],
           reason: body.reason ?? null,
           claimed_approver: body.approver ?? null,
+          anyway: body.anyway === true,
           by: person(identity),
         });
         work.changed(run_id);
@@ -158,8 +159,9 @@ async function begin(run: Run, { agent, work }: Pick<WriteRouteOptions, 'agent' 
     await work.start(run.run_id, 'planning', (watch) => agent.plan(run.run_id, watch));
     return run.status === 'planning' ? run : { ...run, status: 'planning' };
   } catch (error) {
-    if (!joinedCodes.includes(codeOf(error))) throw error;
-    return agent.run(run.run_id);
+    if (joinedCodes.includes(codeOf(error))) return agent.run(run.run_id);
+    agent.leaveUnplanned(run.run_id);
+    throw error;
   }
 }
 
@@ -193,7 +195,7 @@ function checkoutOf(
     if (Object.hasOwn(checkouts, name)) return checkouts[name]!;
     throw new Refused(
       'checkout_unknown',
-      `checkout ${JSON.stringify(name)} is not configured: must be one of ${names}`,
+      `checkout ${JSON.stringify(name)} is not in agentd.checkouts of config/core.json: must be one of ${names}`,
       {
         hint,
       },

@@ -1,5 +1,6 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
 import { type MintedKey, MintedKey as MintedKeyCodec, RunKey } from '#kit/contracts/model-gateway/keys.ts';
+import { ModelFacts } from '#kit/contracts/model-gateway/models.ts';
 import { CoreError, Refused, Unavailable } from '#kit/errors.ts';
 import { createHttpClient } from '#kit/http/client.ts';
 import type { Model } from '../planning/model.ts';
@@ -22,6 +23,8 @@ export interface GatewayModelOptions {
 const spareMs = 60_000;
 const maxLifeMs = 24 * 3_600_000 - spareMs;
 const keyCallMs = 10_000;
+/** Longer than the gateway waits for an upstream's word. */
+const contextMs = 10_000;
 
 /**
  * A model of core-model-gateway, for one run. It is asked with a key that is good for this run and model, its money bound and
@@ -47,7 +50,6 @@ export function gatewayModel(options: GatewayModelOptions): Model & { close(): P
   });
   return {
     ...model,
-    provider: 'core-model-gateway',
     async *complete(request, signal) {
       try {
         yield* model.complete(request, signal);
@@ -56,6 +58,7 @@ export function gatewayModel(options: GatewayModelOptions): Model & { close(): P
         yield* model.complete(request, signal);
       }
     },
+    contextTokens: (signal) => contextTokens(options, signal),
     async close() {
       const key = await minting?.catch(() => null);
       minting = null;
@@ -69,6 +72,19 @@ function teachesLimitName(error: unknown): boolean {
   return (
     error instanceof Refused && error.facts.status === 400 && /max_completion_tokens/.test(error.message)
   );
+}
+
+/** A gateway that does not say leaves it to what is configured. */
+async function contextTokens({ url, token, known }: GatewayModelOptions, signal: AbortSignal) {
+  const client = createHttpClient({ baseUrl: url, token: token(), timeoutMs: contextMs });
+  try {
+    const facts = await client.get(`/v1/models/${encodeURIComponent(known.name)}`, ModelFacts, { signal });
+    return facts.limits.context_tokens;
+  } catch {
+    return null;
+  } finally {
+    await client.close();
+  }
 }
 
 async function mint({ url, token, known, run, bounds }: GatewayModelOptions): Promise<MintedKey> {

@@ -78,6 +78,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
       type: 'end',
       finish_reason: 'tool_calls',
       model: 'scripted-1',
+      provider: new URL(server!.url).host,
       usage: { input_tokens: 1000, output_tokens: 200, cached_tokens: 400, cost: 0.00492 },
     });
   });

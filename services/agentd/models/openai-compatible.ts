@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import { providerHeader } from '#kit/contracts/model-gateway/provider-header.ts';
 import { decode } from '#kit/decode.ts';
 import {
   CoreError,
@@ -57,7 +58,6 @@ export function openAiCompatibleModel(options: OpenAiCompatibleOptions): Model {
   const connections = openConnections({ connectMs: limits.connect_ms, idleMs: limits.idle_ms });
   const { model, tier } = options;
   return {
-    provider: new URL(options.base_url).host,
     model,
     tier,
     complete: (request, signal) => complete(request, signal, { ...options, limits, connections }),
@@ -116,6 +116,7 @@ async function* exchange(
     throw endpointError(reply, await textOf(reply.body, maxErrorBody), base_url, credential);
   }
   const answer = new Answer();
+  const provider = [reply.headers[providerHeader]].flat()[0] ?? new URL(base_url).host;
   const streamed = /text\/event-stream/i.test(String(reply.headers['content-type'] ?? ''));
   for await (const chunk of streamed ? chunksOfStream(reply.body, limits) : wholeAnswer(reply.body, limits)) {
     const text = answer.add(chunk);
@@ -125,7 +126,7 @@ async function* exchange(
   for (const toolCall of answer.calls()) yield { type: 'tool_call', call: toolCall };
   const tokens = answer.tokens ?? estimatedTokens(Buffer.byteLength(body), answer.bytes);
   const usage = priced(tokens, price);
-  yield { type: 'end', finish_reason: answer.finish_reason, usage, model: answer.model ?? model };
+  yield { type: 'end', finish_reason: answer.finish_reason, usage, model: answer.model ?? model, provider };
 }
 
 async function* chunksOfStream(

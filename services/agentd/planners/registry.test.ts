@@ -15,6 +15,7 @@ const chat: KnownModel = {
   name: 'chat',
   kind: 'chat',
   tier: null,
+  context_tokens: null,
   output_tokens: null,
   price: null,
   most_output_price: 0,

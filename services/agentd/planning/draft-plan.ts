@@ -1,4 +1,4 @@
-import { digestOf } from '#kit/digest.ts';
+import { digestOf, sha256 } from '#kit/digest.ts';
 import { Refused } from '#kit/errors.ts';
 import { copyTree } from '#kit/git/objects.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
@@ -12,17 +12,17 @@ import {
 import type { CommonPlan, Plan } from '../actions/kind.ts';
 import { changeForAnotherRole } from '../actions/published-texts.ts';
 import { type ActionDefinition, actionDigest, actionType } from '../actions/registry.ts';
-import { withHistory } from '../actions/risk.ts';
+import { sameAsRejectedText, withHistory } from '../actions/risk.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
-import type { Policy } from '../policy.ts';
+import { type Policy, whyProtected } from '../policy.ts';
 import type { Repository } from '../ports/forge.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { changeFacts, guardedPaths, requireCleanActions, requireNoSecrets } from './change-checks.ts';
 import { type KnownHistory, noHistory } from './gather-context.ts';
-import type { Proposal } from './planner.ts';
+import type { Proposal, RejectedPlan } from './planner.ts';
 import type { Sources } from './read-sources.ts';
 import type { Role } from './roles.ts';
 import type { GitScratchCopy } from './scratch-copy.ts';
@@ -42,7 +42,7 @@ export interface Proposed {
   readonly sources: Sources;
   readonly scratch: GitScratchCopy;
   readonly influences: readonly Influence[];
-  readonly rejected_before: number;
+  readonly rejections: readonly RejectedPlan[];
   readonly validation: ValidationPlan | null;
   /** null where no sandbox works, so that nothing can be validated. */
   readonly sandbox: SandboxTerms | null;
@@ -79,11 +79,18 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
     policy,
     may_propose: role.may_propose,
     history: noHistory.byKind,
+    rejections: proposed.rejections,
+    same_rejected: null,
   };
   let draft: Draft;
   if (proposal.kind === 'comment') {
     const { byKind, notices } = await proposed.history([]);
-    draft = commentOnly({ ...common, history: byKind }, 'a comment', secrets.mask(proposal.body), notices);
+    const body = secrets.mask(proposal.body);
+    const same_rejected = sameAsRejected(proposed.rejections, null, sha256(body));
+    draft = commentOnly({ ...common, history: byKind, same_rejected }, 'a comment', body, [
+      ...sameNotice(same_rejected),
+      ...notices,
+    ]);
   } else {
     const { title, explanation } = proposal;
     draft = await draftChange(ports, proposed, common, secrets.mask(title), secrets.mask(explanation));
@@ -124,15 +131,22 @@ async function draftChange(
   const digest = await store.putArtifact(run.run_id, patch);
   const before = treeReader(mirror.dir, base_commit);
   const after = treeReader(mirror.dir, tree);
-  const { influences, rejected_before } = proposed;
+  const { influences, rejections } = proposed;
+  const same_rejected = sameAsRejected(rejections, digest, null);
   const change = {
-    ...(await changeFacts(files, before, after, validation, influences, rejected_before)),
+    ...(await changeFacts(files, before, after, validation, influences, rejections.length)),
     ...guardedPaths(files, policy),
   };
   const history = await proposed.history(files.map(({ path }) => path));
+  const own = [sources.repository.default_branch, target.base_branch];
+  const push_refused = sources.repository.archived
+    ? `${target.owner}/${target.repo} is archived and takes no pushes`
+    : whyProtected(target.branch!, own, policy);
   const actions = proposeActions({
     ...common,
     proposes: 'change',
+    push_refused,
+    same_rejected,
     history: history.byKind,
     target,
     title,
@@ -142,7 +156,12 @@ async function draftChange(
     ...(sandbox === null ? { validation: null, sandbox: null } : { validation, sandbox }),
     workflows: (await after.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
-  const notices = [...history.notices, ...(validation === null ? [noValidation(target)] : [])];
+  const notices = [
+    ...sameNotice(same_rejected),
+    ...history.notices,
+    ...(validation === null ? [noValidation(target)] : []),
+    ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),
+  ];
   const checks = checksOf(files.length, patch.length, policy, validation !== null && sandbox !== null);
   return { actions, target, title, explanation, patch: digest, notices, checks };
 }
@@ -155,6 +174,27 @@ function commentOnly(
 ): Draft {
   const actions = proposeActions({ ...common, proposes: 'comment', body });
   return { actions, target: common.target, title, explanation: body, patch: null, notices, checks: [] };
+}
+
+/**
+ * The newest rejection of the same bytes: of a patch, or of the comment of a plan without one. Who rejects the comment that links
+ * a pull request does not reject its change.
+ */
+function sameAsRejected(
+  rejections: readonly RejectedPlan[],
+  patch: string | null,
+  comment: string | null,
+): RejectedPlan | null {
+  const same = rejections.filter((rejected) =>
+    patch === null
+      ? rejected.patch === null && rejected.explanation === comment
+      : rejected.patch === patch && rejected.action !== 'comment_issue',
+  );
+  return same[0] ?? null;
+}
+
+function sameNotice(rejected: RejectedPlan | null): string[] {
+  return rejected === null ? [] : [`${sameAsRejectedText(rejected)}: ${rejected.reason}`];
 }
 
 function targetOf(run: Run, { repository, where, base_branch, base_commit }: Sources): Target {
@@ -222,6 +262,9 @@ export function proposeActions(plan: Plan): ActionDefinition[] {
     const ordinal = actions.length + 1;
     const action_id = `act_${ordinal}_${digestOf({ run_id, ordinal, kind, target, title }).slice(0, 8)}`;
     const history = plan.history.get(kind) ?? null;
+    const rejected_before = plan.rejections
+      .filter(({ action }) => action === kind)
+      .map(({ run_id, by, at, reason }) => ({ run_id, by, at, reason }));
     const { risk, score, reasons } = withHistory(proposed.risk, history, policy);
     const action = {
       run_id,
@@ -240,6 +283,7 @@ export function proposeActions(plan: Plan): ActionDefinition[] {
       artifacts: { ...artifacts },
       influences: [...influences],
       history,
+      ...(rejected_before.length > 0 && { rejected_before }),
       target,
     } as Omit<ActionDefinition, 'digest'>;
     actions.push({ ...action, digest: actionDigest(action) } as ActionDefinition);

@@ -6,7 +6,7 @@ import type { Watch } from '../agent.ts';
 import type { Forge, PullRequest } from '../ports/forge.ts';
 import type { Run, RunSummary } from '../runs/run.ts';
 import { allRuns, type RunStore } from '../runs/run-store.ts';
-import type { Rejection } from './planner.ts';
+import type { RejectedPlan } from './planner.ts';
 import type { Sources } from './read-sources.ts';
 
 type Store = Pick<RunStore, 'list' | 'read' | 'append' | 'writeViews'>;
@@ -101,8 +101,9 @@ function stands({ plan, status }: Run): boolean {
   return plan !== null && !['rejected', 'undone', 'cancelled', 'superseded'].includes(status);
 }
 
-function standing({ status }: Run): string {
-  return status === 'awaiting_approval' ? 'approved' : status.replaceAll('_', ' ');
+function standing({ status, actions }: Run): string {
+  const begun = actions.some(({ intent }) => intent !== null);
+  return status === 'awaiting_approval' && !begun ? 'approved' : status.replaceAll('_', ' ');
 }
 
 /** @throws Conflict (`run_cancelled`) */
@@ -110,18 +111,20 @@ export function requireNotCancelled({ run_id, cancelling }: Run): void {
   if (cancelling) throw new Conflict('run_cancelled', `run ${run_id} was cancelled while it was planned`);
 }
 
-/** Why people rejected earlier proposals for the same issue; the next planning is shown it. */
-export async function earlierRejections(store: RunStore, run: Run): Promise<Rejection[]> {
+/** Why people rejected earlier proposals for the same issue, newest run first; the next planning is shown it. */
+export async function earlierRejections(store: RunStore, run: Run): Promise<RejectedPlan[]> {
   const { forge, owner, repo, number } = run.request;
   const page = await store.list({ limit: 20, forge, owner, repo, number });
-  const rejections: Rejection[] = [];
+  const rejections: RejectedPlan[] = [];
   for (const { run_id } of page.runs) {
     if (run_id === run.run_id) continue;
     const earlier = await store.read(run_id);
-    for (const { approval, decision, definition } of earlier.actions) {
+    const { plan } = earlier;
+    for (const { approval, decision, definition } of plan === null ? [] : earlier.actions) {
       if (approval !== 'rejected' || decision?.reason == null) continue;
       const { at, approver: by, reason } = decision;
-      rejections.push({ at, by, action: definition.kind, reason });
+      const { patch, explanation } = plan!;
+      rejections.push({ run_id, at, by, action: definition.kind, reason, patch, explanation });
     }
   }
   return rejections;

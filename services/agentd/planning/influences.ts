@@ -39,7 +39,7 @@ export function commentInfluence(comment: Comment): Influence {
 }
 
 /** People's decisions, each once with its reason; one may be about several actions. */
-export function rejectionInfluences(rejections: readonly Rejection[]): Influence[] {
+export function rejectionInfluences(rejections: readonly Omit<Rejection, 'run_id'>[]): Influence[] {
   const decisions = Map.groupBy(rejections, ({ at, by, reason }) => JSON.stringify([at, by, reason]));
   return [...decisions.values()].map((together) => {
     const { at, by, reason } = together[0]!;

@@ -40,6 +40,8 @@ export type ModelEvent =
       readonly finish_reason: string;
       readonly usage: ModelUsage;
       readonly model: string;
+      /** Who answered, by the host of its endpoint. */
+      readonly provider: string;
     };
 
 /**
@@ -47,10 +49,11 @@ export type ModelEvent =
  * `model_rate_limited`), Refused (`model_refused`: credential, quota, request), Failed (`model_stream_broken`).
  */
 export interface Model {
-  readonly provider: string;
   readonly model: string;
   readonly tier: string;
   complete(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+  /** Tokens that input and answer have room in together; null where nobody says. Never throws. */
+  contextTokens?(signal: AbortSignal): Promise<number | null>;
   /** Ends what it holds for the planning that it was made for; never throws. */
   close?(): Promise<void>;
 }

@@ -133,9 +133,13 @@ export class PlanIssue {
     // A smoke test leaves nothing in graph and memory, and asks no model for embeddings.
     const context = run.request.forge === smokeForge.name ? null : this.#ports.context;
     const knowledge = await gatherContext({ ...this.#ports, context }, tally, run, sources, watch);
-    const rejections = tally.maskDeep(await earlierRejections(store, run), 'an earlier rejection');
+    const rejections = (await earlierRejections(store, run)).map((rejected) => ({
+      ...rejected,
+      reason: tally.mask(rejected.reason, 'an earlier rejection'),
+    }));
     const planner = this.#ports.planner(run.request.planner, role, runId);
-    say(watch, `${planner.name} planner is at work`);
+    const status = (message: string) => watch.progress({ step: 'planner', state: 'started', message });
+    status(`${planner.name} planner is at work`);
     const input: PlanningInput = {
       run_id: runId,
       repository,
@@ -149,10 +153,11 @@ export class PlanIssue {
       validate: this.#validator(sources, scratch, validation, sandbox.terms, tally),
       secrets: tally,
       conversation: await storedConversation(store, run, planner, tally),
-      progress: (text) => say(watch, text),
+      progress: (message) => watch.progress({ step: 'planner', state: 'info', message }),
+      status,
       signal: watch.signal,
     };
-    const proposal = await planner.propose(input).finally(() => planner.close?.());
+    const proposal = await proposed(planner, input, watch);
     watch.signal.throwIfAborted();
     crashPoint('plan.proposed');
     const draft = await draftPlan(
@@ -163,7 +168,7 @@ export class PlanIssue {
         sources,
         scratch,
         influences: influencesOf(sources, proposal, knowledge, rejections),
-        rejected_before: rejections.length,
+        rejections,
         validation,
         sandbox: sandbox.terms,
         history: async (files) =>
@@ -279,6 +284,16 @@ function contextUse({ layer, source, title, why, score }: GatheredContext['passa
   return { layer, source, title, why, score };
 }
 
-function say(watch: Watch, message: string): void {
-  watch.progress({ step: 'planner', state: 'info', message });
+async function proposed(planner: Planner, input: PlanningInput, { progress }: Watch): Promise<Proposal> {
+  try {
+    const proposal = await planner.propose(input);
+    const message = proposal.kind === 'change' ? proposal.title : 'a comment and no change';
+    progress({ step: 'planner', state: 'succeeded', message });
+    return proposal;
+  } catch (error) {
+    progress({ step: 'planner', state: 'failed', message: codeOf(error) });
+    throw error;
+  } finally {
+    await planner.close?.();
+  }
 }

@@ -27,17 +27,29 @@ export interface PlanningInput {
   readonly secrets: MaskTally;
   /** Stores each turn as soon as it is complete and gives back those of an interrupted planning. */
   readonly conversation: Conversation;
+  /** One thing that was done or is to be known; it stays on the screen. */
   readonly progress: (text: string) => void;
+  /** What is being done now, in place of what was before. */
+  readonly status: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
 /** A person's decision about one action of an earlier run. */
 export interface Rejection {
+  readonly run_id: string;
   readonly at: string;
   readonly by: string;
   /** Kind of the action. */
   readonly action: string;
   readonly reason: string;
+}
+
+/** What was rejected, to know it again. */
+export interface RejectedPlan extends Rejection {
+  /** sha256 of the patch; null for a plan that only comments. */
+  readonly patch: string | null;
+  /** sha256 of the explanation, which is the comment where there is no patch. */
+  readonly explanation: string;
 }
 
 export interface ContextPassage {
@@ -70,6 +82,8 @@ export interface Turn {
   readonly messages: readonly ChatMessage[];
   readonly usage: ModelUsage;
   readonly model: string;
+  /** Who answered; absent in turns that older versions stored. */
+  readonly provider?: string;
 }
 
 /** What a conversation begins with. */
@@ -104,7 +118,7 @@ export interface Planner {
   /** As in `plannerKinds`. */
   readonly name: string;
   /** null for planners without a model. */
-  readonly model: { readonly provider: string; readonly model: string; readonly tier: string } | null;
+  readonly model: { readonly model: string; readonly tier: string } | null;
   propose(input: PlanningInput): Promise<Proposal>;
   /** After its planning, however that ended; never throws. */
   close?(): Promise<void>;

@@ -17,6 +17,7 @@ const tree = 'b'.repeat(40);
 
 const plan: ChangePlan = {
   proposes: 'change',
+  push_refused: null,
   run_id: 'run_0199f3c2-1a2b-7abc-8def-0123456789ab',
   number: 1,
   target: {
@@ -37,6 +38,8 @@ const plan: ChangePlan = {
   policy,
   may_propose: actionKinds,
   history: new Map(),
+  rejections: [],
+  same_rejected: null,
   title: 'Greet strangers when no name is given',
   explanation: 'Because an empty name is no name. {{audit_head}}',
   patch: 'c'.repeat(64),
@@ -151,6 +154,11 @@ describe('the proposed actions of a change', () => {
   it('end before the push where nothing was found to validate with', () => {
     const kinds = proposeActions({ ...plan, validation: null }).map(({ kind }) => kind);
     expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'commit']);
+  });
+
+  it('end before the push where it would be refused', () => {
+    const kinds = proposeActions({ ...plan, push_refused: 'protected' }).map(({ kind }) => kind);
+    expect(kinds).to.deep.equal(['create_branch', 'apply_patch', 'run_validation', 'commit']);
   });
 
   it('are only those that the role may propose', () => {

@@ -95,7 +95,7 @@ export function roleNamed(config: AgentsConfig, nameOrKey: string): Role {
   const choices = config.roles.map(({ name, key }) => `${name} (${key})`).join(', ');
   throw new InvalidInput(
     'role_unknown',
-    `role ${JSON.stringify(nameOrKey)} is neither a role's name nor its key; there are ${choices || 'none'}`,
+    `role ${JSON.stringify(nameOrKey)} is neither a role's name nor its key; config/agents.json has ${choices || 'none'}`,
   );
 }
 
@@ -106,7 +106,7 @@ export function planningRole(config: AgentsConfig, nameOrKey: string): Role {
   const choices = config.roles.filter(({ may_propose }) => may_propose.length > 0).map(({ name }) => name);
   throw new InvalidInput(
     'role_does_not_plan',
-    `role ${role.name} may propose no action, so it cannot plan; ${choices.join(', ')} can`,
+    `role ${role.name} may propose no action by config/agents.json, so it cannot plan; ${choices.join(', ')} can`,
   );
 }
 

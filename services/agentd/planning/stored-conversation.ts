@@ -38,7 +38,7 @@ export async function storedConversation(
         message.role === 'assistant' ? (message.tool_calls ?? []).map((call) => call.function.name) : [],
       );
       const usage = {
-        provider: planner.model?.provider ?? 'none',
+        provider: turn.provider ?? 'none',
         tier: planner.model?.tier ?? 'none',
         ...turn.usage,
         model: turn.model,

@@ -13,7 +13,15 @@ import { type Listing, listRuns, refreshFolder } from './index/run-list.ts';
 import { checkRunId, isRunId, logName, logSize, runIdPrefix, runsWithHead } from './log/run-folder.ts';
 import type { RunRecords } from './records.ts';
 import type { Run } from './run.ts';
-import { executorLease, type Lease, type RunPage, type RunQuery, type RunStore } from './run-store.ts';
+import { runByWord } from './run-name.ts';
+import {
+  executorLease,
+  type Lease,
+  type RepositoryHere,
+  type RunPage,
+  type RunQuery,
+  type RunStore,
+} from './run-store.ts';
 import { storageError } from './storage-error.ts';
 
 export interface RunStoreOptions {
@@ -33,6 +41,8 @@ export class FileRunStore implements RunStore {
   readonly #runsDir: string;
   readonly #options: RunStoreOptions;
   readonly #leases: Leases;
+  /** Leases of runs that were begun, until `lease` hands them over. */
+  readonly #begun = new Map<string, Lease>();
   #index: RunIndex | null = null;
   readonly #load = once(() => this.#loadRecords());
   /** null until they are needed first. */
@@ -49,8 +59,24 @@ export class FileRunStore implements RunStore {
     return this.#with((records) => records.create(request));
   }
 
-  async resolve(idOrPrefix: string): Promise<string> {
-    const prefix = runIdPrefix(idOrPrefix);
+  begin(request: RunRequest): Promise<Run> {
+    return this.#with((records) => {
+      const { run, lease } = records.begin(request);
+      this.#begun.set(lease.name, lease);
+      return run;
+    });
+  }
+
+  abandon(runId: string): void {
+    const name = executorLease(runId);
+    this.#begun.get(name)?.release();
+    this.#begun.delete(name);
+  }
+
+  async resolve(name: string, here?: RepositoryHere): Promise<string> {
+    const named = await runByWord(this, name, here);
+    if (named !== null) return named;
+    const prefix = runIdPrefix(name);
     return this.#guarded(async () => {
       const [runId, ...others] = isRunId(prefix) ? [prefix] : await this.#withPrefix(prefix);
       if (runId === undefined)
@@ -108,7 +134,11 @@ export class FileRunStore implements RunStore {
   }
 
   lease(name: string): Promise<Lease> {
-    return this.#guarded(() => this.#leases.acquire(name));
+    return this.#guarded(() => {
+      const begun = this.#begun.get(name);
+      this.#begun.delete(name);
+      return begun === undefined || begun.lost.aborted ? this.#leases.acquire(name) : begun;
+    });
   }
 
   writeViews(runId: string): Promise<void> {

@@ -11,7 +11,7 @@ import { allRuns, patientLease, type RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
-type Store = Pick<RunStore, 'create' | 'read' | 'list' | 'lease'> & { readonly stateDir: string };
+type Store = Pick<RunStore, 'begin' | 'read' | 'list' | 'lease'> & { readonly stateDir: string };
 
 export interface KeyedRunWork {
   /** Only asked where the key is new, or comes with what may be another request. */
@@ -42,7 +42,7 @@ export async function keyedRun(
     const known = noted ?? (await runWithKey(store, wanted));
     if (known === null) mayCreate();
     else requireSameRequest(known.request, wanted, request);
-    const run = known ?? (await store.create(wanted));
+    const run = known ?? (await store.begin(wanted));
     crashPoint('run.before_note');
     if (noted === null) {
       makePrivateFolder(dirname(note));

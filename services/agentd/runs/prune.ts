@@ -115,6 +115,7 @@ function reasonToKeep(access: PruneAccess, run: Run): string | null {
   if (run.status === 'interrupted')
     return `interrupted; ./core resume ${run.run_id} or ./core cancel ${run.run_id} first`;
   if (run.status === 'planning' || run.status === 'executing') return `still ${run.status}`;
+  if (run.undo?.complete === true) return null;
   if (run.undo !== null && !run.undo.finished)
     return `an undo was started and did not finish; ./core undo ${run.run_id}`;
   if (['cancelled', 'undone', 'superseded'].includes(run.status)) return null;

@@ -3,7 +3,7 @@ import type { RecordState } from '#kit/contracts/run.ts';
 import { codeOf } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import type { Leases } from '#kit/storage/lease.ts';
+import type { HeldLease, Leases } from '#kit/storage/lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { indexRow, rowReader } from './index/row-reader.ts';
@@ -12,7 +12,7 @@ import type { ReadRow } from './index/run-list.ts';
 import { putArtifact, readArtifact } from './log/artifacts.ts';
 import type { EventLog } from './log/event-log.ts';
 import { Heads } from './log/heads.ts';
-import { createRunFolder, OpenRuns } from './log/open-runs.ts';
+import { createRunFolder, newRunId, OpenRuns } from './log/open-runs.ts';
 import { logSize } from './log/run-folder.ts';
 import { prune } from './prune.ts';
 import { asSeen, isActive, type Run } from './run.ts';
@@ -48,10 +48,14 @@ export class RunRecords {
     this.readRow = rowReader(runsDir, this.#heads);
   }
 
-  create(request: RunRequest): Run {
+  create(request: RunRequest, runId = newRunId()): Run {
     const { runsDir, index, now } = this.#options;
     const opened = index();
-    const { run, size } = createRunFolder(runsDir, this.#heads, this.#masked(request), now());
+    const { run, size } = createRunFolder(runsDir, this.#heads, {
+      runId,
+      request: this.#masked(request),
+      at: now(),
+    });
     opened.locked(() => opened.tryPut(indexRow(run, size)));
     return run;
   }
@@ -115,6 +119,20 @@ export class RunRecords {
   record(runId: string): RecordState {
     this.#acknowledgeReadable(runId);
     return readRecord(runId, this.#options.runsDir, this.#heads);
+  }
+
+  /**
+   * As `create`, of a run that this process plans next: its executor's lease is taken before anybody can see it.
+   */
+  begin(request: RunRequest): { readonly run: Run; readonly lease: HeldLease } {
+    const runId = newRunId();
+    const lease = this.#options.leases.acquire(executorLease(runId));
+    try {
+      return { run: this.create(request, runId), lease };
+    } catch (error) {
+      lease.release();
+      throw error;
+    }
   }
 
   recover(request: RecoveryRequest): Run {

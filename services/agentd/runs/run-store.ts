@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { RunList } from '#kit/contracts/run.ts';
 import { codeOf } from '#kit/errors.ts';
+import type { Risk } from '../action.ts';
+import type { RepositoryRef } from '../ports/forge.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import type { Run, RunStatus, RunSummary } from './run.ts';
 
@@ -16,6 +18,14 @@ export interface RunQuery {
   readonly repo?: string;
   readonly forge?: string;
   readonly number?: number;
+  /** Words, all of which the title or `owner/repo#number` holds in any case. */
+  readonly text?: string;
+  /** Made at this time or later, as `toISOString` writes it. */
+  readonly since?: string;
+  /** Made before it. */
+  readonly until?: string;
+  /** The highest risk of its actions is this one or a higher one. */
+  readonly risk?: Risk;
 }
 
 /** A named, exclusive right for a while; renews itself until released. Dies with its process. */
@@ -26,14 +36,25 @@ export interface Lease {
   release(): void;
 }
 
+/** The repository of the folder where somebody stands; asked only where several could be meant. */
+export type RepositoryHere = () => Promise<(RepositoryRef & { readonly forge?: string }) | null>;
+
 /**
  * Durable runs. `append` is the only way to change one: under the run's append lock it reads the newest state, asks
  * `decide` what happens, and makes the answer durable before it returns. `decide` throws to refuse; nothing is written then.
  */
 export interface RunStore {
   create(request: RunRequest): Promise<Run>;
-  /** Takes a full id or a unique prefix, with or without `run_`. @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`) */
-  resolve(idOrPrefix: string): Promise<string>;
+  /** As `create`, of a run that is planned next: nobody sees it interrupted before `lease` is asked for its executor's lease. */
+  begin(request: RunRequest): Promise<Run>;
+  /** A run that was begun is not planned after all. */
+  abandon(runId: string): void;
+  /**
+   * Takes a full id or a unique prefix, with or without `run_`; or `last`, and an issue as `12`, `#12` or `owner/repo#12`.
+   * @param here tells which repository is meant, where issues of several have the number
+   * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`)
+   */
+  resolve(name: string, here?: RepositoryHere): Promise<string>;
   read(runId: string): Promise<Run>;
   events(runId: string, afterSeq?: number): Promise<RunEvent[]>;
   list(query: RunQuery): Promise<RunPage>;

@@ -1,7 +1,7 @@
 import type { RunStatus, RunSummary } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import type { MaskedSecret } from '#kit/redaction/secret-finder.ts';
-import type { ActionKind, StateOf } from '../action.ts';
+import type { ActionKind, Gate, StateOf } from '../action.ts';
 import type { ActionDefinition, ActionOf } from '../actions/registry.ts';
 import type { DataOf, IssueFacts, NewEvent, PlanFacts, RunRequest, Usage } from './event.ts';
 
@@ -55,6 +55,8 @@ export interface Run {
   readonly undo:
     | (DataOf<'undo_started'> & {
         readonly finished: boolean;
+        /** Every step has ended: what was taken back, and what stays because it cannot be. */
+        readonly complete: boolean;
         readonly results: readonly DataOf<'undo_result'>[];
         readonly intents: readonly DataOf<'undo_intent'>[];
       })
@@ -74,7 +76,6 @@ export interface Run {
 export function summaryOf(run: Run): RunSummary {
   const { forge, owner, repo, number, role } = run.request;
   const levels = run.actions.map(({ definition }) => risks.indexOf(definition.risk));
-  const closed = ['cancelled', 'undone', 'superseded', 'planning'].includes(run.status);
   return {
     run_id: run.run_id,
     status: run.status,
@@ -87,32 +88,71 @@ export function summaryOf(run: Run): RunSummary {
     created_at: run.created_at,
     updated_at: run.updated_at,
     highest_risk: levels.length === 0 ? null : risks[Math.max(...levels)]!,
-    waiting: closed ? 0 : run.actions.filter(({ approval }) => approval === 'required').length,
+    ...waitsOf(run),
     actions: run.actions.length,
   };
+}
+
+/** How many actions wait for a decision, and the first of their gates; null where none does. */
+export function waitsOf(run: Pick<Run, 'status' | 'undo' | 'actions'>): {
+  readonly waiting: number;
+  readonly waits_for: Gate | null;
+} {
+  const closed = ['cancelled', 'undone', 'superseded', 'planning'].includes(run.status) || run.undo !== null;
+  const waiting = closed ? [] : waitingActions(run.actions);
+  return { waiting: waiting.length, waits_for: waiting[0]?.definition.gate ?? null };
+}
+
+/** Undecided actions that can still succeed. */
+function waitingActions(actions: readonly ActionState[]): readonly ActionState[] {
+  const dead = deadActions(actions);
+  return actions.filter(
+    (action) => action.approval === 'required' && isOpen(action) && !dead.has(action.definition.action_id),
+  );
+}
+
+/** Has not started, so that it can still be decided. */
+export function isOpen({ state }: ActionState): boolean {
+  return state === 'pending' || state === 'refused' || state === 'blocked';
+}
+
+/** Ids of actions that cannot succeed in this run: rejected, or a validation that failed, and all that builds on them. */
+export function deadActions(actions: readonly ActionState[]): ReadonlySet<string> {
+  const dead = new Set<string>();
+  for (const { definition, approval, state, outcome } of actions) {
+    const ended = (approval === 'rejected' && state !== 'succeeded') || outcome?.code === 'validation_failed';
+    if (ended || definition.depends_on.some((id) => dead.has(id))) dead.add(definition.action_id);
+  }
+  return dead;
 }
 
 /**
  * Where a run stands between two executions, by its actions alone:
  *
  * - `completed`: every action succeeded; dry runs do not count.
+ * - `awaiting_approval`: what was approved has succeeded, and an action that can still run waits for a decision; or
+ *   nothing happened yet, and a decision or an execution can come.
  * - `partially_completed`: some succeeded.
  * - `failed`: none succeeded, and one failed, is unknown or was undone; or everything is decided and what was
  *   approved has been refused.
  * - `rejected`: every action is rejected.
- * - `awaiting_approval`: nothing happened yet, and a decision or an execution can come.
  */
 export function settledStatus(actions: readonly ActionState[]): RunStatus {
   const succeeded = actions.filter(({ state }) => state === 'succeeded').length;
   if (actions.length > 0 && succeeded === actions.length) return 'completed';
-  if (succeeded > 0) return 'partially_completed';
+  const undecided = waitingActions(actions).length > 0;
+  if (succeeded > 0) {
+    const approved = actions.filter(({ approval }) => approval === 'approved');
+    const done = approved.every(({ state }) => state === 'succeeded');
+    return undecided && done ? 'awaiting_approval' : 'partially_completed';
+  }
   if (actions.some(({ state }) => state === 'failed' || state === 'unknown' || state === 'undone'))
     return 'failed';
   if (actions.length > 0 && actions.every(({ approval }) => approval === 'rejected')) return 'rejected';
-  const approved = actions.filter(({ approval }) => approval === 'approved');
-  const undecided = actions.some(({ approval }) => approval === 'required');
-  const refused = approved.some(({ state }) => state === 'refused' || state === 'blocked');
-  return refused && !undecided ? 'failed' : 'awaiting_approval';
+  const refused = actions.some(
+    ({ approval, state }) => approval === 'approved' && (state === 'refused' || state === 'blocked'),
+  );
+  return refused && !actions.some(({ approval }) => approval === 'required') ? 'failed' : 'awaiting_approval';
 }
 
 /** True if by its log somebody works on the run, which holds only while the executor's lease is held. */
@@ -141,8 +181,9 @@ export function runningBecomeUnknown(actions: readonly ActionState[]): readonly 
 }
 
 /** True if something of the run can still be published. */
-export function willPublish({ plan, status, actions }: Run): boolean {
-  if (plan === null || ['rejected', 'undone', 'cancelled', 'superseded'].includes(status)) return false;
+export function willPublish({ plan, status, undo, actions }: Run): boolean {
+  if (plan === null || undo !== null || ['rejected', 'cancelled', 'superseded'].includes(status))
+    return false;
   const push = actions.find(({ definition }) => definition.kind === 'push_branch');
   return push !== undefined && push.state !== 'succeeded' && push.state !== 'undone';
 }

@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { Refused } from '#kit/errors.ts';
+import { runProgram } from '#kit/run-program.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { failedPromise, shellArguments } from './command-line.ts';
 import { runInNamespace } from './namespace.ts';
@@ -74,7 +73,7 @@ function isolation(run: SandboxRun, known: string): string[] {
 }
 
 function view(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions, known: string): string[] {
-  const system = systemView(options.tools, run.network);
+  const system = systemView(options, run.network);
   const { readOnly, hiddenFolders, hiddenFiles } = existingProcEntries();
   const bytes = String(run.limits.memory_mib * 1024 * 1024);
   const memory = (path: string) => [...(known.includes('--size') ? ['--size', bytes] : []), '--tmpfs', path];
@@ -97,7 +96,7 @@ function view(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions
 
 /** The options of the installed bwrap, as its help lists them; older ones lack some. */
 async function knownOptions(file: string): Promise<string> {
-  helpTexts[file] ??= promisify(execFile)(file, ['--help']).then(({ stdout, stderr }) => stdout + stderr);
+  helpTexts[file] ??= runProgram(file, ['--help']).then(({ stdout, stderr }) => `${stdout}${stderr}`);
   return helpTexts[file];
 }
 

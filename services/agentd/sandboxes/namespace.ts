@@ -2,9 +2,16 @@ import type { ChildProcess } from 'node:child_process';
 import { readlinkSync, statfsSync } from 'node:fs';
 import { codeOf, Failed } from '#kit/errors.ts';
 import type { SandboxResult, SandboxRun } from '../ports/sandbox.ts';
+import { shownCertificate } from './host-certificates.ts';
 import { isAlive, killNow, processAt, processesIn, proportionalBytes } from './processes.ts';
 import { cancelledResult, type Inside, type Launch, supervise } from './supervise.ts';
-import { type Mount, makeMountPoints, type SandboxOptions, sandboxEnvironment } from './system-view.ts';
+import {
+  type Mount,
+  makeMountPoints,
+  networkVariables,
+  type SandboxOptions,
+  sandboxEnvironment,
+} from './system-view.ts';
 
 /**
  * How long a sandbox may take to name its first process. Until then it is not killed: whoever starts the namespace would die
@@ -79,7 +86,10 @@ export async function runInNamespace(
   launch: (mounts: readonly Mount[]) => Pick<Launch, 'file' | 'args' | 'input'>,
 ): Promise<SandboxResult> {
   if (run.signal?.aborted) return cancelledResult();
-  const env = { ...sandboxEnvironment(options.tools), ...(run.network ? options.networkEnvironment : {}) };
+  const env = {
+    ...sandboxEnvironment(options.tools),
+    ...(run.network ? networkVariables(options, shownCertificate) : {}),
+  };
   const supervised = await supervise(
     { ...launch(await makeMountPoints(run)), env, inside: namespaceOf },
     run,

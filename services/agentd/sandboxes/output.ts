@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { closeSync, constants, openSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { promisify } from 'node:util';
+import { runProgram } from '#kit/run-program.ts';
 
 /**
  * A pipe. What Node calls one is a pair of sockets, and scripts that write to /dev/stdout or /dev/stderr cannot open
@@ -15,7 +14,8 @@ export async function openPipe(): Promise<{ reader: Readable; writer: number; cl
   const folder = await mkdtemp(join(tmpdir(), 'core-pipe-'));
   try {
     const path = join(folder, 'pipe');
-    await promisify(execFile)('mkfifo', ['-m', '600', path]);
+    const { exitCode, stderr } = await runProgram('mkfifo', ['-m', '600', path]);
+    if (exitCode !== 0) throw new Error(stderr.trim());
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const writer = openSync(path, constants.O_WRONLY);
     return {

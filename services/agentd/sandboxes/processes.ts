@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { runProgram } from '#kit/run-program.ts';
 
 /** One process as `/proc` shows it. */
 export interface Process {
@@ -125,19 +125,15 @@ export function namelessBytes(
  * Bytes that a folder takes of its disk. `complete` is false where a part of it could not be read: whoever fills a folder
  * can take the right to read it away.
  */
-export function folderBytes(folder: string): Promise<{ readonly bytes: number; readonly complete: boolean }> {
-  return new Promise((resolve) => {
-    execFile(
-      'du',
-      ['-skx', '--', folder],
-      { env: { LC_ALL: 'C', PATH: '/usr/bin:/bin' } },
-      (_, stdout, stderr) =>
-        resolve({
-          bytes: (Number.parseInt(stdout, 10) || 0) * 1024,
-          complete: stdout !== '' && !/denied|File name too long/i.test(stderr),
-        }),
-    );
-  });
+export async function folderBytes(
+  folder: string,
+): Promise<{ readonly bytes: number; readonly complete: boolean }> {
+  const result = await runProgram('du', ['-skx', '--', folder]).catch(() => null);
+  const text = result?.stdout.toString() ?? '';
+  return {
+    bytes: (Number.parseInt(text, 10) || 0) * 1024,
+    complete: text !== '' && !/denied|File name too long/i.test(result!.stderr),
+  };
 }
 
 function sum(sizes: ReadonlyMap<number, number>): number {

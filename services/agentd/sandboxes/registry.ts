@@ -4,6 +4,7 @@ import { Refused } from '#kit/errors.ts';
 import type { SandboxTerms } from '../action.ts';
 import { type Sandbox, sandboxKinds } from '../ports/sandbox.ts';
 import { createBubblewrap } from './bubblewrap.ts';
+import { hostCertificates } from './host-certificates.ts';
 import type { SandboxOptions } from './system-view.ts';
 import { approvedToolPaths, toolPaths } from './tool-paths.ts';
 import { createUnsandboxed } from './unsandboxed.ts';
@@ -70,7 +71,11 @@ export function sandboxOptions({
   prepare_environment = {},
   hidden = [],
 }: SandboxChoice): SandboxOptions {
-  return { tools: toolPaths(tool_paths, hiddenFrom({ hidden })), networkEnvironment: prepare_environment };
+  return {
+    tools: toolPaths(tool_paths, hiddenFrom({ hidden })),
+    networkEnvironment: prepare_environment,
+    certificates: hostCertificates(environment),
+  };
 }
 
 function hiddenFrom({ hidden = [] }: SandboxChoice): string[] {
@@ -104,7 +109,12 @@ export async function approvedSandbox(
   }
   const networkEnvironment = config.prepare_environment ?? {};
   if (usesNetwork) requireSameEnvironment(approved, termsOf(kind, { tools: [], networkEnvironment }));
-  const options = { tools: approvedToolPaths(approved.tool_paths, hiddenFrom(config)), networkEnvironment };
+  const options = {
+    tools: approvedToolPaths(approved.tool_paths, hiddenFrom(config)),
+    networkEnvironment,
+    // As /etc/ssl/certs, which everybody trusts here; no part of what is approved.
+    certificates: hostCertificates(environment),
+  };
   const sandbox = sandboxes[kind](options);
   const { works, reason } = await sandbox.check();
   if (works) return { sandbox, terms: termsOf(kind, options) };

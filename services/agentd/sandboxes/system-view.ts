@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, InvalidInput, Refused } from '#kit/errors.ts';
 import { type SandboxRun, scratchFolders as scratchNames } from '../ports/sandbox.ts';
+import { shownCertificate } from './host-certificates.ts';
 import { searchPath, systemFolders } from './tool-paths.ts';
 
 export interface SandboxOptions {
@@ -19,6 +20,8 @@ export interface SandboxOptions {
   readonly tools: readonly string[];
   /** Variables that commands with network see in addition, for example a proxy or a package registry. */
   readonly networkEnvironment: Readonly<Record<string, string>>;
+  /** Files with certificates for commands with network, by the variable that names them; see `hostCertificates`. */
+  readonly certificates?: Readonly<Record<string, string>>;
 }
 
 /** What a sandbox shows of the host, all of it read-only. */
@@ -51,7 +54,7 @@ const procHidden = ['acpi', 'asound', 'scsi', 'kcore', 'keys', 'key-users', 'kal
 
 export const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
-export function systemView(tools: readonly string[], network: boolean): SystemView {
+export function systemView({ tools, certificates = {} }: SandboxOptions, network: boolean): SystemView {
   const mounts: { source: string; target: string }[] = [];
   const links: { path: string; target: string }[] = [];
   for (const folder of systemFolders) {
@@ -73,7 +76,18 @@ export function systemView(tools: readonly string[], network: boolean): SystemVi
       mounts.push({ source: join(ownEtc, name), target: join('/etc', name) });
   }
   for (const path of tools) mounts.push({ source: realpathSync(path), target: path });
+  for (const [variable, path] of network ? Object.entries(certificates) : [])
+    mounts.push({ source: realpathSync(path), target: shownCertificate(variable) });
   return { mounts, links };
+}
+
+/** Variables that commands with network see in addition. @param shown where the file of a variable is for them */
+export function networkVariables(
+  { networkEnvironment, certificates = {} }: SandboxOptions,
+  shown: (variable: string, path: string) => string,
+): Record<string, string> {
+  const own = Object.entries(certificates).map(([variable, path]) => [variable, shown(variable, path)]);
+  return { ...Object.fromEntries(own), ...networkEnvironment };
 }
 
 /** The whole environment of a sandboxed command. */

@@ -16,7 +16,7 @@ import {
   proportionalBytes,
 } from './processes.ts';
 import { cancelledResult, type Inside, supervise } from './supervise.ts';
-import { makeMountPoints, type SandboxOptions, sandboxEnvironment } from './system-view.ts';
+import { makeMountPoints, networkVariables, type SandboxOptions, sandboxEnvironment } from './system-view.ts';
 
 /**
  * No sandbox: the command sees what the person sees, network included. Only the limits hold, and a small environment. For repositories
@@ -50,7 +50,7 @@ async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise
         cwd: run.workspace,
         env: {
           ...sandboxEnvironment(options.tools, temporary),
-          ...(run.network ? options.networkEnvironment : {}),
+          ...(run.network ? networkVariables(options, (_, path) => path) : {}),
           CORE_SANDBOX: temporary,
         },
         inside(child) {

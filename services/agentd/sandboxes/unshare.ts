@@ -66,7 +66,7 @@ async function runUnshared(run: SandboxRun, options: SandboxOptions): Promise<Sa
  */
 function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions): string {
   const root = '/sys';
-  const system = systemView(options.tools, run.network);
+  const system = systemView(options, run.network);
   const { readOnly, hiddenFolders, hiddenFiles } = existingProcEntries();
   const memory = `mode=1777,nosuid,nodev,size=${run.limits.memory_mib}m`;
   const mount = (...words: string[]) => `mount -n ${words.map(shellWord).join(' ')}`;

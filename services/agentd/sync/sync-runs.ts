@@ -5,7 +5,7 @@ import type { RunDelivery } from '../outbox/run-delivery.ts';
 import type { Forge, PullRequestOutcome } from '../ports/forge.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
 import type { FileRunStore } from '../runs/file-run-store.ts';
-import type { Run, RunStatus } from '../runs/run.ts';
+import type { Run, RunSummary } from '../runs/run.ts';
 import { allRuns } from '../runs/run-store.ts';
 
 export interface SyncPorts {
@@ -15,8 +15,11 @@ export interface SyncPorts {
   readonly delivery: RunDelivery | null;
 }
 
-/** Runs in these states cannot have a pull request. */
-const without: readonly RunStatus[] = ['planning', 'awaiting_approval', 'rejected'];
+/** True of runs that cannot have a pull request. */
+function isUntouched({ status, waiting, actions }: RunSummary): boolean {
+  return status === 'planning' || status === 'rejected' || (actions > 0 && waiting === actions);
+}
+
 /** Requests to forges at once. */
 const concurrency = 4;
 
@@ -38,10 +41,10 @@ async function runsWithPullRequest(
   signal: AbortSignal,
 ): Promise<Run[]> {
   const found: Run[] = [];
-  for (const { run_id, status } of await allRuns(store, repository ?? {})) {
+  for (const summary of await allRuns(store, repository ?? {})) {
     signal.throwIfAborted();
-    if (without.includes(status)) continue;
-    const run = await store.read(run_id);
+    if (isUntouched(summary)) continue;
+    const run = await store.read(summary.run_id);
     if (openedPullRequest(run) !== null) found.push(run);
   }
   return found;

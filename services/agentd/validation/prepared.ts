@@ -1,11 +1,12 @@
 import { lstat, mkdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { digestOf, sha256 } from '#kit/digest.ts';
+import { digestOf } from '#kit/digest.ts';
 import { codeOf, Failed } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { SandboxTerms, ValidationPlan } from '../action.ts';
-import type { TreeReader } from '../git/tree.ts';
+import type { WholeTree } from '../git/tree.ts';
 import { type Sandbox, type SandboxRun, scratchFolders } from '../ports/sandbox.ts';
+import { lockedContent, lockfileContent } from './fetching.ts';
 import { passed, runSteps, type StepWatch, type ValidationStep } from './steps.ts';
 import { makeWorkFolder, removeTree } from './work-folder.ts';
 
@@ -14,7 +15,7 @@ export interface Preparation {
   readonly repository: string;
   readonly plan: ValidationPlan;
   readonly base_commit: string;
-  readonly base: TreeReader;
+  readonly base: WholeTree;
   readonly terms: SandboxTerms;
   /** Writes the base commit into a folder that does not exist yet. */
   readonly exportBase: (into: string) => Promise<void>;
@@ -75,31 +76,17 @@ export async function prepare(
  * depends on: what runs a repository's code can depend on any of its files.
  */
 async function keyOf({ repository, plan, base, base_commit, terms }: Preparation): Promise<string> {
-  const lockfiles: Record<string, string | null> = {};
-  for (const path of plan.lockfiles) {
-    const bytes = await base.read(path);
-    lockfiles[path] = bytes === null ? null : sha256(bytes);
-  }
+  const locked = await lockedContent(plan, base);
   return digestOf({
     repository,
-    lockfiles,
-    commit: lockfilesDecide(plan) ? null : base_commit,
+    lockfiles: locked ?? (await lockfileContent(plan.lockfiles, base)),
+    commit: locked === null ? base_commit : null,
     prepare: plan.prepare,
     prepared_paths: plan.prepared_paths,
     network: plan.prepare_network,
     tools: [process.version, process.platform, process.arch, terms.kind, ...terms.tool_paths],
     environment: plan.prepare_network ? terms.prepare_environment : {},
   });
-}
-
-/**
- * Commands of the detectors that only fetch what is locked. Of the others, Yarn runs the program and the plugins that its
- * configuration names, pnpm its hooks, pip and Maven what the project says.
- */
-const fetchesOnly = /^(npm ci --ignore-scripts|\S+ cargo fetch --locked|\S+ \S+ go mod download)( |$)/;
-
-function lockfilesDecide({ source, prepare, lockfiles }: ValidationPlan): boolean {
-  return source === 'detected' && lockfiles.length > 0 && prepare.every(({ run }) => fetchesOnly.test(run));
 }
 
 /** Moves the prepared folders out of the workspace. A path behind a link, or that is no folder, is left out. */

@@ -313,21 +313,50 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(existsSync(temporary)).to.equal(false);
   });
 
-  it('never shows one repository what another one prepared', async () => {
-    const base = commit({ lock: '1' });
-    const plan = {
-      source: 'detected' as const,
-      prepare: [{ name: 'get', run: 'npm ci --ignore-scripts || mkdir deps' }],
-      prepared_paths: ['deps'],
-      lockfiles: ['lock'],
-      commands: [{ name: 'test', run: 'true' }],
-    };
-    expect(await run(base, base, plan)).to.include({ prepared: 'made' });
-    cpSync(join(root, 'repo'), join(root, 'copy'), { recursive: true });
-    expect(await run(base, base, plan, undefined, [], 'copy')).to.include({ prepared: 'made' });
-    const later = commit({ 'src.js': '1' });
-    expect(await run(later, later, plan)).to.include({ prepared: 'cached' });
+  const lock = { name: 'a', lockfileVersion: 3, requires: true, packages: { '': { name: 'a' } } };
+  const npm = {
+    prepare: [{ name: 'install', run: 'npm ci --ignore-scripts --offline' }],
+    prepared_paths: ['node_modules'],
+    lockfiles: ['package-lock.json', 'package.json'],
+    commands: [{ name: 'test', run: 'true' }],
+  };
+  const project = (more: object = {}) => ({
+    'package.json': JSON.stringify({ name: 'a', ...more }),
+    'package-lock.json': JSON.stringify(lock),
   });
+
+  it('never shows one repository what another one prepared', async () => {
+    const base = commit(project());
+    expect(await run(base, base, npm)).to.include({ prepared: 'made' });
+    cpSync(join(root, 'repo'), join(root, 'copy'), { recursive: true });
+    expect(await run(base, base, npm, undefined, [], 'copy')).to.include({ prepared: 'made' });
+  });
+
+  for (const source of ['detected', 'configuration', 'repository'] as const) {
+    it(`prepares nothing for a new base commit with the same lockfile (${source})`, async () => {
+      const plan = { ...npm, source };
+      const base = commit(project());
+      expect(await run(base, base, plan)).to.include({ passed: true, prepared: 'made' });
+      const later = commit({ ...project({ version: '2.0.0', scripts: { test: 'mocha' } }), 'src.js': '1' });
+      expect(await run(later, later, plan)).to.include({ passed: true, prepared: 'cached' });
+      const other = commit({ 'package-lock.json': JSON.stringify({ ...lock, name: 'b' }) });
+      expect(await run(other, other, plan)).to.include({ prepared: 'made' });
+    });
+  }
+
+  for (const line of [
+    'npm ci --ignore-scripts --offline; sh setup.sh',
+    'X=`id` npm ci --ignore-scripts',
+    'npm ci',
+  ]) {
+    it(`keeps what '${line}' prepares for one commit alone`, async () => {
+      const plan = { ...npm, prepare: [{ name: 'install', run: `${line} || true` }] };
+      const base = commit({ ...project(), 'setup.sh': 'true' });
+      expect(await run(base, base, plan)).to.include({ prepared: 'made' });
+      const later = commit({ 'src.js': '1' });
+      expect(await run(later, later, plan)).to.include({ prepared: 'made' });
+    });
+  }
 
   it('prepares again for another commit where preparing runs files of the repository', async () => {
     const plan = {

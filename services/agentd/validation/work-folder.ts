@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process';
 import { lstat, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { LeaseHolder } from '#kit/contracts/lease-holder.ts';
 import { once } from '#kit/once.ts';
+import { runProgram } from '#kit/run-program.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import { isRunning, thisProcess } from '#kit/storage/process-identity.ts';
 
@@ -12,7 +11,7 @@ const day = 24 * 60 * 60 * 1000;
 
 /** A new folder below `parent` that says which process works in it. */
 export async function makeWorkFolder(parent: string, prefix: string): Promise<string> {
-  makeSpreadFolder(parent);
+  await makeSpreadFolder(parent);
   const folder = await mkdtemp(join(parent, prefix));
   await writeFile(join(folder, ownerFile), JSON.stringify(thisProcess()));
   return folder;
@@ -42,20 +41,21 @@ async function isOld(path: string): Promise<boolean> {
   return facts !== null && facts.mtimeMs < Date.now() - day;
 }
 
-const run = promisify(execFile);
-
 /**
  * Removes a folder that untrusted commands wrote: with read-only folders and paths longer than the system takes, which rm(1)
  * walks step by step. It follows no links. What cannot be removed stays for the next sweep.
  */
 export async function removeTree(path: string): Promise<void> {
-  const removed = await run('rm', ['-rf', '--', path]).then(
-    () => true,
+  if (await succeeds('rm', ['-rf', '--', path])) return;
+  await succeeds('chmod', ['-R', 'u+rwX', '--', path]);
+  await succeeds('rm', ['-rf', '--', path]);
+}
+
+function succeeds(program: string, args: readonly string[]): Promise<boolean> {
+  return runProgram(program, args).then(
+    ({ exitCode }) => exitCode === 0,
     () => false,
   );
-  if (removed) return;
-  await run('chmod', ['-R', 'u+rwX', '--', path]).catch(() => {});
-  await run('rm', ['-rf', '--', path]).catch(() => {});
 }
 
 /** Removes entries of a folder that nobody has touched for a while. */

@@ -34,7 +34,7 @@ export async function makeClone(
 ): Promise<void> {
   const folder = `${workspace.clone_dir}.making`;
   rmSync(folder, { recursive: true, force: true });
-  makeSpreadFolder(dirname(folder));
+  await makeSpreadFolder(dirname(folder));
   mkdirSync(folder, { mode: 0o700 });
   writeGitDir(join(folder, '.git'), workspace, kind);
   await finish(folder);

@@ -1,9 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { LeaseHolder } from '#kit/contracts/lease-holder.ts';
+import { decodeJson } from '#kit/decode.ts';
 import { codeOf } from '#kit/errors.ts';
-import { type ChildWatch, killGroup } from '#kit/git/git.ts';
+import { type ChildWatch, killGroup } from '#kit/run-program.ts';
+import { identify, isRunning } from '#kit/storage/process-identity.ts';
 import type { Workspace } from '../ports/vcs.ts';
 
 /**
@@ -19,7 +21,7 @@ export function watchChildren(workspace: Workspace): ChildWatch {
   return {
     started(pid) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      writeFileSync(join(folder, String(pid)), startOf(pid) ?? '');
+      writeFileSync(join(folder, String(pid)), JSON.stringify(identify(pid)));
     },
     ended(pid) {
       rmSync(join(folder, String(pid)), { force: true });
@@ -55,52 +57,30 @@ export async function endLeftovers(workspace: Workspace): Promise<void> {
   const folder = trackFolder(workspace);
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid <= 1) continue;
-    const started = readFileSync(join(folder, name), 'utf8');
-    if (started !== '' && started === startOf(pid)) await endGroup(pid);
+    if (!/^\d+$/.test(name)) continue;
+    const program = programIn(join(folder, name));
+    if (program !== null && isRunning(program)) await endGroup(program);
     rmSync(join(folder, name), { force: true });
   }
 }
 
-async function endGroup(pid: number): Promise<void> {
-  killGroup(pid, 'SIGTERM');
-  for (let waited = 0; waited < 3000 && isRunning(pid); waited += 20) {
-    if (waited === 1000) killGroup(pid, 'SIGKILL');
-    await pause(20);
-  }
-  killGroup(pid, 'SIGKILL');
-}
-
-function isRunning(pid: number): boolean {
-  const state = linuxStat(pid)?.[0];
-  return state === undefined ? killGroup(pid, 0) && process.platform !== 'linux' : state !== 'Z';
-}
-
-/** When a process started, in a form that no later process of the same id repeats; null when there is none. */
-function startOf(pid: number): string | null {
-  if (process.platform === 'linux') {
-    const ticks = linuxStat(pid)?.[19];
-    return ticks === undefined
-      ? null
-      : `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${ticks}`;
-  }
+/** null where it ended before it could be told from others, or the crash cut the file. */
+function programIn(path: string): LeaseHolder | null {
   try {
-    const args = ['-o', 'lstart=', '-p', String(pid)];
-    return execFileSync('ps', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim() || null;
+    const program = decodeJson(LeaseHolder, readFileSync(path, 'utf8'), path);
+    return program.process_started === '' ? null : program;
   } catch {
     return null;
   }
 }
 
-/** Fields of `/proc/<pid>/stat` from the third on, which is the state; see proc(5). */
-function linuxStat(pid: number): string[] | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text.slice(text.lastIndexOf(')') + 2).split(' ');
-  } catch {
-    return undefined;
+async function endGroup(program: LeaseHolder): Promise<void> {
+  killGroup(program.pid, 'SIGTERM');
+  for (let waited = 0; waited < 3000 && isRunning(program); waited += 20) {
+    if (waited === 1000) killGroup(program.pid, 'SIGKILL');
+    await pause(20);
   }
+  killGroup(program.pid, 'SIGKILL');
 }
 
 /** Removes git's lock files. Only after `endLeftovers`, under the executor's lease. */

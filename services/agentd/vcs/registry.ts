@@ -32,7 +32,7 @@ export async function chooseVcs(setting: VcsSetting, gitDir: string, baseCommit:
   const found = Object.entries(specials).flatMap(([name, present]) => (present ? [name] : []));
   throw new Refused(
     'vcs_unfit',
-    `vcs is set to 'jj', which does not keep ${found.join(', ')} faithfully; the choices are auto and git`,
+    `vcs is 'jj' in config/core.json, which does not keep ${found.join(', ')} faithfully; the choices are auto and git`,
   );
 }
 

@@ -65,7 +65,7 @@ describe('Processing an event', () => {
       queue,
       bus: bus.connect('bridge'),
       config,
-      callMs: 100_000,
+      callMs: () => 100_000,
       logger: silentLogger,
       now: () => now,
       ended(one, outcome) {

@@ -14,7 +14,7 @@ export interface ProcessingParts {
   readonly bus: Pick<Bus, 'call' | 'connected' | 'whenConnected'>;
   readonly config: Pick<BridgeConfig['processing'], 'automatic' | 'concurrency'>;
   /** Milliseconds for one attempt, calls that are repeated in it included. */
-  readonly callMs: number;
+  readonly callMs: () => number;
   /** Milliseconds for which one attempt waits for a function that nobody provides. */
   readonly missingMs?: number;
   readonly logger: Logger;
@@ -131,7 +131,7 @@ export class Processing {
 
   #claim(eventId?: string): Claim | null {
     const { queue, callMs } = this.#parts;
-    const claim = queue.claim(callMs + leaseMarginMs, eventId);
+    const claim = queue.claim(callMs() + leaseMarginMs, eventId);
     if (claim !== null) crashPoint('bridge.event_claimed');
     return claim;
   }
@@ -148,7 +148,7 @@ export class Processing {
     const { event } = claim;
     const started = performance.now();
     const outcome = await attemptPlanning(bus, event, {
-      callMs,
+      callMs: callMs(),
       missingMs,
       signal: this.#ending.signal,
     });

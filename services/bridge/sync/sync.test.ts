@@ -77,7 +77,7 @@ describe('What dashboards are told of runs', () => {
         title: 't',
         role: 'Depute',
       },
-      ...{ created_at, updated_at: created_at, highest_risk: null, waiting: 0, actions: 0 },
+      ...{ created_at, updated_at: created_at, highest_risk: null, waiting: 0, waits_for: null, actions: 0 },
     };
   }
 
@@ -97,6 +97,9 @@ describe('What dashboards are told of runs', () => {
       'board/run_2/awaiting_approval',
     ]);
     expect(other.taken).to.have.length(3);
+    daemon.runList = [{ ...run('run_2', 'awaiting_approval'), waits_for: 'publish' }];
+    await sync.sync();
+    expect(board.taken.at(-1)).to.equal('board/run_2/awaiting_approval/publish');
   });
 
   it('leaves out runs of smoke tests', async () => {

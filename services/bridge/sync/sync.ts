@@ -135,8 +135,10 @@ export class Sync {
       const shown = recent.filter(({ forge }) => forge !== smokeForge.name);
       runs += shown.length;
       const byId = new Map(shown.map((run) => [run.run_id, run]));
-      const wanted = shown.flatMap(({ run_id, status }) =>
-        dashboards.map(({ name }): Delivery => ({ dashboard: name, run_id, status })),
+      const wanted = shown.flatMap((run) =>
+        dashboards.map(
+          ({ name }): Delivery => ({ dashboard: name, run_id: run.run_id, status: stateOf(run) }),
+        ),
       );
       queued += this.#outbox.enqueue(wanted, (one) => this.#bodyOf(one, byId.get(one.run_id)!));
       if (recent.length < page.length) break;
@@ -155,6 +157,11 @@ export class Sync {
     };
     return JSON.stringify(message);
   }
+}
+
+/** A run waits for approval twice: that its gate publish does is a state of its own. */
+function stateOf({ status, waits_for }: RunSummary): string {
+  return status === 'awaiting_approval' && waits_for === 'publish' ? `${status}/${waits_for}` : status;
 }
 
 function eventOf(event: StoredEvent | null): RunStateMessage['event'] {

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { readConcernPart } from '#kit/config/concern.ts';
+import { LiveConfig } from '#kit/config/live-config.ts';
 import type { AgentMap, EventRole } from '#kit/contracts/bridge/events.ts';
 import { NonEmptyString } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
@@ -28,18 +29,31 @@ export interface RoleChoice {
   readonly note: string | null;
 }
 
-/** Which role works for which word of a dashboard. */
-export class RoleMap {
+interface RoleFacts {
   readonly view: AgentMap;
   /** Seconds that a planning may take. */
   readonly planningSeconds: number;
+}
 
-  constructor(roles: AgentMap['roles'], planningSeconds: number) {
-    const preset = roles.find(({ key }) => key === defaultKey) ?? roles[0];
-    if (preset === undefined)
-      throw new InvalidInput('config_invalid', 'config/agents.json: /roles is []: must name a role');
-    this.view = { roles, default_role: preset.name };
-    this.planningSeconds = planningSeconds;
+/** Which role works for which word of a dashboard, as agents.json says now. */
+export class RoleMap {
+  readonly #facts: Pick<LiveConfig<RoleFacts>, 'current' | 'report'>;
+
+  constructor(facts: Pick<LiveConfig<RoleFacts>, 'current' | 'report'>) {
+    this.#facts = facts;
+  }
+
+  get view(): AgentMap {
+    return this.#facts.current.view;
+  }
+
+  get planningSeconds(): number {
+    return this.#facts.current.planningSeconds;
+  }
+
+  /** Reports changes of the file in a log. */
+  report(logger: Parameters<LiveConfig<RoleFacts>['report']>[0]): void {
+    this.#facts.report(logger);
   }
 
   /** A role by its key or name, in any case; null where there is none. */
@@ -70,6 +84,10 @@ export class RoleMap {
 
 /** @throws InvalidInput (`config_invalid`) */
 export function readRoleMap(folders: Pick<Folders, 'config'>): RoleMap {
+  return new RoleMap(new LiveConfig({ names: ['agents'], folders, read: () => readRoles(folders) }));
+}
+
+function readRoles(folders: Pick<Folders, 'config'>): RoleFacts {
   const { roles, planner } = readConcernPart(Agents, 'agents', folders);
   const facts = roles.map(({ name, key, purpose, may_propose }) => ({
     key,
@@ -77,5 +95,11 @@ export function readRoleMap(folders: Pick<Folders, 'config'>): RoleMap {
     purpose,
     plans: may_propose.length > 0,
   }));
-  return new RoleMap(facts, planner.bounds.seconds);
+  const preset = facts.find(({ key }) => key === defaultKey) ?? facts[0];
+  if (preset === undefined)
+    throw new InvalidInput('config_invalid', 'config/agents.json: /roles is []: must name a role');
+  return {
+    view: { roles: facts, default_role: preset.name },
+    planningSeconds: planner.bounds.seconds,
+  };
 }

@@ -35,7 +35,10 @@ export function targetOf({ forge, html_url, url }: NamedPlaces, forges: readonly
   const { owner, repo, number, name = null } = named;
   if (name !== null && name !== smokeForge.name && !forges.some((known) => known.name === name)) {
     const known = forges.map((one) => one.name).join(', ');
-    return none('target_forge_unknown', `forge "${name}" is not configured: must be one of ${known}`);
+    return none(
+      'target_forge_unknown',
+      `forge "${name}" is not in config/forges.json: must be one of ${known}`,
+    );
   }
   const elsewhere = byAddress?.target ?? null;
   if (elsewhere !== null && !isSame(elsewhere, { forge: name, owner, repo, number })) {
@@ -59,8 +62,8 @@ export function targetAt(address: string, forges: readonly KnownForge[]): FoundT
     return none(
       'target_host_unknown',
       hosts.length === 0
-        ? `${url.host} is the address of no configured forge: forges.json names none with an address`
-        : `${url.host} is the address of no configured forge: must be one of ${hosts.join(', ')}`,
+        ? `${url.host} is the address of no configured forge: config/forges.json names none with an address`
+        : `${url.host} is the address of no forge of config/forges.json: must be one of ${hosts.join(', ')}`,
     );
   }
   const rest = url.pathname.slice(basePath(forge.base!).length);

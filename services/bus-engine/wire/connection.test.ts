@@ -40,7 +40,7 @@ describe('A connection of a worker', () => {
       token: null,
       mayCall: true,
       address: 'test',
-      framesPerSecond: 10_000,
+      framesPerSecond: 3_000,
       maxUnread: 1_000_000,
       handlers: {
         frame() {},

@@ -62,11 +62,13 @@ describe('the execution graph', () => {
     expect(edges()).to.deep.equal([
       `action:${run}/act_1_00000000 -NEXT_ACTION-> action:${run}/act_2_00000000`,
       `agent:Depute -CORE_RELATION has_run-> run:${run}`,
+      `issue:local/demo/hello#1 -CORE_RELATION has_run-> reasoning:${run}`,
       `issue:local/demo/hello#1 -CORE_RELATION has_run-> run:${run}`,
       `reasoning:${run} -PLANS_FOR-> task:local/demo/hello#1`,
       `reasoning:${run} -PROPOSES1-> action:${run}/act_1_00000000`,
       `reasoning:${run} -PROPOSES2-> action:${run}/act_2_00000000`,
       'repo:local/demo/hello -CORE_RELATION has_issue-> issue:local/demo/hello#1',
+      `repo:local/demo/hello -CORE_RELATION has_run-> reasoning:${run}`,
       `run:${run} -CORE_RELATION has_artifact-> artifact:${'c'.repeat(64)}`,
     ]);
     expect(properties(nodeId.reasoning(run))).to.include({

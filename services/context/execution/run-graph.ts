@@ -9,7 +9,9 @@ export function putRunGraph(record: GraphRecord, plan: PlanRecord, outcome: Outc
   const run = putEntities(record, plan, outcome);
   putArtifacts(record, run, plan, outcome);
   touchFiles(record, run, plan);
-  putReasoning(record, plan, outcome);
+  const reasoning = putReasoning(record, plan, outcome);
+  for (const entity of [nodeId.repository(plan.repository), nodeId.issue(plan.repository, plan.issue.number)])
+    relate(record, record.nodeOf(entity)!, 'has_run', reasoning, plan.created_at);
 }
 
 function putEntities(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): number {
@@ -130,7 +132,7 @@ function touchFiles(record: GraphRecord, run: number, { repository, files, plann
   }
 }
 
-function putReasoning(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): void {
+function putReasoning(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): number {
   const { run_id, repository, issue, planned_at } = plan;
   const usage = outcome?.usage ?? null;
   const reasoning = record.putNode({
@@ -157,6 +159,7 @@ function putReasoning(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRec
   const task = record.nodeOf(nodeId.task(repository, issue.number))!;
   record.putEdge({ from: reasoning, to: task, type: 'PLANS_FOR', valid_from: planned_at });
   putActions(record, reasoning, plan, outcome);
+  return reasoning;
 }
 
 function outcomeProperties(outcome: OutcomeRecord | null): Record<string, string | number | boolean | null> {

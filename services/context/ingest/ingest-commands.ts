@@ -2,6 +2,8 @@ import { posix } from 'node:path';
 import type { GraphRecord, NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
 import { indexText, type NodeText } from '../search/text-index.ts';
+import { simpleName } from './extraction/text.ts';
+import { namesIn, pieceOf, piecesIn, readUses } from './linking/facts.ts';
 import {
   type FileRows,
   type Link,
@@ -47,11 +49,7 @@ function closeFiles(
   { paths, ...place }: InRepository & { readonly paths: readonly string[] },
 ): void {
   const nodes = new RepositoryNodes(record, place);
-  const remove = record.prepare('DELETE FROM ingested_files WHERE repository = ? AND path = ?');
-  for (const path of paths) {
-    nodes.closeFile(path);
-    remove.run(place.repository, path);
-  }
+  for (const path of paths) nodes.removeFile(path);
 }
 
 function closeDirectories(
@@ -61,7 +59,7 @@ function closeDirectories(
   const nodes = new RepositoryNodes(record, place);
   for (const path of paths) {
     const node = record.nodeOf(nodeId.directory(place.repository, path));
-    if (node !== null) nodes.close(node);
+    if (node !== null) nodes.closeDirectory(node, path);
   }
 }
 
@@ -69,11 +67,11 @@ function linkFiles(
   record: GraphRecord,
   { repository, at, files }: InRepository & { readonly files: readonly LinkedFile[] },
 ): void {
-  const remember = record.prepare('UPDATE ingested_files SET links = ? WHERE repository = ? AND path = ?');
-  for (const { path, digest, links } of files) {
-    replaceLinks(record, repository, path, links, at);
-    remember.run(digest, repository, path);
-  }
+  const remember = record.prepare(
+    'UPDATE ingested_files SET links = ?, edges = ? WHERE repository = ? AND path = ?',
+  );
+  for (const { path, digest, links } of files)
+    remember.run(digest, replaceLinks(record, repository, path, links, at), repository, path);
 }
 
 function finishIngestion(
@@ -83,7 +81,7 @@ function finishIngestion(
   const { repository, at, basis, commit, totals } = input;
   record
     .prepare(
-      'UPDATE ingested_repositories SET basis = ?, commit_id = ?, at = ?, totals = ? WHERE repository = ?',
+      'UPDATE ingested_repositories SET basis = ?, commit_id = ?, at = ?, totals = ?, relink = 0 WHERE repository = ?',
     )
     .run(basis, commit, at, totals, repository);
   new RepositoryNodes(record, input).putRepository({ commit });
@@ -101,6 +99,21 @@ export const ingestCommands = {
 const ownKinds = "'file', 'document', 'symbol', 'section', 'service'";
 /** Edges that ingestion makes; what runs and memories say about a file stays true when it is gone. */
 const ownRelations = ['contains', 'defines', ...linkKinds].map((kind) => `'${kind}'`).join(', ');
+
+interface OpenNode {
+  readonly node: number;
+  readonly id: string;
+  readonly title: string;
+  /** Of a symbol; null for all else. */
+  readonly sort: string | null;
+}
+
+interface FileRow {
+  readonly file: number;
+  readonly language: string | null;
+  readonly module: string | null;
+  readonly uses: string | null;
+}
 
 /** Writes the nodes of one repository, valid from the time of its ingestion. */
 class RepositoryNodes {
@@ -131,6 +144,7 @@ class RepositoryNodes {
 
   storeFile(file: StoredFile): void {
     const { path, kind, properties, text, parts } = file;
+    const before = this.#openNodes(path);
     this.#putFileRow(file);
     const title = posix.basename(path);
     const lines = typeof properties.lines === 'number' ? Math.max(1, properties.lines) : 1;
@@ -141,7 +155,71 @@ class RepositoryNodes {
     this.#texts.set(node, { title, path, body: text });
     for (const part of parts) this.#storePart(path, part);
     const present = new Set(parts.map((part) => part.id)).add(id);
-    for (const open of this.#openNodes(path)) if (!present.has(open.id)) this.close(open.node);
+    for (const open of before) if (!present.has(open.id)) this.close(open.node);
+    this.#noteSymbols(before, parts);
+  }
+
+  /** Whoever uses a name that means something else now is linked again. */
+  #noteSymbols(before: readonly OpenNode[], parts: readonly PartRow[]): void {
+    const repository = this.#repository;
+    const name = this.#record.prepare(
+      'INSERT OR IGNORE INTO symbol_names (repository, name, node) VALUES (?, ?, ?)',
+    );
+    const known = new Map(
+      before.flatMap(({ id, title, sort }) => (sort === null ? [] : [[id, { title, sort }]])),
+    );
+    const changed = new Set<string>();
+    for (const { id, kind, title, properties } of parts) {
+      if (kind !== 'symbol') continue;
+      const simple = simpleName(title);
+      if (known.get(id)?.sort !== properties.sort) changed.add(simple);
+      known.delete(id);
+      name.run(repository, simple, this.#record.nodeOf(id));
+    }
+    for (const { title } of known.values()) changed.add(simpleName(title));
+    this.#linkAgain([...changed]);
+  }
+
+  /** The files that use any of the names, or of the pieces of paths, at the next linking. */
+  #linkAgain(names: readonly string[]): void {
+    if (this.#isRelinked()) return;
+    const mark = this.#record.prepare(
+      `UPDATE ingested_files SET links = NULL
+       WHERE file IN (SELECT file FROM used_names WHERE repository = ? AND name = ?) AND links IS NOT NULL`,
+    );
+    for (const name of names) mark.run(this.#repository, name);
+  }
+
+  /** A file or folder came or went. */
+  #linkPath(path: string): void {
+    const piece = pieceOf(path);
+    if (piece === null) this.#relink();
+    else this.#linkAgain([piece]);
+  }
+
+  #isRelinked(): boolean {
+    const row = this.#record.prepare('SELECT relink FROM ingested_repositories WHERE repository = ?');
+    return row.get(this.#repository)?.relink === 1;
+  }
+
+  /** Any link may lead elsewhere. */
+  #relink(): void {
+    this.#record
+      .prepare('UPDATE ingested_repositories SET relink = 1 WHERE repository = ? AND relink <> 1')
+      .run(this.#repository);
+  }
+
+  /** Its folder may be empty now. */
+  #leaveFolder(path: string): void {
+    this.#linkPath(path);
+    this.#record
+      .prepare('UPDATE ingested_repositories SET relink = 2 WHERE repository = ? AND relink = 0')
+      .run(this.#repository);
+  }
+
+  closeDirectory(node: number, path: string): void {
+    this.close(node);
+    this.#linkPath(path);
   }
 
   #storePart(path: string, { text, parent, relation, ...input }: PartRow): void {
@@ -169,8 +247,21 @@ class RepositoryNodes {
     for (const [node, text] of this.#texts) indexText(this.#record, node, text);
   }
 
+  removeFile(path: string): void {
+    this.closeFile(path);
+    const row = this.#fileRow(path);
+    if (row !== undefined) this.#replaceNames(row.file, row.uses, []);
+    this.#record
+      .prepare('DELETE FROM ingested_files WHERE repository = ? AND path = ?')
+      .run(this.#repository, path);
+    if (row?.module != null) this.#relink();
+    if (row !== undefined) this.#leaveFolder(path);
+  }
+
   closeFile(path: string): void {
-    for (const { node } of this.#openNodes(path)) this.close(node);
+    const open = this.#openNodes(path);
+    for (const { node } of open) this.close(node);
+    this.#linkAgain(open.flatMap(({ title, sort }) => (sort === null ? [] : [simpleName(title)])));
   }
 
   /** The links of the files that lead here are compared again at the next linking, so that they come back when the node does. */
@@ -201,28 +292,65 @@ class RepositoryNodes {
     if (open !== undefined) return open.node as number;
     const parent = this.#directoryNode(posix.dirname(path));
     const node = this.#put({ id, kind: 'directory', title: posix.basename(path), path });
+    this.#linkPath(path);
     this.#hold(parent, node, 'contains');
     return node;
   }
 
-  #openNodes(path: string): { node: number; id: string }[] {
+  #openNodes(path: string): OpenNode[] {
     return this.#record
       .prepare(
-        `SELECT node, id FROM nodes WHERE repository = ? AND path = ? AND label = 'CoreEntity' AND valid_to IS NULL
+        `SELECT node, id, title, iif(kind = 'symbol', properties ->> '$.sort', NULL) AS sort FROM nodes WHERE repository = ? AND path = ? AND label = 'CoreEntity' AND valid_to IS NULL
          AND kind IN (${ownKinds})`,
       )
-      .all(this.#repository, path) as { node: number; id: string }[];
+      .all(this.#repository, path) as unknown as OpenNode[];
   }
 
   #putFileRow(file: FileRows): void {
-    const facts = 'skipped' in file ? [file.skipped, null, null] : [null, file.definitions, file.uses];
+    const repository = this.#repository;
+    const before = this.#fileRow(file.path);
+    const isStored = !('skipped' in file);
+    const { language = null, module = null, uses = null } = isStored ? file.facts : {};
+    const parts = isStored ? file.parts : [];
+    const symbols = parts.filter(({ kind }) => kind === 'symbol').length;
     this.#record
       .prepare(
-        `INSERT INTO ingested_files (repository, path, source, skipped, definitions, uses) VALUES (?, ?, ?, ?, ?, ?)
+        `INSERT INTO ingested_files (repository, path, source, skipped, symbols, parts, language, module, uses)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (repository, path) DO UPDATE SET source = excluded.source, skipped = excluded.skipped, links = NULL,
-           definitions = excluded.definitions, uses = excluded.uses`,
+           symbols = excluded.symbols, parts = excluded.parts, language = excluded.language, module = excluded.module,
+           uses = excluded.uses`,
       )
-      .run(this.#repository, file.path, file.source, ...facts);
+      .run(
+        ...[repository, file.path, file.source, isStored ? null : file.skipped],
+        ...[symbols, parts.length, language, module, uses],
+      );
+    const row = this.#fileRow(file.path)!;
+    this.#replaceNames(row.file, before?.uses ?? null, isStored ? file.names : []);
+    if ((before?.module ?? null) !== row.module) this.#relink();
+    if (row.language === null) this.#leaveFolder(file.path);
+    else if ((before?.language ?? null) === null) this.#linkPath(file.path);
+  }
+
+  #fileRow(path: string): FileRow | undefined {
+    return this.#record
+      .prepare('SELECT file, language, module, uses FROM ingested_files WHERE repository = ? AND path = ?')
+      .get(this.#repository, path) as FileRow | undefined;
+  }
+
+  /** @param uses what the file used before */
+  #replaceNames(file: number, uses: string | null, names: readonly string[]): void {
+    const read = uses === null ? null : readUses(uses);
+    const gone = new Set(read === null ? [] : [...namesIn(read), ...piecesIn(read)]);
+    const added = names.filter((name) => !gone.delete(name));
+    const remove = this.#record.prepare(
+      'DELETE FROM used_names WHERE repository = ? AND name = ? AND file = ?',
+    );
+    const add = this.#record.prepare(
+      'INSERT OR IGNORE INTO used_names (repository, name, file) VALUES (?, ?, ?)',
+    );
+    for (const name of gone) remove.run(this.#repository, name, file);
+    for (const name of added) add.run(this.#repository, name, file);
   }
 
   #put(input: Omit<NodeInput, 'label' | 'repository' | 'valid_from'>): number {
@@ -235,14 +363,14 @@ class RepositoryNodes {
   }
 }
 
-/** Makes the links of a file's nodes what they should be; those that are so already are left alone. */
+/** Makes the links of a file's nodes what they should be; those that are so already are left alone. @returns how many it has */
 function replaceLinks(
   record: GraphRecord,
   repository: string,
   path: string,
   links: readonly Link[],
   at: string,
-): void {
+): number {
   const keyOf = ({ from, kind, to }: Omit<Link, 'weight'>) => `${from}\0${kind}\0${to}`;
   const wanted = new Map(links.map((link) => [keyOf(link), link]));
   const present = record
@@ -253,14 +381,17 @@ function replaceLinks(
          AND e.kind IN (${linkKinds.map((kind) => `'${kind}'`).join(', ')})`,
     )
     .all(repository, path) as unknown as (Link & { readonly edge: number })[];
+  let count = 0;
   for (const row of present) {
     const link = wanted.get(keyOf(row));
     if (link === undefined) record.closeEdge(row.edge, at);
-    else if (link.weight === row.weight) wanted.delete(keyOf(row));
+    else if (link.weight === row.weight && wanted.delete(keyOf(row))) count++;
   }
   for (const { from, kind, to, weight } of wanted.values()) {
     const [source, target] = [record.nodeOf(from), record.nodeOf(to)];
     if (source === null || target === null) continue;
     record.putEdge({ from: source, to: target, type: 'CORE_RELATION', kind, weight, valid_from: at });
+    count++;
   }
+  return count;
 }

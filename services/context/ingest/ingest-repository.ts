@@ -52,8 +52,7 @@ export async function ingestRepository(
   if (commit !== null)
     await learnHistory(access, { repository, gitDir: target.gitDir, commit, max: target.historyCommits });
   crashPoint('ingest_before_finish');
-  const stored = await access.ask('ingestedFiles', { repository });
-  const counts = await countsOf(repository, listing, stored, read.lost, access);
+  const counts = await countsOf(repository, listing, read.lost, access);
   const basis = basisOf(target);
   await access.run('finishIngestion', { repository, at, basis, commit, totals: JSON.stringify(counts) });
   return {
@@ -163,8 +162,9 @@ async function closeEmptyFolders(
   at: string,
   access: RecordAccess,
 ): Promise<void> {
+  const { relink } = await access.ask('importFacts', { repository });
+  if (relink === 0) return;
   const open = await access.ask('openDirectories', { repository });
-  if (open.length === 0) return;
   const stored = await access.ask('ingestedFiles', { repository });
   const used = new Set<string>();
   for (const { path, skipped } of stored) {
@@ -178,12 +178,15 @@ async function closeEmptyFolders(
 async function countsOf(
   repository: string,
   listing: Listing,
-  stored: readonly IngestedFile[],
   lost: number,
   access: RecordAccess,
 ): Promise<Counts> {
-  const skipped = { ...listing.skipped, unreadable: listing.skipped.unreadable + lost };
-  for (const file of stored) if (file.skipped !== null) skipped[file.skipped]++;
-  const files = stored.filter((file) => file.skipped === null && file.source !== null).length;
-  return { files, skipped, ...(await access.ask('ingestedTotals', { repository })) };
+  const { kept, symbols, edges } = await access.ask('ingestedTotals', { repository });
+  const counts = { ...listing.skipped, unreadable: listing.skipped.unreadable + lost };
+  let stored = 0;
+  for (const { skipped, files } of kept) {
+    if (skipped === null) stored = files;
+    else counts[skipped] += files;
+  }
+  return { files: stored, skipped: counts, symbols, edges };
 }

@@ -2,7 +2,7 @@ import type { RelationKind } from '#kit/contracts/context/vocabulary.ts';
 import { nodeId } from '../record/node-id.ts';
 import type { Extraction, Part } from './extraction/extraction.ts';
 import { isDocument } from './extraction/languages.ts';
-import { factsOf } from './linking/facts.ts';
+import { factsOf, type LinkFacts, namesIn, piecesIn, readUses } from './linking/facts.ts';
 import type { SkippedByContent } from './repository/listing.ts';
 
 /** A file with its parts, as it goes to the writer. */
@@ -15,8 +15,9 @@ export interface StoredFile {
   readonly text: string;
   /** All that it has; what the record has beyond is closed. */
   readonly parts: readonly PartRow[];
-  readonly definitions: string;
-  readonly uses: string;
+  readonly facts: LinkFacts;
+  /** Simple names that it uses or mentions, and pieces of paths. */
+  readonly names: readonly string[];
 }
 
 /** A file of which only the reason is kept why it is left out. */
@@ -68,12 +69,15 @@ export function storedFile(
   const { language, lines, text, parts } = extraction;
   const own = nodeId.file(repository, path);
   const ids = parts.map((part) => idOf(repository, path, part));
+  const facts = factsOf(extraction, own, ids);
+  const uses = readUses(facts.uses);
   return {
     ...{ path, source, text },
     kind: isDocument(language) ? 'document' : 'file',
     properties: { language, lines, bytes: size },
     parts: parts.map((part, at) => rowOf(part, ids[at]!, ids[part.parent] ?? own, language)),
-    ...factsOf(extraction, own, ids),
+    facts,
+    names: namesIn(uses).concat(piecesIn(uses)),
   };
 }
 

@@ -3,11 +3,11 @@ import type { MemoryDetail } from '#kit/contracts/context/memory.ts';
 import { NotFound } from '#kit/errors.ts';
 import { lookUpMemories } from './lookup/lookup.ts';
 import { memoryLines, memoryOrder } from './memory-line.ts';
-import { aboutOf, memoryById, memoryFacts } from './memory-row.ts';
+import { memoryById, memoryFacts } from './memory-row.ts';
 
 function readMemory(db: DatabaseSync, id: string): MemoryDetail {
   const row = memoryById(db, id);
-  if (row !== null) return { ...memoryFacts(row, aboutOf(db, row.memory)), content: row.content };
+  if (row !== null) return { ...memoryFacts(db, row), content: row.content };
   const gone = db.prepare('SELECT forgotten_at FROM forgotten_memories WHERE id = ?').get(id) as
     | { forgotten_at: string }
     | undefined;

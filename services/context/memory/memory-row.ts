@@ -44,6 +44,15 @@ export function aboutOf(db: DatabaseSync, memory: number): string[] {
   return (rows as { entity: string }[]).map(({ entity }) => entity);
 }
 
+/** The key under which a memory was first recorded; null where none of its recordings has one. */
+export function keyOf(db: DatabaseSync, memory: number): string | null {
+  const row = prepared(
+    db,
+    'SELECT key FROM memory_sightings WHERE memory = ? AND key IS NOT NULL ORDER BY sighting LIMIT 1',
+  ).get(memory);
+  return (row as { key: string } | undefined)?.key ?? null;
+}
+
 const maxTitleLength = 120;
 
 /** The first line that says something, cut. */
@@ -63,11 +72,18 @@ export function statementOf(row: MemoryRow) {
   return { source, subject, predicate, confidence, session, seq, speaker, at, steps };
 }
 
-/** The part of a row that replies have. */
-export function memoryFacts(row: MemoryRow, about: readonly string[]) {
+/** What replies have of a memory, its content aside. */
+export function memoryFacts(db: DatabaseSync, row: MemoryRow) {
   const { id, layer, kind, content, worked, failed, recorded_at, valid_from, valid_to } = row;
   return {
-    ...{ id, layer, kind, title: titleOf(content), about: [...about] },
+    ...{
+      id,
+      key: keyOf(db, row.memory),
+      layer,
+      kind,
+      title: titleOf(content),
+      about: aboutOf(db, row.memory),
+    },
     ...statementOf(row),
     ...{ worked, failed, recorded_at, valid_from, valid_to: valid_to === noEnd ? null : valid_to },
   };

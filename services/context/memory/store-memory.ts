@@ -1,4 +1,5 @@
 import type { GraphRecord, NodeInput } from '../record/graph-record.ts';
+import { nodeId } from '../record/node-id.ts';
 import { aboutOf, factOf, type MemoryRow, memoryRow, noEnd, type Remembered, titleOf } from './memory-row.ts';
 import { countWords, normalisedName } from './normalise.ts';
 
@@ -17,6 +18,7 @@ export function storeMemory(record: GraphRecord, said: Remembered): MemoryRow {
   for (const entity of said.about)
     record.insert('memory_about', { memory, entity, linked: record.nodeOf(entity) === null ? 0 : 1 });
   linkEntities(record, row, said.about);
+  linkProcedure(record, row);
   return row;
 }
 
@@ -59,6 +61,7 @@ export function project(record: GraphRecord, memory: number): void {
   const row = memoryRow(record.db, memory);
   record.putNode(nodeOf(row));
   linkEntities(record, row, aboutOf(record.db, memory));
+  linkProcedure(record, row);
 }
 
 function linkEntities(record: GraphRecord, row: MemoryRow, about: readonly string[]): void {
@@ -68,6 +71,38 @@ function linkEntities(record: GraphRecord, row: MemoryRow, about: readonly strin
     const { valid_from } = row;
     record.putEdge({ from: row.memory, to, type: 'ABOUT', valid_from, valid_to: endOf(row) });
   }
+}
+
+/** A playbook is about the procedure of its name, which is there as long as playbooks of that name are. */
+function linkProcedure(record: GraphRecord, row: MemoryRow): void {
+  if (row.layer !== 'procedural') return;
+  const title = procedureName(row);
+  const { valid_from } = row;
+  const node = {
+    id: nodeId.procedure(title),
+    label: 'CoreEntity',
+    kind: 'procedure',
+    title,
+    valid_from,
+  } as const;
+  const to = record.putNode(node);
+  record.putEdge({ from: row.memory, to, type: 'ABOUT', valid_from, valid_to: endOf(row) });
+  const { valid_to } = playbooksOf(record, to);
+  record.putNode({ ...node, valid_to });
+}
+
+function procedureName({ subject, content }: Pick<MemoryRow, 'subject' | 'content'>): string {
+  return subject ?? titleOf(content);
+}
+
+/** How many playbooks a procedure has, and when the last of them ended; null where one has not. */
+function playbooksOf(record: GraphRecord, procedure: number): { count: number; valid_to: string | null } {
+  return record
+    .prepare(
+      `SELECT count(*) AS count, nullif(max(m.valid_to), ?) AS valid_to FROM edges e
+       JOIN memories m ON m.memory = e.from_node AND m.layer = 'procedural' WHERE e.to_node = ? AND e.type = 'ABOUT'`,
+    )
+    .get(noEnd, procedure) as { count: number; valid_to: string | null };
 }
 
 function nodeOf(row: MemoryColumns): NodeInput {
@@ -92,6 +127,11 @@ export function removeMemory(record: GraphRecord, row: MemoryRow): void {
     .prepare("INSERT INTO memory_index (memory_index, rowid, content, context) VALUES ('delete', ?, ?, ?)")
     .run(row.memory, row.content, row.context);
   record.deleteNode(row.memory);
+  const procedure = row.layer === 'procedural' ? record.nodeOf(nodeId.procedure(procedureName(row))) : null;
+  if (procedure === null) return;
+  const { count, valid_to } = playbooksOf(record, procedure);
+  if (count === 0) record.deleteNode(procedure);
+  else if (valid_to !== null) record.closeNode(procedure, valid_to);
 }
 
 function propertiesOf(row: MemoryColumns): Record<string, string | number> {

@@ -42,7 +42,8 @@ describe('The readers of a record whose pages are damaged', () => {
       limit: 50,
       layer: null,
       about: null,
-      session: null,
+      sessions: null,
+      source: null,
       as_of: null,
       vector: null,
     };

@@ -17,8 +17,11 @@ function keepMemories(db: DatabaseSync): void {
 
 function rebuild(record: GraphRecord): void {
   rebuildGraph(record);
-  // Its index keeps no text; without this note the next refresh reads it again.
+  // Their indexes keep no text; without these notes the next refresh reads histories and files again.
   record.db.exec('DELETE FROM learned_histories');
+  record.db.exec(
+    "UPDATE ingested_files SET source = ''; UPDATE ingested_repositories SET basis = NULL, relink = 1",
+  );
   rebuildMemoryIndex(record, null);
   rebuildTexts(record, { after: 0, milliseconds: Number.POSITIVE_INFINITY });
 }

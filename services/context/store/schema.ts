@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { migrate as migrateTo } from '#kit/storage/database.ts';
 import { executionTables } from '../execution/execution-queries.ts';
-import { ingestTables } from '../ingest/ingest-tables.ts';
+import { ingestTables, linkTables } from '../ingest/ingest-tables.ts';
 import { memoryTables, signatureTables } from '../memory/memory-tables.ts';
 import { recordThing } from '../record/connection.ts';
 import { identityTable, recordTables } from '../record/graph-record.ts';
@@ -42,6 +42,7 @@ export const versions: readonly string[] = [
   vectorTables,
   signatureTables,
   leanerIndexes,
+  linkTables,
 ];
 
 /** @param wanted the version to stop at; less than all of them only to have an old record */

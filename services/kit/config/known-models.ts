@@ -10,7 +10,12 @@ const KnownModels = t.strict({
     t.strict({
       kind: optional(oneOf(['chat', 'embeddings'])),
       tier: optional(nullable(oneOf(['large', 'small']))),
-      limits: optional(t.strict({ output_tokens: optional(nullable(t.number)) })),
+      limits: optional(
+        t.strict({
+          context_tokens: optional(nullable(t.number)),
+          output_tokens: optional(nullable(t.number)),
+        }),
+      ),
       upstreams: t.array(
         t.strict({
           credential: optional(nullable(t.string)),
@@ -27,6 +32,8 @@ export interface KnownModel {
   readonly name: string;
   readonly kind: 'chat' | 'embeddings';
   readonly tier: 'large' | 'small' | null;
+  /** Tokens that input and answer have room in; null: not configured. */
+  readonly context_tokens: number | null;
   /** Tokens of one answer; null is no limit. */
   readonly output_tokens: number | null;
   /** US dollars for a million tokens at its first upstream; null: it costs nothing. */
@@ -55,6 +62,7 @@ export function readKnownModels(folders: Pick<Folders, 'config'>): KnownModel[] 
         name,
         kind,
         tier,
+        context_tokens: limits?.context_tokens ?? null,
         output_tokens: limits?.output_tokens ?? null,
         most_output_price: Math.max(...upstreams.map((upstream) => upstream.price?.output ?? 0)),
         price: price === null ? null : { ...price, cached: price.cached ?? price.input },

@@ -60,6 +60,10 @@ export const ProposedAction = t.strict({
       }),
     ),
   ),
+  /** Why people rejected such actions of earlier runs of the issue, newest first; left out where nobody did. */
+  rejected_before: optional(
+    t.array(t.strict({ run_id: t.string, by: t.string, at: Timestamp, reason: t.string })),
+  ),
   target: t.UnknownRecord,
   digest: Sha256,
   state: oneOf(actionStates),
@@ -68,6 +72,13 @@ export const ProposedAction = t.strict({
   finished_at: nullable(Timestamp),
 });
 export type ProposedAction = t.TypeOf<typeof ProposedAction>;
+
+type EarlierRejection = NonNullable<ProposedAction['rejected_before']>[number];
+
+/** For people, before they decide about the next proposal. Not safe to print. */
+export function rejectedText({ by, at, reason }: Pick<EarlierRejection, 'by' | 'at' | 'reason'>): string {
+  return `rejected before: ${reason} (by ${by}, ${at.slice(0, 16).replace('T', ' ')})`;
+}
 
 /** `GET /v1/runs/{run_id}/actions`. */
 export const ActionList = t.strict({ run_id: t.string, status: t.string, actions: t.array(ProposedAction) });
@@ -82,6 +93,8 @@ export const ApprovalBody = t.strict({
   seen_approval: optional(nullable(oneOf(approvals))),
   /** Obligatory for a rejection. */
   reason: optional(nullable(NonEmptyString)),
+  /** Approves also what builds on a validation that failed. */
+  anyway: optional(t.boolean),
   /** Kept as claimed; who decided is the name of the token. */
   approver: optional(nullable(NonEmptyString)),
 });

@@ -1,10 +1,17 @@
 import * as t from 'io-ts';
 import { NonEmptyString, nullable, oneOf, optional, Timestamp } from '../decode.ts';
 import { ProposedAction } from './action.ts';
-import { runStatuses } from './vocabulary.ts';
+import { gates, runStatuses } from './vocabulary.ts';
 
 export const RunStatus = oneOf(runStatuses);
 export type RunStatus = t.TypeOf<typeof RunStatus>;
+
+const waits = {
+  /** Actions that wait for a decision. */
+  waiting: t.number,
+  /** The first gate of those that wait; null where none does. */
+  waits_for: nullable(oneOf(gates)),
+};
 
 export const RunSummary = t.strict({
   run_id: t.string,
@@ -18,8 +25,7 @@ export const RunSummary = t.strict({
   created_at: Timestamp,
   updated_at: Timestamp,
   highest_risk: nullable(t.string),
-  /** Actions that wait for a decision. */
-  waiting: t.number,
+  ...waits,
   actions: t.number,
 });
 export type RunSummary = t.TypeOf<typeof RunSummary>;
@@ -47,6 +53,7 @@ export const RunDetail = t.strict({
   issue: nullable(t.UnknownRecord),
   plan: nullable(t.UnknownRecord),
   actions: t.array(ProposedAction),
+  ...waits,
   usage: nullable(t.UnknownRecord),
   /** `retryable`: the same planning can succeed later. */
   failure: nullable(t.strict({ code: t.string, message: t.string, retryable: optional(t.boolean) })),

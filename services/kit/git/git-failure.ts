@@ -1,12 +1,4 @@
-import {
-  type CoreError,
-  Failed,
-  Interrupted,
-  Refused,
-  TimedOut,
-  Unauthorized,
-  Unavailable,
-} from '../errors.ts';
+import { type CoreError, Failed, Refused, Unauthorized, Unavailable } from '../errors.ts';
 import type { GitCredential } from './git-environment.ts';
 
 const unauthorized =
@@ -54,15 +46,6 @@ export function gitFailure(
   }
   const ending = exitCode === null ? 'was ended by a signal' : `failed with exit code ${exitCode}`;
   return new Failed('git_failed', `${command} ${ending}${words ? `: ${brief(words)}` : ''}`, { facts });
-}
-
-/** The error for a program that its signal ended. */
-export function programAborted(program: string, args: readonly string[], signal: AbortSignal): CoreError {
-  const command = `${program} ${args[0] ?? ''}`;
-  if (signal.reason instanceof Error && signal.reason.name === 'TimeoutError') {
-    return new TimedOut(`${program}_timeout`, `${command} took too long`, { cause: signal.reason });
-  }
-  return new Interrupted('interrupted', `${command} was cancelled`, { cause: signal.reason });
 }
 
 export function withoutUrlSecrets(text: string): string {

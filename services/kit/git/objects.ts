@@ -17,6 +17,7 @@ export async function* readObjects(
 ): AsyncGenerator<GitObject, void, undefined> {
   if (ids.length === 0) return;
   const args = ['cat-file', '--batch', '--buffer'];
+  // By spawn, as run-program.ts says.
   const child = spawn('git', args, { cwd: gitDir, env: { ...isolatedEnvironment(), GIT_DIR: gitDir } });
   let stderr = '';
   child.stderr.on('data', (chunk) => {

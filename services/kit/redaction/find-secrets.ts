@@ -1,6 +1,5 @@
 import { sha256 } from '../digest.ts';
 import { secretRules } from './secret-rules.ts';
-import { literally } from './value-forms.ts';
 
 export interface FoundSecret {
   /** For example `github_token`. */
@@ -69,7 +68,7 @@ export function secretSpans(text: string): SecretSpan[] {
 }
 
 /** One test is enough for most text, which has none. */
-const anyKeyword = new RegExp(secretRules.flatMap(({ keywords }) => keywords.map(literally)).join('|'));
+const anyKeyword = new RegExp(secretRules.flatMap(({ keywords }) => keywords.map(RegExp.escape)).join('|'));
 
 /** The widest span wins, and of equal ones the rule that comes first. */
 function withoutOverlaps(spans: readonly SecretSpan[]): SecretSpan[] {

@@ -202,10 +202,45 @@ describe('The redactor', () => {
     });
   });
 
+  it('hides what is added later too, each longest form as one', () => {
+    const redactor = new Redactor();
+    redactor.addSecret('hunter2');
+    expect(redactor.redact('hunter2, hunter2-rest')).to.equal('[redacted], [redacted]-rest');
+    for (const secret of [' hunter2-rest\n', 'hunter']) redactor.addSecret(secret);
+    expect(redactor.redact('hunter2, hunter2-rest')).to.equal('[redacted], [redacted]');
+  });
+
+  it('hides values of six characters, and no shorter ones, which stand in ordinary words', () => {
+    const redactor = new Redactor();
+    for (const secret of ['table', 'cellar']) redactor.addSecret(secret);
+    expect(redactor.redact('a table in the cellar')).to.equal('a table in the [redacted]');
+  });
+
+  it('takes signs of patterns in a value for themselves', () => {
+    const redactor = new Redactor();
+    redactor.addSecret('a.c|x{2}(*)[^$]+?\\d');
+    expect(redactor.redact('abc, xx, a.c|x{2}(*)[^$]+?\\d')).to.equal('abc, xx, [redacted]');
+  });
+
+  it('keeps what is no text, and hides as a whole what lies in more than twenty lists and objects', () => {
+    const redactor = new Redactor();
+    const plain = { count: 0, yes: true, none: null, list: [1, undefined] };
+    expect(redactor.redactDeep(plain)).to.deep.equal(plain);
+    const inLists = (depth: number, core: unknown) => {
+      let value = core;
+      for (let at = 0; at < depth; at++) value = at % 2 === 0 ? [value] : { value };
+      return value;
+    };
+    expect(redactor.redactDeep(inLists(21, []))).to.deep.equal(inLists(21, '[redacted]'));
+    expect(redactor.redactDeep(inLists(20, []))).to.deep.equal(inLists(20, []));
+    expect(redactor.redactDeep(inLists(21, 'a text'))).to.deep.equal(inLists(21, 'a text'));
+    expect(JSON.stringify(redactor.redactDeep(inLists(100_000, 1)))).to.contain('[redacted]');
+  });
+
   it('changes nothing in ordinary text', () => {
     const redactor = new Redactor();
     redactor.addSecret('abc');
-    const text = 'abc: nothing to see, commit 3f2c1a9, https://github.com/koajs/koa';
+    const text = 'abc: nothing to see! commit 3f2c1a9, https://github.com/koajs/koa';
     expect(redactor.redact(text)).to.equal(text);
   });
 });

@@ -3,7 +3,7 @@ import { readConcernPart } from '../config/concern.ts';
 import { NonEmptyString } from '../decode.ts';
 import type { Folders } from '../folders.ts';
 import { mapTexts } from '../map-texts.ts';
-import { type FoundSecret, findSecrets, maskSpans, secretSpans } from './find-secrets.ts';
+import { type FoundSecret, findSecrets, maskSpans } from './find-secrets.ts';
 
 /** Finds and masks what looks like a secret, except what a person released by its fingerprint. */
 export interface SecretFinder {
@@ -27,7 +27,7 @@ export function secretFinder(released: readonly string[]): SecretFinder {
   }
   return {
     find,
-    mask: (text) => maskSpans(text, harmless.size === 0 ? secretSpans(text) : find(text)),
+    mask: (text) => maskSpans(text, find(text)),
   };
 }
 
@@ -58,7 +58,6 @@ export class MaskTally implements SecretFinder {
 
   mask(text: string, place = 'a text'): string {
     const found = this.#secrets.find(text);
-    if (found.length === 0) return text;
     this.add(found.map(({ kind, fingerprint }) => ({ kind, fingerprint, place: this.#secrets.mask(place) })));
     return maskSpans(text, found);
   }

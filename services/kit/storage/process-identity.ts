@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
@@ -5,14 +6,19 @@ import type { LeaseHolder } from '../contracts/lease-holder.ts';
 let self: LeaseHolder | undefined;
 
 export function thisProcess(): LeaseHolder {
-  self ??= {
+  self ??= identify(process.pid);
+  return self;
+}
+
+/** A process of this machine, in a form that no later process with the same id repeats. */
+export function identify(pid: number): LeaseHolder {
+  return {
     boot_id: readText('/proc/sys/kernel/random/boot_id') ?? hostname(),
     pid_namespace: pidNamespace(),
-    pid: process.pid,
-    process_started: processStarted(process.pid) ?? '',
+    pid,
+    process_started: processStarted(pid) ?? '',
     host: hostname(),
   };
-  return self;
 }
 
 /**
@@ -32,13 +38,24 @@ export function isRunning(holder: LeaseHolder): boolean | null {
   }
 }
 
-/** Field 22 of /proc/PID/stat (proc(5)); null when there is no such process or it has ended and waits for its parent. */
+/** Field 22 of /proc/PID/stat (proc(5)), elsewhere what ps(1) says; null when there is no such process or it has ended and waits for its parent. */
 function processStarted(pid: number): string | null {
+  if (process.platform !== 'linux') return startedByPs(pid);
   const stat = readText(`/proc/${pid}/stat`);
   if (stat === null) return null;
   const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (state === 'Z' || state === 'X') return null;
   return rest[18] ?? null;
+}
+
+/** Waits for ps, as the callers cannot: only where there is no /proc. */
+function startedByPs(pid: number): string | null {
+  try {
+    const args = ['-o', 'lstart=', '-p', String(pid)];
+    return execFileSync('ps', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim() || null;
+  } catch {
+    return null;
+  }
 }
 
 function pidNamespace(): string {

@@ -47,9 +47,9 @@ export function tokenNameFor(name: string): string {
     .normalize('NFKD')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    .replace(/^-+/, '')
+    .replace(/^-/, '')
     .slice(0, 40)
-    .replace(/-+$/, '');
+    .replace(/-$/, '');
   return slug === '' ? 'person' : slug;
 }
 

@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -326,5 +327,284 @@ describe('Tokens', () => {
     expect(readTokenFile(join(path, 'absent'))).to.equal(null);
     expect(registryVersion(join(root, 'nowhere'))).to.equal(null);
     expect(registryVersion(folders.tokens)).to.be.a('string');
+  });
+
+  /** Changes the registry as another version, or time, would have left it. */
+  function edit(name: string, change: object): void {
+    const path = join(folders.tokens, 'registry.json');
+    const { tokens } = JSON.parse(readFileSync(path, 'utf8')) as { tokens: { name: string }[] };
+    const edited = tokens.map((token) => (token.name === name ? { ...token, ...change } : token));
+    writeFileSync(path, JSON.stringify({ tokens: edited }));
+  }
+  const all = 'read,plan,approve,execute,admin,model,mint';
+  const past = '2001-01-01T00:00:00.000Z';
+  const ci = { name: 'ci', scopes: ['read'] as const };
+  const fileOf = (name: string) => join(folders.tokens, `${name}.token`);
+  const foreign = () => ({ tokens: folders.tokens, registry: join(root, 'registry') });
+
+  const refusals: Readonly<Record<string, [() => unknown, () => object]>> = {
+    'a token without scopes': [
+      () => createToken(folders, { name: 'ci', scopes: [] }),
+      () => ({
+        code: 'token_scopes_missing',
+        message: `token ci has no scope: must have some of ${all.replaceAll(',', ', ')}`,
+      }),
+    ],
+    'one that has expired': [
+      () => createToken(folders, { ...ci, expires: past }),
+      () => ({
+        code: 'token_expiry_invalid',
+        message: `token ci would expire at ${past}: must be in the future`,
+      }),
+    ],
+    'a second one of a name': [
+      () => [createToken(folders, ci), createToken(folders, ci)],
+      () => ({
+        code: 'token_exists',
+        message: 'token ci exists already',
+        hint: './core token revoke ci, then create it again.',
+      }),
+    ],
+    'to revoke where there is none': [
+      () => revokeToken(folders, 'x'),
+      () => ({ code: 'token_not_found', message: 'there is no token "x"; known are none' }),
+    ],
+    'to revoke an unknown one': [
+      () => [createToken(folders, ci), createToken(folders, { ...ci, name: 'b' }), revokeToken(folders, 'x')],
+      () => ({ code: 'token_not_found', message: 'there is no token "x"; known are ci, b' }),
+    ],
+    'the file of a name that the registry does not know': [
+      () => {
+        createToken(folders, ci);
+        createToken(foreign(), ci);
+      },
+      () => ({
+        code: 'token_file_unknown',
+        message: `${fileOf('ci')} holds a token that ${foreign().registry} does not know: must be one that was made with it, or not be there`,
+        facts: { path: fileOf('ci') },
+        hint: 'Set CORE_REGISTRY_DIR to the folder of its registry.json, or move the file away.',
+      }),
+    ],
+    'a text that is no token': [
+      () => {
+        mkdirSync(folders.tokens, { mode: 0o700 });
+        writeFileSync(fileOf('bridge'), 'mine', { mode: 0o600 });
+        ensureTokens(folders);
+      },
+      () => ({ code: 'token_file_unknown', facts: { path: fileOf('bridge') } }),
+    ],
+    'a first start beside tokens of another registry': [
+      () => {
+        for (const name of ['ci', 'b']) createToken(folders, { ...ci, name });
+        rmSync(fileOf('b'));
+        ensureTokens(foreign());
+      },
+      () => ({
+        code: 'token_registry_missing',
+        message: `${folders.tokens} holds tokens (ci), and no registry.json in ${foreign().registry} knows them`,
+        facts: { folder: folders.tokens },
+        hint: 'Set CORE_REGISTRY_DIR to the folder of the registry.json that they were made with; for the containers of compose.yaml that is secrets/registry.',
+      }),
+    ],
+    'a service whose token expired': [
+      () => {
+        ensureTokens(folders);
+        edit('worker', { expires: past });
+        serviceToken(folders, 'worker');
+      },
+      () => ({
+        code: 'token_missing',
+        message: `this installation has no token in force in ${fileOf('worker')}`,
+        hint: './core token revoke worker; ./core token create worker --scopes read,plan',
+      }),
+    ],
+    'a service whose file is gone': [
+      () => {
+        ensureTokens(folders);
+        rmSync(fileOf('worker'));
+        serviceToken(folders, 'worker');
+      },
+      () => ({ code: 'token_missing' }),
+    ],
+    'a person whose file is gone, though the token is in force': [
+      () => {
+        ensureTokens(folders, 'Mira');
+        rmSync(fileOf('mira'));
+        ownToken(folders);
+      },
+      () => ({
+        code: 'token_missing',
+        message: `this installation has no token in force in ${fileOf('mira')}`,
+        hint: `./core token revoke mira; ./core token create mira --scopes ${all}`,
+      }),
+    ],
+    'a person whose token expired': [
+      () => {
+        ensureTokens(folders, 'Mira');
+        edit('mira', { expires: past });
+        ownToken(folders);
+      },
+      () => ({ code: 'token_missing', hint: `./core token create mira --scopes ${all}` }),
+    ],
+    'a file that others can read': [
+      () => {
+        ensureTokens(folders);
+        chmodSync(fileOf('agentd'), 0o601);
+        readTokenFile(fileOf('agentd'));
+      },
+      () => ({
+        code: 'token_file_exposed',
+        message: `${fileOf('agentd')} has mode 0601: must be 0600, readable by its owner alone`,
+        facts: { path: fileOf('agentd'), mode: '0601' },
+        hint: `chmod 600 '${fileOf('agentd')}'; if others may have read it, make a new one with ./core token create.`,
+      }),
+    ],
+    'a folder that others can write to': [
+      () => {
+        ensureTokens(folders);
+        chmodSync(folders.tokens, 0o703);
+        openTokens(folders).list();
+      },
+      () => ({
+        code: 'token_file_exposed',
+        message: `${folders.tokens} has mode 0703: must not be writable by others than its owner`,
+        facts: { path: folders.tokens, mode: '0703' },
+        hint: `chmod 700 '${folders.tokens}'`,
+      }),
+    ],
+    'a link in place of a file': [
+      () => {
+        ensureTokens(folders);
+        symlinkSync(fileOf('agentd'), fileOf('x'));
+        readTokenFile(fileOf('x'));
+      },
+      () => ({
+        code: 'token_file_exposed',
+        message: `${fileOf('x')} is not a plain file: must be one that only its owner can read`,
+      }),
+    ],
+  };
+  for (const [what, [work, expected]] of Object.entries(refusals)) {
+    it(`refuse with the reason and what to do: ${what}`, () => {
+      let thrown: unknown;
+      try {
+        work();
+      } catch (error) {
+        thrown = error;
+      }
+      expect(thrown).to.be.instanceOf(CoreError);
+      for (const [name, value] of Object.entries(expected()))
+        expect((thrown as Record<string, unknown>)[name], name).to.deep.equal(value);
+    });
+  }
+
+  it('of a person who is called like a service have a name of their own', () => {
+    ensureTokens(folders, 'Bridge');
+    expect(
+      openTokens(folders)
+        .list()
+        .map(({ name }) => name),
+    ).to.deep.equal(['bridge-person', 'bridge', 'worker', 'agentd']);
+    ensureTokens({ tokens: join(root, 'other') }, 'Mira 2');
+    expect(openTokens({ tokens: join(root, 'other') }).list()[0]!.name).to.equal('mira-2');
+  });
+
+  it('are revoked once: a second time keeps the date of the first, also where the file is gone', () => {
+    const { path, text } = createToken(folders, ci);
+    expect(readFileSync(path, 'utf8')).to.equal(`${text}\n`);
+    rmSync(path);
+    revokeToken(folders, 'ci');
+    edit('ci', { revoked: past });
+    expect(revokeToken(folders, 'ci').revoked).to.equal(past);
+    expect(openTokens(folders).list()[0]!.revoked).to.equal(past);
+  });
+
+  it('of an installation that has them all are not written again, and the one that is missing is made', () => {
+    ensureTokens(folders);
+    const registry = join(folders.tokens, 'registry.json');
+    const before = statSync(registry).ino;
+    ensureTokens(folders);
+    expect(statSync(registry).ino).to.equal(before);
+    const { tokens: records, ...rest } = JSON.parse(readFileSync(registry, 'utf8'));
+    const others = records.filter((record: TokenRecord) => record.name !== 'worker');
+    writeFileSync(registry, JSON.stringify({ ...rest, tokens: others }));
+    rmSync(join(folders.tokens, 'worker.token'));
+    ensureTokens(folders);
+    const names = openTokens(folders)
+      .list()
+      .map(({ name }) => name);
+    expect(names).to.include('worker').and.have.length(records.length);
+  });
+
+  it('are replaced by new ones of their name once they expired', () => {
+    createToken(folders, ci);
+    edit('ci', { expires: past });
+    createToken(folders, { ...ci, scopes: ['plan'] });
+    expect(
+      openTokens(folders)
+        .list()
+        .map(({ scopes }) => scopes),
+    ).to.deep.equal([['plan']]);
+  });
+
+  it('that lack any scope of an earlier version were limited on purpose, and stay so', () => {
+    ensureTokens(folders, 'mira');
+    const earlier = ['read', 'plan', 'approve', 'execute', 'admin'];
+    const limited = [
+      ...earlier.map((one) => ['mira', earlier.filter((scope) => scope !== one)] as const),
+      ...['read', 'mint'].map((one) => ['agentd', [one]] as const),
+    ];
+    for (const [name, scopes] of limited) {
+      edit(name, { scopes });
+      ensureTokens(folders);
+      const record = openTokens(folders)
+        .list()
+        .find((token) => token.name === name);
+      expect(record?.scopes).to.deep.equal(scopes);
+    }
+    const other = { tokens: join(root, 'other') };
+    mkdirSync(other.tokens, { mode: 0o700 });
+    const { text } = createToken(other, { name: 'agentd', scopes: ['read', 'mint'] });
+    ensureTokens(other);
+    expect(openTokens(other).authenticate(text)?.scopes, 'named by a person').to.deep.equal(['read', 'mint']);
+  });
+
+  it('wait for their new scopes where their folder cannot be written, and missing ones are refused', () => {
+    ensureTokens(folders, 'mira');
+    writeFileSync(join(root, 'plain'), '');
+    const part = { tokens: join(root, 'plain/tokens'), registry: folders.tokens };
+    edit('agentd', { scopes: ['read', 'mint'] });
+    ensureTokens(part);
+    expect(openTokens(part).list().at(-1)?.scopes).to.deep.equal(['read', 'mint']);
+    edit('worker', { name: 'other' });
+    expect(codeThrown(() => ensureTokens(part))).to.equal('config_not_writable');
+  });
+
+  it('are read again only when the registry changed, and are none without one', () => {
+    const tokens = openTokens(folders);
+    expect(tokens.list()).to.deep.equal([]);
+    const { text } = createToken(folders, ci);
+    expect(tokens.list()).to.equal(tokens.list()).and.to.have.length(1);
+    rmSync(join(folders.tokens, 'registry.json'));
+    expect(tokens.authenticate(text)).to.equal(null);
+    expect(tokens.list()).to.deep.equal([]);
+  });
+
+  it('with a text that is not theirs are passed over, and none that can do it leaves the person’s', () => {
+    ensureTokens(folders, 'mira');
+    writeFileSync(fileOf('bridge'), readFileSync(fileOf('agentd')));
+    expect(leastToken(folders, ['plan'])).to.equal(serviceToken(folders, 'worker'));
+    edit('mira', { scopes: ['read'] });
+    expect(leastToken(folders, ['approve'])).to.equal(ownToken(folders).text);
+  });
+
+  it('may have names of one to forty letters, digits and hyphens, and no other', () => {
+    for (const name of ['0', 'a1-', 'x'.repeat(40)])
+      expect(createToken(folders, { ...ci, name }).record.name).to.equal(name);
+    expect(() => createToken(folders, { ...ci, name: 'A' })).to.throw(
+      CoreError,
+      'token name: / is "A": must be lower-case letters, digits and hyphens, at most 40, starting with a letter or digit; for example ci-bot',
+    );
+    expect(isTokenText(`xore_ci_${'a'.repeat(48)}`, 'ci')).to.equal(false);
   });
 });

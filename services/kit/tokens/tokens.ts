@@ -66,7 +66,7 @@ export function openTokens(folders: TokenFolders, clock: () => number = Date.now
 
   function current(): readonly TokenRecord[] {
     const newest = registryVersion(registryOf(folders));
-    if (newest !== null && newest === version) return records;
+    if (newest === version) return records;
     const registry = readRegistry(registryOf(folders));
     version = registry?.version ?? null;
     records = registry?.records ?? [];

@@ -11,11 +11,12 @@ import { decodeCall, estimateTokens } from './decode-call.ts';
 import { chosenModel, type Model, unusualTtl } from './models.ts';
 
 export interface ModelCallParts {
-  readonly models: ReadonlyMap<string, Model>;
+  /** As they are configured now. */
+  readonly models: () => ReadonlyMap<string, Model>;
   readonly ledger: Pick<Ledger, 'reserve'>;
   readonly metrics: CallMetrics;
   readonly logger: Logger;
-  readonly retries: number;
+  readonly retries: () => number;
   readonly totalMs: number;
 }
 
@@ -57,7 +58,7 @@ export class ModelCalls {
     const started = performance.now();
     const via = this.#loops.onward(given);
     const decoded = decodeCall(endpoint, bytes);
-    const model = chosenModel(decoded, caller.account, this.#parts.models);
+    const model = chosenModel(decoded, caller.account, this.#parts.models());
     const [first] = model.lanes;
     const { each, ...estimate } = estimateTokens(decoded, model);
     const reservation = await this.#parts.ledger.reserve(caller.account, {
@@ -72,7 +73,8 @@ export class ModelCalls {
     });
     const { totalMs } = this.#parts;
     const limit = setTimeout(() => ending.abort(lateFailure(underWay.upstream, 'total', totalMs)), totalMs);
-    const underWay = new CallUnderWay({ parts: this.#parts, model, caller, reservation, started });
+    const parts = { ...this.#parts, retries: this.#parts.retries() };
+    const underWay = new CallUnderWay({ parts, model, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
       const outputLimit = reservation.bounded ? each : null;

@@ -129,22 +129,43 @@ function listOf(value: unknown): any[] {
 
 export interface ModelLanes {
   readonly models: ReadonlyMap<string, Model>;
+  /** By all that they were made of. */
+  readonly byFacts: ReadonlyMap<string, QueuedLane>;
   state(): readonly LaneState[];
 }
 
-/** Every configured model with its upstreams in order, and a queue before each that has a limit. */
-export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make: MakeUpstream): ModelLanes {
+interface QueuedLane extends Lane {
+  readonly queue: FairSemaphore;
+}
+
+/**
+ * Every configured model with its upstreams in order, and a queue before each that has a limit.
+ * @param before of which the lanes go on whose configuration is the same, with the calls that wait there
+ */
+export function modelLanes(
+  config: Pick<GatewayConfig, 'models' | 'queue'>,
+  make: MakeUpstream,
+  before?: ModelLanes,
+): ModelLanes {
   const queues: { readonly model: string; readonly upstream: string; readonly queue: FairSemaphore }[] = [];
+  const byFacts = new Map<string, QueuedLane>();
 
   function laneOf(facts: UpstreamFacts): Lane {
-    const { model, name: upstream, entry } = facts;
+    const key = JSON.stringify([facts, config.queue]);
+    const lane = before?.byFacts.get(key) ?? newLane(facts);
+    byFacts.set(key, lane);
+    queues.push({ model: facts.model, upstream: facts.name, queue: lane.queue });
+    return lane;
+  }
+
+  function newLane(facts: UpstreamFacts): QueuedLane {
+    const { name: upstream, entry } = facts;
     const { waiting, wait_ms: waitMs } = config.queue;
     const concurrency = entry.concurrency ?? Number.POSITIVE_INFINITY;
     const queue = new FairSemaphore({ concurrency, maxPending: waiting }, (reason, state) =>
       reason === 'full' ? queueFull(upstream, state) : queueTimeout(upstream, waitMs),
     );
-    queues.push({ model, upstream, queue });
-    return { upstream: make(facts), enter: (account, signal) => queue.enter(account, waitMs, signal) };
+    return { upstream: make(facts), enter: (account, signal) => queue.enter(account, waitMs, signal), queue };
   }
 
   const models = new Map<string, Model>();
@@ -164,6 +185,7 @@ export function modelLanes(config: Pick<GatewayConfig, 'models' | 'queue'>, make
   }
   return {
     models,
+    byFacts,
     state: () => queues.map(({ model, upstream, queue }) => ({ model, upstream, ...queue.state })),
   };
 }

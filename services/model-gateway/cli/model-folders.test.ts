@@ -14,11 +14,11 @@ describe('The commands of models in a container', () => {
     expect(modelFolders(undefined, variables({})).secrets).to.equal('/secrets/forges');
   });
 
-  it('say where the gateway is that has to start again', () => {
+  it('say which gateway goes by them', () => {
     const state = '/nowhere/state';
     expect(whenItCounts({ state }, variables({}))).to.contain('no gateway runs here');
     expect(
       whenItCounts({ state }, variables({ CORE_MODELS_URL: 'http://core-model-gateway:8092' })),
-    ).to.contain('the gateway at http://core-model-gateway:8092 goes on with the models that it began with');
+    ).to.contain('the gateway at http://core-model-gateway:8092 goes by it from now on');
   });
 });

@@ -7,8 +7,8 @@ import type { RunKeys } from '../ledger/run-keys.ts';
 /** A key of a run lives no longer; a planning takes minutes. */
 const maxLifeMs = 24 * 3_600_000;
 
-/** Keys of runs: made by core-agentd for one run, ended with it. @param models names of the configured ones */
-export function keyRoutes(keys: RunKeys, models: readonly string[]): readonly Route[] {
+/** Keys of runs: made by core-agentd for one run, ended with it. @param models names of the configured ones, now */
+export function keyRoutes(keys: RunKeys, models: () => readonly string[]): readonly Route[] {
   return [
     routeWithBody(
       {
@@ -20,7 +20,7 @@ export function keyRoutes(keys: RunKeys, models: readonly string[]): readonly Ro
         answers: { 201: { description: 'The key; it is shown this once', content: MintedKey } },
       },
       async ({ body }) => {
-        const errors = [...modelErrors(body.models ?? [], models), ...expiryErrors(body.expires_at)];
+        const errors = [...modelErrors(body.models ?? [], models()), ...expiryErrors(body.expires_at)];
         const [first] = errors;
         if (first !== undefined)
           throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors });

@@ -1,8 +1,10 @@
 import * as t from 'io-ts';
+import { ModelFacts, ModelList } from '#kit/contracts/model-gateway/models.ts';
 import { NotFound } from '#kit/errors.ts';
 import { type Reply, type Route, route, routeWithBytes } from '#kit/http/route.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { Identity } from '#kit/tokens/tokens.ts';
+import type { ContextWindows } from '../calls/context-windows.ts';
 import { errorAnswer } from '../calls/error-answer.ts';
 import type { ModelCalls } from '../calls/model-calls.ts';
 import type { GatewayConfig } from '../configuration.ts';
@@ -63,25 +65,18 @@ export function openAiError(error: unknown, id: string, redactor: Redactor): Rep
   return { status, headers, json: { error: shown } };
 }
 
-const ModelFacts = t.strict({
-  id: t.string,
-  object: t.literal('model'),
-  created: t.number,
-  owned_by: t.string,
-  kind: t.string,
-  tier: t.union([t.string, t.null]),
-  limits: t.strict({
-    context_tokens: t.union([t.number, t.null]),
-    output_tokens: t.union([t.number, t.null]),
-  }),
-});
-const ModelList = t.strict({ object: t.literal('list'), data: t.array(ModelFacts) });
-
-/** @param since when the process began, for `created`, which OpenAI's clients want as a number */
-export function modelListRoutes(config: Pick<GatewayConfig, 'models'>, since: number): readonly Route[] {
-  const modelsOf = (identity: Identity | null): t.TypeOf<typeof ModelFacts>[] => {
+/**
+ * @param models the configured ones, now
+ * @param since when the process began, for `created`, which OpenAI's clients want as a number
+ */
+export function modelListRoutes(
+  models: () => GatewayConfig['models'],
+  windows: Pick<ContextWindows, 'of'>,
+  since: number,
+): readonly Route[] {
+  const modelsOf = (identity: Identity | null): ModelFacts[] => {
     const own = identity === null ? null : accountOf(identity).models;
-    return Object.entries(config.models)
+    return Object.entries(models())
       .filter(([name]) => own === null || own.includes(name))
       .map(([id, { kind = 'chat', tier = null, limits = {} }]) => ({
         id,
@@ -111,14 +106,17 @@ export function modelListRoutes(config: Pick<GatewayConfig, 'models'>, since: nu
       {
         method: 'GET',
         path: '/v1/models/{id}',
-        summary: 'One of them',
+        summary: 'One of them, with what its upstreams say of its context window',
         scope: 'read',
         answers: { 200: { description: 'The model', content: ModelFacts } },
       },
       async ({ identity, params }) => {
         const all = modelsOf(identity);
         const found = all.find(({ id }) => id === params.id);
-        if (found !== undefined) return { json: found };
+        if (found !== undefined) {
+          const context_tokens = await windows.of(found.id);
+          return { json: { ...found, limits: { ...found.limits, context_tokens } } };
+        }
         const must =
           all.length === 0
             ? 'none is; ./core model add configures one'

@@ -32,7 +32,7 @@ const dayMs = 86_400_000;
 export class Balances {
   readonly #purses = new Map<string, Purse>();
   readonly #days = new Map<string, Balance>();
-  readonly #dayBudget: Money | null;
+  #dayBudget: Money | null;
   readonly #usedOn: (day: string) => Money;
   readonly #now: () => number;
 
@@ -57,6 +57,11 @@ export class Balances {
   limit(purse: string, budget: Money | null): void {
     const found = this.#purses.get(purse);
     if (found !== undefined) found.budget = budget;
+  }
+
+  /** What the calls of a day may cost together from now on; null is no limit. */
+  limitDay(budget: Money | null): void {
+    this.#dayBudget = budget;
   }
 
   /** Forgets a purse that nobody will ask for any more. */

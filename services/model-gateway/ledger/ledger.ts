@@ -77,12 +77,14 @@ const tidyMs = 10_000;
 /** What a power cut can cost. */
 const syncMs = 1_000;
 
+type Priced = (upstream: string) => ReturnType<typeof priceAt>;
+
 /** What calls use and cost, in SQLite, held by this process alone. */
 export class Ledger {
   readonly keys: RunKeys;
   readonly #db: DatabaseSync;
   readonly #path: string;
-  readonly #prices: PriceList;
+  #prices: PriceList;
   readonly #now: () => number;
   readonly #release: () => void;
   readonly #tables: LedgerTables;
@@ -146,8 +148,10 @@ export class Ledger {
       inputTokens: possibleTokens(asked.inputTokens),
       outputTokens: possibleTokens(asked.outputTokens),
     };
-    const reserved = maxCostOf(this.#prices, call);
+    const prices = this.#prices;
+    const reserved = maxCostOf(prices, call);
     const hold = this.#balances.hold(account, reserved);
+    const priced = (upstream: string) => priceAt(prices, call, upstream);
     const open: OpenCall = { ...call, id: this.#ids.next(), account, reserved };
     try {
       await this.#calls.open(open);
@@ -159,14 +163,20 @@ export class Ledger {
     let settled: Settlement | null = null;
     return {
       bounded: reserved > 0 && this.#balances.bind(account),
-      check: (lost) => this.#check(open, hold, lost),
+      check: (lost) => this.#check(open, hold, priced, lost),
       settle: (result) => {
         if (settled !== null) return settled;
-        settled = this.#settle(open, hold.day, result);
+        settled = this.#settle(open, hold.day, priced, result);
         hold.use(settled.cost);
         return settled;
       },
     };
+  }
+
+  /** Prices and budget from the next call on; a call under way keeps the prices that it began with. */
+  change({ prices, dayBudget }: Pick<LedgerOptions, 'prices' | 'dayBudget'>): void {
+    this.#prices = prices;
+    this.#balances.limitDay(dayBudget === null ? null : moneyOf(dayBudget));
   }
 
   /** Of calls that ended; those under way are not in it. */
@@ -203,10 +213,10 @@ export class Ledger {
     }
   }
 
-  #check(call: OpenCall, hold: Hold, lost: readonly LostAttempt[] = []): void {
+  #check(call: OpenCall, hold: Hold, priced: Priced, lost: readonly LostAttempt[] = []): void {
     this.keys.check(call.account);
     if (lost.length === 0) return;
-    const reserved = call.reserved + costOfLost(call, lost, (name) => priceAt(this.#prices, call, name));
+    const reserved = call.reserved + costOfLost(call, lost, priced);
     if (reserved === call.reserved) return;
     hold.raise(reserved);
     try {
@@ -216,8 +226,8 @@ export class Ledger {
     }
   }
 
-  #settle(call: OpenCall, day: string, result: CallResult): Settlement {
-    const settlement = settlementOf(call, result, (name) => priceAt(this.#prices, call, name));
+  #settle(call: OpenCall, day: string, priced: Priced, result: CallResult): Settlement {
+    const settlement = settlementOf(call, result, priced);
     this.#underWay--;
     this.#calls.end({
       id: call.id,

@@ -3,26 +3,37 @@ import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/
 import type { SmokeReport } from '#kit/contracts/status.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { status } from '../status.ts';
+import { statusView } from '../status-view.ts';
 import { summaryOf } from '../summary.ts';
 
-const description = `How the platform is, as JSON: its services, their health, the bus, the stored runs.
-Exit code 1 when anything required is not well; "problems" names each and what to do.
-On a terminal the same follows in a few lines, on standard error.`;
+const description = `How the platform is: its services, their health, the bus, the stored runs, and what to do.
+Exit code 1 when anything required is not well. core-status gives it as JSON always, ./core status where it is
+not read on a terminal, or with --json or --pretty.`;
 
 export function runStatusProgram(start: ProgramStart): Promise<number> {
-  return runServiceProgram(start, { description, groups: [{ define }] });
+  const alwaysJson = start.program === 'core-status';
+  return runServiceProgram(start, {
+    description,
+    groups: [{ define: (program, run) => define(program, run, alwaysJson) }],
+  });
 }
 
-function define(program: Command, run: RunCommand): void {
+function define(program: Command, run: RunCommand, alwaysJson: boolean): void {
   program
-    .option('--pretty', 'indented JSON')
+    .option('--pretty', 'JSON, indented')
     .option('--smoke', 'also send an event through bridge, bus and worker to a plan; writes to no repository')
     .action((options: { readonly pretty?: boolean; readonly smoke?: boolean }) =>
-      run(async ({ home }) => {
+      run(async ({ home, json, paints }) => {
+        const pretty = options.pretty === true;
+        const forPeople = process.stdout.isTTY === true && !alwaysJson && !json && !pretty;
         const report = await status({ home, smoke: options.smoke === true });
-        process.stdout.write(`${JSON.stringify(report, null, options.pretty === true ? 2 : 0)}\n`);
+        process.stdout.write(
+          forPeople
+            ? statusView(report, { width: process.stdout.columns, color: paints, now: new Date() })
+            : `${JSON.stringify(report, null, pretty ? 2 : 0)}\n`,
+        );
         if (report.smoke !== null) process.stdout.write(`${markerOf(report.smoke)}\n`);
-        if (process.stderr.isTTY === true) process.stderr.write(`\n${summaryOf(report)}`);
+        if (!forPeople && process.stderr.isTTY === true) process.stderr.write(`\n${summaryOf(report)}`);
         return report.ok ? exitCodes.done : exitCodes.failed;
       }),
     );

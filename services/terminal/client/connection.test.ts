@@ -21,6 +21,7 @@ function summary(index: number) {
     updated_at: '2026-11-21T09:00:00.000Z',
     highest_risk: 'low',
     waiting: 1,
+    waits_for: 'build' as const,
     actions: 7,
   };
 }

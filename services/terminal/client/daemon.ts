@@ -70,10 +70,16 @@ export class Daemon {
     runId: string,
     decision: 'approve' | 'reject',
     { action_id, digest, seen_approval }: Decision,
-    reason: string | null,
+    { reason = null, anyway = false }: { readonly reason?: string | null; readonly anyway?: boolean },
   ): Promise<ApprovalAnswer> {
     const path = `${runPath(runId)}/actions/${encodeURIComponent(action_id)}/approval`;
-    const body = { decision, digest, seen_approval, ...(reason === null ? {} : { reason }) };
+    const body = {
+      decision,
+      digest,
+      seen_approval,
+      ...(reason === null ? {} : { reason }),
+      ...(anyway ? { anyway } : {}),
+    };
     return this.#client.post(path, body, ApprovalAnswer);
   }
 

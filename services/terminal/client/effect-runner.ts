@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { platform } from 'node:process';
 import { CoreError, codeOf, Failed, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
 import { withPersonsUmask } from '#kit/umask.ts';
@@ -92,7 +91,14 @@ export class EffectRunner {
     const { daemon } = connection;
     switch (effect.kind) {
       case 'decide': {
-        await decideAll(daemon, effect);
+        try {
+          await decideAll(daemon, effect);
+        } catch (error) {
+          if (effect.anyway || codeOf(error) !== 'validation_failed') throw error;
+          const { run_id, actions } = effect;
+          dispatch({ kind: 'needs-anyway', run_id, decisions: actions, text: messageOf(error) });
+          return { tone: 'bad', text: messageOf(error) };
+        }
         return { tone: 'good', text: effect.said };
       }
       case 'execute':
@@ -147,12 +153,12 @@ function changesRun({ kind }: Asked): boolean {
 /** @throws what refused one of them, saying how many were decided before it */
 export async function decideAll(
   daemon: Daemon,
-  { run_id, decision, actions, reason }: Omit<Effect & { kind: 'decide' }, 'kind' | 'said'>,
+  { run_id, decision, actions, reason, anyway }: Omit<Effect & { kind: 'decide' }, 'kind' | 'said'>,
 ): Promise<void> {
   let done = 0;
   try {
     for (const action of actions) {
-      await daemon.decide(run_id, decision, action, reason);
+      await daemon.decide(run_id, decision, action, { reason, anyway });
       done++;
     }
   } catch (error) {
@@ -202,19 +208,20 @@ const openers: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'o
  * Rejects where there is nothing that could, or what there is could not.
  * @param started called when something takes care of it
  */
-export function openInBrowser(url: string, started: () => void): Promise<void> {
+export async function openInBrowser(url: string, started: () => void): Promise<void> {
+  const { execa } = await import('execa');
   const opener = openers[platform] ?? 'xdg-open';
-  return new Promise((resolve, reject) => {
-    const child = withPersonsUmask(() => spawn(opener, [url], { stdio: 'ignore', detached: true }));
-    child.once('error', reject);
-    child.once('spawn', () => {
-      child.unref();
-      started();
-    });
-    child.once('exit', (code) => {
-      // Windows' explorer says 1 whatever came of it.
-      if (code === 0 || platform === 'win32') resolve();
-      else reject(new Error(`${opener} ended with ${code}`));
-    });
+  const child = withPersonsUmask(() =>
+    execa(opener, [url], { stdio: 'ignore', detached: true, cleanup: false, reject: false }),
+  );
+  child.once('spawn', () => {
+    child.unref();
+    started();
   });
+  const ended = await child;
+  // Windows' explorer says 1 whatever came of it.
+  if (ended.exitCode === 0 || (platform === 'win32' && ended.exitCode !== undefined)) return;
+  throw new Error(
+    ended.exitCode === undefined ? ended.shortMessage : `${opener} ended with ${ended.exitCode}`,
+  );
 }

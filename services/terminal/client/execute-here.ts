@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import * as t from 'io-ts';
 import { decodeJson, optional } from '#kit/decode.ts';
@@ -27,23 +25,25 @@ export async function executeHere(options: {
   const { runId, folder, actions, home, signal, output } = options;
   const fixed = ['execute-approved', '--run-id', runId, '--repo-dir', folder, '--json', '--verbose'];
   const args = [...fixed, '--action', ...actions];
-  const child = spawn(core, home === undefined ? args : [...args, '--home', home], {
+  const { execa } = await import('execa');
+  const child = execa(core, home === undefined ? args : [...args, '--home', home], {
     stdio: ['ignore', 'ignore', 'pipe'],
+    extendEnv: false,
     env: childEnvironment({}),
-    signal,
+    cancelSignal: signal,
     killSignal: 'SIGINT',
+    forceKillAfterDelay: false,
+    buffer: false,
+    reject: false,
   });
   let error = '';
-  const lines = createInterface({ input: child.stderr, crlfDelay: Number.POSITIVE_INFINITY });
-  lines.on('line', (line) => {
+  for await (const line of child.iterable({ from: 'stderr' })) {
     if (line.startsWith('{"error"')) error = line;
     else if (line.startsWith('      ')) output(line.slice(6));
-  });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  if (code === 0 || error === '') return;
+  }
+  const ended = await child;
+  if (ended.isCanceled || ended.cause !== undefined) throw ended;
+  if (ended.exitCode === 0 || error === '') return;
   const { message, hint } = decodeJson(Said, error, 'what the command said').error;
   throw new Failed('execution_failed', message, hint === undefined ? {} : { hint });
 }

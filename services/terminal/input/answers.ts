@@ -3,7 +3,7 @@ import type { Panes } from '../layout/pane-content.ts';
 import type { Step } from '../state/messages.ts';
 import type { Question, State } from '../state/state.ts';
 import { asked, only } from '../state/steps.ts';
-import { approvalWord, decide } from './deciding.ts';
+import { anywayWord, approvalWord, decide } from './deciding.ts';
 import { searched } from './pane-input.ts';
 import { executing } from './work.ts';
 
@@ -27,6 +27,7 @@ export function answerQuestion(state: State, question: Question, text: string, p
         decision: 'reject',
         actions: [question.decision],
         reason: answer,
+        anyway: false,
         said: `Rejected ${question.what}`,
       });
     case 'word':
@@ -35,6 +36,12 @@ export function answerQuestion(state: State, question: Question, text: string, p
         return wrong(state, `Nothing was approved: type the word '${approvalWord}', or press escape`);
       }
       return decide(closed, open, question.decisions);
+    case 'anyway':
+      if (open === null) return only(closed);
+      if (answer.toLowerCase() !== anywayWord) {
+        return wrong(state, `Nothing was approved: type the word '${anywayWord}', or press escape`);
+      }
+      return decide(closed, open, question.decisions, true);
     case 'path':
       if (open === null) return only(closed);
       if (!/^~?\//.test(answer)) {

@@ -10,6 +10,7 @@ import { firstUnseen } from './pane-input.ts';
 /** Approving and rejecting, action by action or gate by gate. */
 
 export const approvalWord = 'approve';
+export const anywayWord = 'anyway';
 
 export function approve(state: State, open: OpenRun, panes: Panes): Step<State> {
   const action = decidable(state, open);
@@ -75,7 +76,12 @@ export function continueReview(state: State, open: OpenRun, panes: Panes): Step<
   });
 }
 
-export function decide(state: State, open: OpenRun, actions: readonly Decision[]): Step<State> {
+export function decide(
+  state: State,
+  open: OpenRun,
+  actions: readonly Decision[],
+  anyway = false,
+): Step<State> {
   const count = actions.length === 1 ? 'one action' : `${actions.length} actions`;
   const said = approvedText(open, actions);
   const effect = {
@@ -84,6 +90,7 @@ export function decide(state: State, open: OpenRun, actions: readonly Decision[]
     decision: 'approve',
     actions,
     reason: null,
+    anyway,
     said,
   } as const;
   return asked(state, `approving ${count}`, effect);

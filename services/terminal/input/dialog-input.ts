@@ -42,7 +42,7 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
 /** Whether an answer to it changes something. */
 export function decides(dialog: Dialog | null): boolean {
   if (dialog === null || dialog.kind === 'help') return false;
-  return dialog.kind !== 'question' || dialog.question.for === 'word' || dialog.question.for === 'reason';
+  return dialog.kind !== 'question' || ['word', 'anyway', 'reason'].includes(dialog.question.for);
 }
 
 export function takesBack({ steps }: Dialog & { kind: 'undo' }): boolean {

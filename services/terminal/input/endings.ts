@@ -45,9 +45,9 @@ function howUndoEnded({ undo, actions, status }: RunDetail): Notice {
   if (status === 'undone' && stays.length === 0) return { tone: 'good', text: 'Everything was taken back' };
   const why = stays.map(({ action_id, message }) => {
     const action = actions.find((one) => one.action_id === action_id);
-    return `${action === undefined ? action_id : named(action)} stays: ${message}`;
+    return `${action === undefined ? action_id : named(action)}: ${message}`;
   });
-  const next = status === 'undone' ? '' : '. u tries the rest again';
+  const next = undo?.complete === true ? '' : '. u tries the rest again';
   return { tone: 'bad', text: `Not everything was taken back. ${why.join('; ')}${next}` };
 }
 

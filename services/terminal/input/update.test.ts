@@ -19,6 +19,7 @@ function row(index: number) {
     updated_at: '2026-11-21T09:00:00.000Z',
     highest_risk: index === 7 ? 'critical' : 'low',
     waiting: 1,
+    waits_for: 'build' as const,
     actions: 7,
   };
 }
@@ -85,9 +86,24 @@ describe('Approving', () => {
         decision: 'approve',
         actions: [{ action_id: action!.action_id, digest: action!.digest, seen_approval: 'required' }],
         reason: null,
+        anyway: false,
         said: 'Approved 1 create_branch; x executes what is approved',
       },
     ]);
+  });
+
+  it('takes the word anyway where the daemon refuses to approve without, and sends the same decisions', () => {
+    const terminal = openedSample().keys('a');
+    const [first] = terminal.taken();
+    const { run_id, actions } = first as Extract<typeof first, { kind: 'decide' }>;
+    const text = '3 run_validation failed: node --test ended with exit status 1';
+    terminal.send({ kind: 'needs-anyway', run_id, decisions: actions, text });
+    terminal.send({ kind: 'answered', notice: { tone: 'bad', text } });
+    expect(terminal.screen()).to.contain("type 'anyway'").and.to.contain('3 run_validation failed');
+    expect(terminal.keys('y', 'enter').taken()).to.deep.equal([]);
+    expect(terminal.screen()).to.contain('Nothing was approved');
+    const [again] = terminal.keys('backspace', ...'anyway', 'enter').taken();
+    expect(again).to.deep.include({ kind: 'decide', decision: 'approve', actions, anyway: true });
   });
 
   it('shows an action first where only the list has been on the screen', () => {

@@ -49,6 +49,13 @@ export function update(state: State, message: Message, panes: Panes): Step<State
         });
       }
       return only({ ...state, asking: null, dialog: { kind: 'undo', steps: message.steps, top: 0 } });
+    case 'needs-anyway': {
+      if (state.open?.run_id !== message.run_id) return only(state);
+      const answered: State = { ...state, asking: null, notice: { tone: 'bad', text: message.text } };
+      if (state.dialog !== null) return only(answered);
+      const question = { for: 'anyway', decisions: message.decisions } as const;
+      return only({ ...answered, dialog: { kind: 'question', question, text: '' } });
+    }
     case 'no-run':
       if (state.open?.detail !== null) return only(state);
       return only({ ...withoutPage(state), notice: { tone: 'bad', text: message.text } });
@@ -150,7 +157,9 @@ function withPart(
       if (progress.state !== 'started') return { ...open, progress: null };
       // What an earlier try said is over.
       const output = progress.step === 'run_validation' ? [] : open.output;
-      return { ...open, output, progress: { ...progress, since: now } };
+      const { progress: before } = open;
+      const goesOn = before?.step === progress.step && before.action_id === progress.action_id;
+      return { ...open, output, progress: { ...progress, since: goesOn ? before.since : now } };
     }
   }
 }
@@ -190,7 +199,8 @@ function firstItem({ actions }: RunDetail): string {
 }
 
 /** The run's row in the list as its page has it now. */
-function summaryOf({ runs }: State, { run_id, status, updated_at, actions }: RunDetail): RunSummary | null {
+function summaryOf({ runs }: State, detail: RunDetail): RunSummary | null {
+  const { run_id, status, updated_at, actions, waiting, waits_for } = detail;
   const row = runs.known.get(run_id);
   if (row === undefined) return null;
   const levels: readonly string[] = risks;
@@ -201,7 +211,8 @@ function summaryOf({ runs }: State, { run_id, status, updated_at, actions }: Run
     updated_at,
     actions: actions.length,
     highest_risk: levels[highest] ?? null,
-    waiting: actions.filter((action) => isOpen(action) && action.approval === 'required').length,
+    waiting,
+    waits_for,
   };
 }
 

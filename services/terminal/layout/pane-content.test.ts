@@ -125,3 +125,23 @@ describe('An action with a patch', () => {
     expect(appliedPatch(detail)).to.equal(null);
   });
 });
+
+describe('An action like one that was rejected before', () => {
+  it('says why, by whom and when, in the list and beside what is selected', () => {
+    const detail = sampleDetail(({ actions }) => {
+      const rejected = {
+        run_id: 'run_1',
+        by: 'mira',
+        at: '2026-11-20T09:30:00Z',
+        reason: 'too\u001b[2J early',
+      };
+      actions[1]!.rejected_before = [rejected];
+    });
+    const said = /rejected before: too\S* early \(by mira, 2026-11-20 09:30\)/;
+    const lines = openedSample({ columns: 200, rows: 50 }, detail).keys('j').draw();
+    expect(lines.filter((line) => said.test(line)).length).to.be.at.least(1);
+    expect(lines.join()).to.not.include('\u001b');
+    const narrow = openedSample({ columns: 80, rows: 50 }, detail).keys('j', 'enter').screen();
+    expect(narrow).to.match(/rejected before: too/);
+  });
+});

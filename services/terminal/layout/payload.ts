@@ -1,5 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { ProposedAction } from '#kit/contracts/action.ts';
+import { type ProposedAction, rejectedText } from '#kit/contracts/action.ts';
 import { shownPath, withoutLookAlikes } from '../diff/line-text.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -64,6 +64,8 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
   if (title !== kind) lines.push(line(span(withoutLookAlikes(visibleLine(title)))));
   for (const reason of risk_reasons)
     lines.push(line(span(`  ${glyphs.dot} `), span(withoutLookAlikes(visibleLine(reason)), riskStyle(risk))));
+  for (const rejected of action.rejected_before ?? [])
+    lines.push(line(span(withoutLookAlikes(visibleLine(rejectedText(rejected))), { color: 'yellow' })));
   if (dry_run) lines.push(line(span('A dry run: every check runs, no effect happens.', { color: 'cyan' })));
   return lines;
 }

@@ -1,13 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Daemon } from '../client/daemon.ts';
 import { decideAll, whatWentWrong } from '../client/effect-runner.ts';
 import { executeHere } from '../client/execute-here.ts';
 import { isChanged, safeText } from '../diff/line-text.ts';
 import { type Patch, parsePatch } from '../diff/parse-patch.ts';
 import { spokenLine } from '../diff/spoken-line.ts';
-import { approvalWord } from '../input/deciding.ts';
+import { anywayWord, approvalWord } from '../input/deciding.ts';
 import { executable } from '../input/work.ts';
 import { issueFacts, issueLines, planFacts, planLines, requestFacts } from '../layout/about-run.ts';
 import { statusWord } from '../layout/marks.ts';
@@ -182,12 +183,26 @@ export class PlainRun {
       dialogue.say('Nothing was approved.');
       return;
     }
-    await decideAll(daemon, {
-      run_id: this.#open.run_id,
-      decision: 'approve',
-      actions: actions.map((action) => decisionOn(this.#open, action)),
-      reason: null,
-    });
+    const decide = (anyway: boolean) =>
+      decideAll(daemon, {
+        run_id: this.#open.run_id,
+        decision: 'approve',
+        actions: actions.map((action) => decisionOn(this.#open, action)),
+        reason: null,
+        anyway,
+      });
+    try {
+      await decide(false);
+    } catch (error) {
+      if (codeOf(error) !== 'validation_failed') throw error;
+      dialogue.say(visibleLine(messageOf(error)));
+      const again = await dialogue.decide(`Type ${anywayWord} to approve ${what} all the same:`);
+      if (again?.toLowerCase() !== anywayWord) {
+        dialogue.say('Nothing was approved.');
+        return;
+      }
+      await decide(true);
+    }
     dialogue.say(`Approved ${what}.`);
   }
 
@@ -198,7 +213,7 @@ export class PlainRun {
       dialogue.say('Nothing was rejected: a rejection needs a reason.');
       return;
     }
-    await daemon.decide(this.#open.run_id, 'reject', decisionOn(this.#open, action), reason);
+    await daemon.decide(this.#open.run_id, 'reject', decisionOn(this.#open, action), { reason });
     dialogue.say(`Rejected ${named(action)}.`);
   }
 

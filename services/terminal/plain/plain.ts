@@ -68,7 +68,10 @@ async function listLoop(
 
 function lineOf(run: RunSummary): string {
   const name = visibleLine(`${run.owner}/${run.repo}#${run.number}`);
-  const waits = run.waiting > 0 ? `${run.waiting} of ${run.actions} actions wait` : 'nothing waits';
+  const waits =
+    run.waits_for === null
+      ? 'nothing waits'
+      : `the gate ${run.waits_for} waits, ${run.waiting} of ${run.actions} actions undecided`;
   const title = visibleLine(run.title ?? 'no title yet');
   return `${name}, ${statusWord(run.status)}, ${waits}, risk ${riskWord(run.highest_risk)}, ${age(run.updated_at, new Date())}: ${title}`;
 }

@@ -49,6 +49,13 @@ export type Message =
       readonly rendered: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: 'undo-plan'; readonly run_id: string; readonly steps: UndoPlan['steps'] }
+  /** An approval that the daemon takes only with `anyway`; `text` says why. */
+  | {
+      readonly kind: 'needs-anyway';
+      readonly run_id: string;
+      readonly decisions: readonly Decision[];
+      readonly text: string;
+    }
   /** The daemon knows no such run. */
   | { readonly kind: 'no-run'; readonly run_id: string; readonly text: string }
   | { readonly kind: 'planned'; readonly run_id: string }
@@ -72,6 +79,8 @@ export type Effect =
       readonly decision: 'approve' | 'reject';
       readonly actions: readonly Decision[];
       readonly reason: string | null;
+      /** Approves also what builds on a validation that failed. */
+      readonly anyway: boolean;
       /** What is to be said when all of it is decided. */
       readonly said: string;
     }

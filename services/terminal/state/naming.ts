@@ -8,7 +8,8 @@ export function whyOver(detail: RunDetail | null): string | null {
   if (detail.superseded_by !== null)
     return `The run was superseded: ${detail.superseded_by} is a newer plan of the issue`;
   if (detail.undo === null && detail.status !== 'cancelled') return null;
-  return `The run ${detail.undo === null ? 'is cancelled' : 'was undone'}; plan the issue again (n in the list) for a new decision`;
+  const undone = detail.status === 'undone' ? 'was undone' : 'was undone in part';
+  return `The run ${detail.undo === null ? 'is cancelled' : undone}; plan the issue again (n in the list) for a new decision`;
 }
 
 export function named({ ordinal, kind }: Pick<ProposedAction, 'ordinal' | 'kind'>): string {

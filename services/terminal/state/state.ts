@@ -105,7 +105,9 @@ export type Question =
   | { readonly for: 'path'; readonly actions: readonly string[] }
   | { readonly for: 'reason'; readonly decision: Decision; readonly what: string }
   /** The word that approves critical actions. */
-  | { readonly for: 'word'; readonly decisions: readonly Decision[]; readonly what: string };
+  | { readonly for: 'word'; readonly decisions: readonly Decision[]; readonly what: string }
+  /** The word that approves what the daemon refused to approve without. */
+  | { readonly for: 'anyway'; readonly decisions: readonly Decision[] };
 
 /** Where a branch can be delivered to: a working copy that the daemon knows by name, or a folder. */
 export type Place = { readonly name: string } | { readonly folder: string };

@@ -1,6 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import { approvalWord } from '../input/deciding.ts';
+import { anywayWord, approvalWord } from '../input/deciding.ts';
 import { changesCode, takesBack } from '../input/dialog-input.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { riskStyle } from '../layout/marks.ts';
@@ -270,5 +270,7 @@ function promptOf(question: Question): string {
       return 'why is it rejected?';
     case 'word':
       return `type '${approvalWord}' for ${visibleLine(question.what)}:`;
+    case 'anyway':
+      return `type '${anywayWord}' to approve all the same:`;
   }
 }

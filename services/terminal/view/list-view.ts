@@ -62,8 +62,8 @@ function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
       from: 50,
       title: 'waits',
       width: 7,
-      cell: ({ waiting, actions }) =>
-        waiting > 0 ? span(`${waiting} of ${actions}`, { color: 'yellow' }) : span(glyphs.dot, gray),
+      cell: ({ waits_for }) =>
+        waits_for === null ? span(glyphs.dot, gray) : span(waits_for, { color: 'yellow' }),
     },
     {
       from: 40,
@@ -81,12 +81,17 @@ function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
   return all.filter(({ from }) => size.columns >= from);
 }
 
+function filterText({ filter, status }: State['runs']): string {
+  const words = filter === '' ? [] : [`'${visibleLine(filter)}'`];
+  return [...words, ...(status === null ? [] : [`the status ${statusWord(status)}`])].join(' and ');
+}
+
 function emptyList({ runs, link }: State, program: string): readonly Row[] {
   if (runs.known.size > 0) {
     return [
       [],
       [
-        span('  No run is like that. '),
+        span(`  No run of ${runs.known.size} has ${filterText(runs)}. `),
         span('escape', { color: 'cyan', bold: true }),
         span(' shows all again.'),
       ],

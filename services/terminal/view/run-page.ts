@@ -1,4 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { rejectedText } from '#kit/contracts/action.ts';
 import { fileOnScreen } from '../input/pane-input.ts';
 import { listedItems, listTop } from '../input/run-input.ts';
 import { treeRows } from '../layout/file-tree.ts';
@@ -63,6 +64,8 @@ function itemRow(open: OpenRun, key: string, columns: number, glyphs: Glyphs): R
   const action = actionOf(open, key);
   if (action === null) return [pointer, span(`   ${key}`)];
   const { ordinal, kind, risk, risk_score, title } = action;
+  const [rejected] = action.rejected_before ?? [];
+  const about = title === kind ? '' : visibleLine(title);
   const where = standing(action, open, glyphs);
   return [
     pointer,
@@ -71,7 +74,10 @@ function itemRow(open: OpenRun, key: string, columns: number, glyphs: Glyphs): R
     span(String(risk_score).padStart(3), { color: 'gray' }),
     span('  '),
     { ...where, text: where.text.padEnd(10) },
-    span(columns < titleFrom || title === kind ? '' : visibleLine(title), { color: 'gray' }),
+    ...(columns < titleFrom || rejected === undefined
+      ? []
+      : [span(`${visibleLine(rejectedText(rejected))}  `, { color: 'yellow' })]),
+    span(columns < titleFrom ? '' : about, { color: 'gray' }),
   ];
 }
 

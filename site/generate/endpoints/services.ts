@@ -70,9 +70,9 @@ export const services: readonly DocumentedService[] = [
     about:
       "Models behind OpenAI's interface, and keys of runs. [Models](../models.md) says what happens to a call.",
     routes: () => [
-      ...modelListRoutes({ models: {} }, 0),
+      ...modelListRoutes(() => ({}), absent, 0),
       ...usageRoutes(absent),
-      ...keyRoutes(absent, []),
+      ...keyRoutes(absent, () => []),
       ...callRoutes({ calls: absent, redactor: absent }),
     ],
   },

@@ -5,7 +5,7 @@ import { gates } from '#kit/contracts/vocabulary.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { ActionSelection } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
-import type { Run as StoredRun } from '../../runs/run.ts';
+import { isOpen, type Run as StoredRun } from '../../runs/run.ts';
 import {
   answer,
   type CommandContext,
@@ -16,7 +16,7 @@ import {
 } from '../command.ts';
 import { counted } from '../layout.ts';
 import { oneOfWords, upTo } from '../option-values.ts';
-import { isOpen, selectActions } from '../selection.ts';
+import { selectActions } from '../selection.ts';
 import { commandLine, nextSteps, runName, shortRunId, stepLines } from '../views/next-steps.ts';
 
 type Decision = 'approve' | 'reject';
@@ -24,13 +24,14 @@ type Decision = 'approve' | 'reject';
 interface DecideOptions extends RunOption, Omit<ActionSelection, 'actions' | 'up_to'> {
   readonly upTo?: number;
   readonly reason?: string;
+  readonly anyway?: boolean;
 }
 
 /** The command is the decision: it names the digest of each action that it shows. */
 export function decide(decision: Decision) {
   return (program: Command, run: Run): void => {
     const approves = decision === 'approve';
-    withActions(program.command(decision))
+    const command = withActions(program.command(decision))
       .description(
         approves
           ? 'approve actions, by number, act_… or kind'
@@ -39,15 +40,16 @@ export function decide(decision: Decision) {
       .option('--gate <gate>', gates.join(' or '), oneOfWords('--gate', gates))
       .option('--all', 'every action that still waits')
       .option('--up-to <n>', 'the actions up to this number', upTo)
-      .option('--reason <text>', approves ? 'why' : 'why (required)')
-      .action(
-        run(async (context, id: string | undefined, names: string[], options: DecideOptions) => {
-          const { upTo: up_to, reason, runId: _, ...rest } = options;
-          const given = runAndActions(id, names, options, decision);
-          const selection = { ...rest, actions: given.actions, ...(up_to === undefined ? {} : { up_to }) };
-          return decided(context, decision, given.id, selection, reason ?? null);
-        }),
-      );
+      .option('--reason <text>', approves ? 'why' : 'why (required)');
+    if (approves) command.option('--anyway', 'also what builds on a validation that failed');
+    command.action(
+      run(async (context, id: string | undefined, names: string[], options: DecideOptions) => {
+        const { upTo: up_to, reason = null, anyway = false, runId: _, ...rest } = options;
+        const given = await runAndActions(context, id, names, options, decision);
+        const selection = { ...rest, actions: given.actions, ...(up_to === undefined ? {} : { up_to }) };
+        return decided(context, decision, given.id, selection, { reason, anyway });
+      }),
+    );
   };
 }
 
@@ -56,7 +58,7 @@ async function decided(
   decision: Decision,
   id: string,
   selection: ActionSelection,
-  reason: string | null,
+  { reason, anyway }: { readonly reason: string | null; readonly anyway: boolean },
 ): Promise<number> {
   const { services, terminal, suggestions } = context;
   const before = await services.agent.run(id);
@@ -77,6 +79,7 @@ async function decided(
     actions: selected.map(({ definition: { action_id, digest } }) => ({ action_id, digest })),
     reason,
     claimed_approver: null,
+    anyway,
     by: await services.person(),
   });
   const { digestLines, movedLines } = await import('../views/of-run.ts');
@@ -100,11 +103,21 @@ async function decided(
         `${paint.yellow('note')}  ${ordinal} ${kind} stays rejected; name it by its number to approve it`,
         '',
       ]),
+      ...(anyway ? failedValidationLines(run, terminal) : []),
       ...(decision === 'approve' ? movedLines(run, terminal) : []),
-      ...stepLines(nextSteps(run, suggestions), terminal),
+      ...stepLines(nextSteps(run, suggestions, terminal.now()), terminal),
     ];
     return `${lines.join('\n')}\n`;
   });
+}
+
+/** Approved all the same. */
+function failedValidationLines({ actions }: StoredRun, { paint }: CommandContext['terminal']): string[] {
+  const failed = actions.find(({ outcome }) => outcome?.code === 'validation_failed');
+  if (failed === undefined) return [];
+  const { ordinal, kind } = failed.definition;
+  const what = `${ordinal} ${kind} failed: ${failed.outcome!.message}; an execution validates again first`;
+  return [`${paint.yellow('note')}  ${visibleLine(what)}`, ''];
 }
 
 /** Without a selection nothing is decided: shows what waits, and how to select it. */
@@ -133,7 +146,7 @@ async function explainSelection(
     first === undefined
       ? [
           `Nothing waits for a decision; the run is ${run.status}.`,
-          ...stepLines(nextSteps(run, suggestions), terminal),
+          ...stepLines(nextSteps(run, suggestions, terminal.now()), terminal),
         ]
       : [
           `Nothing was decided: say which actions to ${decision}.`,

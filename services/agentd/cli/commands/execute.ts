@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { exitCodes, Interrupted } from '#kit/errors.ts';
+import type { Watch } from '../../agent.ts';
 import { runView as runJson } from '../../http/run-view.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type RunOption,
   runNamed,
   watched,
+  watchedPlanning,
   withRun,
 } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
@@ -26,16 +28,21 @@ interface ExecuteOptions extends RunOption {
 export function executeApproved(program: Command, run: Run): void {
   withRun(program.command('execute-approved'))
     .description('run the approved actions, exactly as previewed')
-    .option('--repo-dir <dir>', 'your checkout, which gets the branch', notEmpty('--repo-dir'))
+    .option(
+      '--repo-dir <dir>',
+      'your checkout, which gets the branch (default: the one that you are in)',
+      notEmpty('--repo-dir'),
+    )
     .option('--action <id...>', 'only these, by number, act_… or kind')
     .option('--dry-run', 'every check runs, no effect happens')
     .action(
       run(async (context, id: string | undefined, options: ExecuteOptions) => {
         const { agent, person } = context.services;
-        const { repoDir: repo_dir = null, action: names = [], dryRun: dry_run = false } = options;
-        const before = await agent.run(runNamed(id, options, 'execute-approved'));
+        const { action: names = [], dryRun: dry_run = false } = options;
+        const before = await agent.run(await runNamed(context, id, options, 'execute-approved'));
         const selected = names.map((name) => actionNamed(before, name).definition.action_id);
         const actions = selected.length === 0 ? null : selected;
+        const repo_dir = options.repoDir ?? (await agent.checkoutFor(before, process.cwd()));
         const request = { run_id: before.run_id, repo_dir, actions, dry_run, by: await person() };
         const after = await watched(context, (watch) => agent.execute(request, watch));
         return answerExecution(context, after, executionExitCode(after, selected));
@@ -49,9 +56,10 @@ export function resume(program: Command, run: Run): void {
     .action(
       run(async (context, id: string | undefined, options: RunOption) => {
         const { agent, person } = context.services;
-        const { run_id, plan } = await agent.run(runNamed(id, options, 'resume'));
+        const { run_id, plan } = await agent.run(await runNamed(context, id, options, 'resume'));
         const by = await person();
-        const after = await watched(context, (watch) => agent.resume({ run_id, by }, watch));
+        const goOn = (watch: Watch) => agent.resume({ run_id, by }, watch);
+        const after = await (plan === null ? watchedPlanning(context, run_id, goOn) : watched(context, goOn));
         // A resumed planning has nothing approved yet: it is done when there is a plan.
         const planned = after.plan === null ? exitCodes.failed : exitCodes.done;
         return answerExecution(context, after, plan === null ? planned : executionExitCode(after, []));
@@ -59,7 +67,11 @@ export function resume(program: Command, run: Run): void {
     );
 }
 
-async function answerExecution(context: CommandContext, run: StoredRun, exitCode: number): Promise<number> {
+export async function answerExecution(
+  context: CommandContext,
+  run: StoredRun,
+  exitCode: number,
+): Promise<number> {
   const { terminal, suggestions, verbose } = context;
   // On one screen the progress has shown each action already.
   const brief = terminal.outIsTerminal && terminal.errIsTerminal;
@@ -71,9 +83,10 @@ async function answerExecution(context: CommandContext, run: StoredRun, exitCode
 
 /**
  * 0 when everything that was approved (or named) succeeded, 1 when something failed or is unknown, 3 when a safeguard refused
- * it, 5 when a service did not answer before anything was tried. Actions that nobody approved and nobody named are no failure: they wait.
+ * it, 5 when a service did not answer before anything was tried. Actions that nobody approved are no failure: they wait. Where
+ * nothing could run, `execute` throws.
  */
-function executionExitCode(run: StoredRun, named: readonly string[]): number {
+export function executionExitCode(run: StoredRun, named: readonly string[]): number {
   const concerned = run.actions.filter(
     (action) => action.approval === 'approved' || named.includes(action.definition.action_id),
   );
@@ -102,7 +115,7 @@ export function undo(program: Command, run: Run): void {
       run(async (context, id: string | undefined, options: UndoOptions) => {
         const { services, terminal, json } = context;
         const { agent } = services;
-        const before = await agent.run(runNamed(id, options, 'undo'));
+        const before = await agent.run(await runNamed(context, id, options, 'undo'));
         const { run_id } = before;
         const steps = await agent.undoPlan(run_id);
         const { undoPlanView, undoResultView } = await import('../views/of-run.ts');
@@ -114,8 +127,7 @@ export function undo(program: Command, run: Run): void {
         }
         const by = await services.person();
         const after = await watched(context, (watch) => agent.undo({ run_id, by }, watch), false);
-        const failed = after.undo?.results.some(({ state }) => state === 'failed') ?? false;
-        const exitCode = failed || after.status !== 'undone' ? exitCodes.failed : exitCodes.done;
+        const exitCode = after.undo?.complete === true ? exitCodes.done : exitCodes.failed;
         return answer(context, runJson(after), () => undoResultView(after, terminal), exitCode);
       }),
     );
@@ -141,7 +153,7 @@ export function cancel(program: Command, run: Run): void {
     .action(
       run(async (context, id: string | undefined, options: RunOption & { readonly reason?: string }) => {
         const { agent, person } = context.services;
-        const { run_id } = await agent.run(runNamed(id, options, 'cancel'));
+        const { run_id } = await agent.run(await runNamed(context, id, options, 'cancel'));
         const after = await agent.cancel({ run_id, by: await person(), reason: options.reason ?? null });
         const { runView } = await import('../views/of-run.ts');
         return answer(context, runJson(after), () => runView(after, context.terminal, context.suggestions));
@@ -162,7 +174,7 @@ export function recover(program: Command, run: Run): void {
     .action(
       run(async (context, id: string | undefined, options: RecoverOptions) => {
         const { services, terminal, suggestions } = context;
-        const record = await services.agent.record(runNamed(id, options, 'recover'));
+        const record = await services.agent.record(await runNamed(context, id, options, 'recover'));
         const { recordView, runView } = await import('../views/of-run.ts');
         if (options.acceptLoss !== true) {
           const exitCode = record.problem === null ? exitCodes.done : exitCodes.failed;

@@ -1,15 +1,18 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
-import { InvalidInput } from '#kit/errors.ts';
+import { Interrupted, InvalidInput } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import { addRemote, type Checkout, findCheckout } from '../../git/checkout.ts';
 import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
 import { answer, type CommandContext, type Run, withRef } from '../command.ts';
-import { type Cell, paintPatch, quoted, table } from '../layout.ts';
+import { type Cell, quoted, table } from '../layout.ts';
 import { issueNumber, notEmpty, oneOfWords } from '../option-values.ts';
-import { commandLine, issueWords, type NextStep, stepLines } from '../views/next-steps.ts';
+import { page, withPager } from '../pager.ts';
+import { paintPatch } from '../painted-patch.ts';
+import { commandLine, issueWord, issueWords, type NextStep, stepLines } from '../views/next-steps.ts';
 
 /** Administers the local forge: repositories, issues and pull requests in a folder. */
 export function forge(program: Command, run: Run): void {
@@ -22,6 +25,8 @@ export function forge(program: Command, run: Run): void {
   withRef(command.command('init'))
     .description('make a repository, empty or with the branches of one that you have')
     .option('--from <dir>', 'a git repository to take the branches from', notEmpty('--from'))
+    .option('--connect', 'add it as remote core to the checkout of --from, without asking')
+    .option('--no-connect', 'leave that checkout as it is, without asking')
     .action(run(init));
   withText(withRef(issue.command('new')))
     .description('write an issue')
@@ -33,7 +38,7 @@ export function forge(program: Command, run: Run): void {
     .requiredOption('--number <n>', 'its number', issueNumber)
     .action(run(comment));
   withState(withRef(pr.command('list')).description('list pull requests')).action(run(listPulls));
-  withRef(pr.command('show'))
+  withPager(withRef(pr.command('show')))
     .description('show a pull request with its change')
     .requiredOption('--number <n>', 'its number', issueNumber)
     .option('--no-patch', 'without the change')
@@ -74,36 +79,72 @@ function withText(command: Command): Command {
     );
 }
 
-async function init(
-  context: CommandContext,
-  { owner, repo, from: given }: RepositoryRef & { readonly from?: string },
-): Promise<number> {
+interface InitOptions extends RepositoryRef {
+  readonly from?: string;
+  /** undefined: ask. */
+  readonly connect?: boolean;
+}
+
+async function init(context: CommandContext, options: InitOptions): Promise<number> {
+  const { owner, repo, connect } = options;
   const { terminal, suggestions, services } = context;
-  const from = given === undefined ? null : resolve(given);
+  const from = options.from === undefined ? null : resolve(options.from);
   const admin = await services.localForge();
   const made = await admin.init({ owner, repo, from });
-  return answer(context, { owner, repo, ...made }, () => {
+  const checkout = from === null ? null : await workTree(from);
+  const connected = checkout !== null && (await isConnected(context, checkout, made.clone_url, connect));
+  return answer(context, { owner, repo, ...made, connected }, () => {
     const text = ['--title', 'TEXT', '--body-file', 'FILE'];
     const newIssue = ['forge', 'issue', 'new', '--owner', owner, '--repo', repo, ...text];
     const steps = [
-      checkoutStep(from, made.clone_url),
+      ...(connected ? [] : [checkoutStep(checkout, made.clone_url)]),
       { label: 'issue', command: commandLine(suggestions, ...newIssue) },
     ];
     const lines = [
       `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
       `  folder  ${visibleLine(made.folder)}`,
       `  remote  ${visibleLine(made.clone_url)}`,
+      ...(connected ? [`  core    is that remote in ${visibleLine(checkout.top)} now`] : []),
       ...stepLines(steps, terminal),
     ];
     return `${lines.join('\n')}\n`;
   });
 }
 
-/** How a checkout comes to know the repository: it is delivered only to one that does. */
-function checkoutStep(from: string | null, url: string): NextStep {
-  if (from === null || !existsSync(join(from, '.git')))
-    return { label: 'clone', command: `git clone ${shellWord(url)}` };
-  return { label: 'connect', command: `git -C ${shellWord(from)} remote add core ${shellWord(url)}` };
+/** The checkout of a folder; null for a bare repository, which nothing is delivered to. */
+async function workTree(folder: string): Promise<Checkout | null> {
+  const found = await findCheckout(folder);
+  return typeof found === 'string' || found.gitDir === found.top ? null : found;
+}
+
+/** A checkout is delivered to only where one of its remotes is the repository. Its owner decides that. */
+async function isConnected(
+  { terminal, json }: CommandContext,
+  checkout: Checkout,
+  url: string,
+  wanted: boolean | undefined,
+): Promise<boolean> {
+  const asks = wanted === undefined && !json && process.stdin.isTTY === true && terminal.errIsTerminal;
+  if (asks) {
+    const { confirm } = await import('@inquirer/prompts');
+    const message = `Add it as remote 'core' to ${visibleLine(checkout.top)}, so that Core can deliver there?`;
+    try {
+      if (!(await confirm({ message, default: true }, { output: process.stderr }))) return false;
+    } catch (cause) {
+      throw new Interrupted('interrupted', 'stopped by you; the repository is made, and not connected', {
+        cause,
+        hint: checkoutStep(checkout, url).command,
+      });
+    }
+  } else if (wanted !== true) return false;
+  await addRemote(checkout, 'core', url);
+  return true;
+}
+
+/** How a checkout comes to know the repository. */
+function checkoutStep(checkout: Checkout | null, url: string): NextStep {
+  if (checkout === null) return { label: 'clone', command: `git clone ${shellWord(url)}` };
+  return { label: 'connect', command: `git -C ${shellWord(checkout.top)} remote add core ${shellWord(url)}` };
 }
 
 async function newIssue(
@@ -116,7 +157,7 @@ async function newIssue(
   const author = options.author ?? (await services.person()).name;
   const issue = await admin.newIssue({ owner, repo, title, body: bodyOf(options), author, association });
   return answer(context, issue, () => {
-    const plan = commandLine(suggestions, 'plan-issue', ...issueWords({ owner, repo, number: issue.number }));
+    const plan = commandLine(suggestions, 'plan', issueWord({ owner, repo, number: issue.number }));
     const lines = [
       `${visibleLine(`${owner}/${repo}#${issue.number}`)}  ${visibleLine(issue.title)}`,
       ...stepLines([{ label: 'plan', command: plan }], terminal),
@@ -129,7 +170,7 @@ async function listIssues(context: CommandContext, { state, ...ref }: ListOption
   const admin = await context.services.localForge();
   const issues = await admin.listIssues(ref, state);
   return answer(context, { issues }, () =>
-    listText(context, issues, ({ author }) => author.login, `${state === 'all' ? '' : `${state} `}issues`),
+    listText(context, issues, ({ author }) => author.login, noneText(ref, state, 'issues')),
   );
 }
 
@@ -152,18 +193,25 @@ async function comment(
 async function listPulls(context: CommandContext, { state, ...ref }: ListOptions): Promise<number> {
   const admin = await context.services.localForge();
   const pulls = await admin.listPullRequests(ref, state);
-  const name = `${state === 'all' ? '' : `${state} `}pull requests`;
+  const none = noneText(ref, state, 'pull requests');
   const { arrow } = context.terminal.symbols;
   return answer(context, { pull_requests: pulls }, () =>
-    listText(context, pulls, ({ head, base }) => `${head} ${arrow} ${base}`, name),
+    listText(context, pulls, ({ head, base }) => `${head} ${arrow} ${base}`, none),
   );
+}
+
+function noneText({ owner, repo }: RepositoryRef, state: ListOptions['state'], what: string): string {
+  const name = visibleLine(`${owner}/${repo}`);
+  return state === 'all'
+    ? `${name} has no ${what}.\n`
+    : `${name} has no ${state} ${what}; --state all lists the others too.\n`;
 }
 
 /** A table of issues or pull requests, with what `column` gives of each. */
 function listText<
   A extends Pick<PullRequest, 'number' | 'created_at' | 'title'> & { readonly state: string },
->({ terminal }: CommandContext, entries: readonly A[], column: (entry: A) => string, name: string): string {
-  if (entries.length === 0) return `No ${name}.\n`;
+>({ terminal }: CommandContext, entries: readonly A[], column: (entry: A) => string, none: string): string {
+  if (entries.length === 0) return none;
   const rows = entries.map((entry): Cell[] => [
     { text: `#${entry.number}`, align: 'right' },
     entry.state,
@@ -181,7 +229,8 @@ async function showPull(
     repo,
     number,
     patch: withPatch,
-  }: RepositoryRef & { readonly number: number; readonly patch: boolean },
+    pager,
+  }: RepositoryRef & { readonly number: number; readonly patch: boolean; readonly pager: boolean },
 ): Promise<number> {
   const { terminal, suggestions, services } = context;
   const { paint, symbols } = terminal;
@@ -196,7 +245,7 @@ async function showPull(
     age(pull.created_at, terminal.now()),
   ];
   const merge = commandLine(suggestions, 'forge', 'pr', 'merge', ...issueWords({ owner, repo, number }));
-  return answer(context, { ...pull, patch: text }, () => {
+  return page(context, { ...pull, patch: text }, pager, () => {
     const lines = [
       `${visibleLine(`${owner}/${repo}#${number}`)}  ${paint.bold(visibleLine(pull.title))}`,
       facts.join(` ${symbols.dot} `),

@@ -1,79 +1,123 @@
-import type { Command } from 'commander';
-import { plannerKinds, runStatuses } from '#kit/contracts/vocabulary.ts';
+import { type Command, Option } from 'commander';
+import { filtersOf } from '#kit/cli/filters.ts';
+import { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
+import { decodeRunQuery, type RunParameter, runParameters } from '../../runs/run-query.ts';
 import type { RunQuery } from '../../runs/run-store.ts';
 import {
   answer,
+  type CommandContext,
   type Run,
   type RunOption,
   runAndActions,
   runNamed,
-  watched,
+  watchedPlanning,
   withActions,
   withRef,
   withRun,
 } from '../command.ts';
-import { issueNumber, listLimit, notEmpty, oneOfWords } from '../option-values.ts';
+import { issueNumber, notEmpty, oneOfWords } from '../option-values.ts';
+import { page, withPager } from '../pager.ts';
 import { actionNamed } from '../selection.ts';
 import { runsView } from '../views/runs-view.ts';
 
 /** Commands that plan an issue, and that look at runs. */
 
-interface PlanIssueOptions extends Omit<PlanRequest, 'dry_run' | 'by'> {
+interface PlanOptions extends Omit<PlanRequest, 'owner' | 'repo' | 'number' | 'dry_run' | 'by'> {
   readonly dryRun?: boolean;
 }
 
-export function planIssue(program: Command, run: Run): void {
-  withRef(program.command('plan-issue'))
-    .description('read an issue and propose actions; writes nothing to the repository')
-    .requiredOption('--number <n>', 'number of the issue', issueNumber)
+/** Whom to ask for a plan, and how. */
+export function withPlanner(command: Command): Command {
+  return command
     .option('--role <role>', 'who plans, see config/agents.json (default: Depute)', notEmpty('--role'))
     .option('--forge <name>', 'forge, where several know the repository', notEmpty('--forge'))
-    .option('--planner <name>', plannerKinds.join(' or '), oneOfWords('--planner', [...plannerKinds]))
+    .option('--planner <name>', plannerKinds.join(' or '), oneOfWords('--planner', [...plannerKinds]));
+}
+
+function withPlanOptions(command: Command): Command {
+  return withPlanner(command)
     .option('--dry-run', 'plan a dry run: every check runs, no effect happens')
     .option('--keep', 'leave runs of the issue that still wait for a decision as they are')
-    .option('--anyway', 'plan an issue that is closed or fixed too')
+    .option('--anyway', 'plan an issue that is closed or fixed too');
+}
+
+export function plan(program: Command, run: Run): void {
+  withPlanOptions(program.command('plan'))
+    .description('read an issue and propose actions; writes nothing to the repository')
+    .argument('<issue>', '12 in a checkout of its repository, owner/repo#12, or the address of its page')
     .action(
-      run(async (context, { dryRun = false, ...request }: PlanIssueOptions) => {
-        const { services, terminal, suggestions, verbose } = context;
-        const by = await services.person();
-        const planned = await watched(context, (watch) =>
-          services.agent.planIssue({ ...request, dry_run: dryRun, by }, watch),
-        );
-        const { planView, runView } = await import('../views/of-run.ts');
-        if (planned.plan === null) {
-          const text = () => runView(planned, terminal, suggestions, { verbose });
-          return answer(context, runJson(planned), text, exitCodes.failed);
-        }
-        return answer(context, runJson(planned), async () =>
-          planView(planned, terminal, suggestions, await services.approvalDays()),
-        );
+      run(async (context, text: string, options: PlanOptions) => {
+        const issue = await context.services.agent.issueNamed(text, process.cwd());
+        return planned(context, { ...issue, ...options });
       }),
     );
 }
 
+export function planIssue(program: Command, run: Run): void {
+  const command = withRef(program.command('plan-issue'))
+    .description('the same as plan, with the issue in options')
+    .requiredOption('--number <n>', 'number of the issue', issueNumber);
+  withPlanOptions(command).action(run(planned));
+}
+
+async function planned(
+  context: CommandContext,
+  { dryRun = false, ...request }: PlanOptions & Pick<PlanRequest, 'owner' | 'repo' | 'number'>,
+): Promise<number> {
+  const { services, terminal, suggestions, verbose } = context;
+  const by = await services.person();
+  const { agent } = services;
+  const { run: made } = await agent.createRun({ ...request, dry_run: dryRun, by }, context.signal);
+  const run = await watchedPlanning(context, made.run_id, (watch) => agent.plan(made.run_id, watch));
+  const { planView, runView } = await import('../views/of-run.ts');
+  if (run.plan === null) {
+    const text = () => runView(run, terminal, suggestions, { verbose });
+    return answer(context, runJson(run), text, exitCodes.failed);
+  }
+  return answer(context, runJson(run), async () =>
+    planView(run, terminal, suggestions, await services.approvalDays()),
+  );
+}
+
+/** Its options are the query of `GET /v1/runs`. */
 export function runs(program: Command, run: Run): void {
-  program
-    .command('runs')
-    .description('list runs, newest first')
-    .option('--limit <n>', 'how many, 1 to 100', listLimit, 10)
-    .option('--cursor <text>', 'continue a list')
-    .option('--status <status>', runStatuses.join(', '), oneOfWords('--status', runStatuses))
-    .option('--owner <name>', 'of this owner')
-    .option('--repo <name>', 'of this repository')
-    .option('--forge <name>', 'on this forge; core-smoke for those of status --smoke')
-    .option('--number <n>', 'for this issue', issueNumber)
-    .action(
-      run(async (context, { ...query }: RunQuery) => {
-        const { terminal, suggestions, services } = context;
-        const page = await services.agent.runs(query);
-        const { cursor: _, ...rest } = query;
-        const asked = Object.entries(rest).flatMap(([name, value]) => [`--${name}`, String(value)]);
-        return answer(context, page, () => runsView(page, terminal, suggestions, asked));
-      }),
+  const command = program.command('runs').description('list runs, newest first');
+  for (const [name, { description, schema }] of Object.entries(runParameters)) {
+    const values: readonly string[] | undefined = 'enum' in schema ? schema.enum : undefined;
+    const text = description.replaceAll('`', '');
+    const range =
+      'default' in schema ? `, ${schema.minimum} to ${schema.maximum} (default: ${schema.default})` : '';
+    const option = new Option(
+      `--${name} <${values === undefined ? 'value' : name}>`,
+      `${text[0]!.toLowerCase()}${text.slice(1)}${range}`,
     );
+    command.addOption(values === undefined ? option : option.choices(values).argParser(String));
+  }
+  command.action(
+    run(async (context, given: Readonly<Partial<Record<RunParameter, string>>>) => {
+      const { terminal, suggestions, services } = context;
+      const page = await services.agent.runs(runQueryOf(given, terminal.now()));
+      const runs_count = await services.agent.countRuns();
+      const { cursor: _, ...rest } = given;
+      const asked = Object.entries(rest).flatMap(([name, value]) => [`--${name}`, value]);
+      return answer(context, { ...page, runs_count }, () =>
+        runsView({ ...page, runs_count }, terminal, suggestions, asked, filtersOf(given)),
+      );
+    }),
+  );
+}
+
+function runQueryOf(given: Readonly<Partial<Record<RunParameter, string>>>, now: Date): RunQuery {
+  try {
+    return decodeRunQuery(given, now);
+  } catch (error) {
+    const [wrong] = error instanceof InvalidInput && error.code === 'invalid_query' ? error.errors : [];
+    if (wrong === undefined) throw error;
+    throw new InvalidInput('invalid_option', `--${wrong.pointer.slice(1)} ${wrong.detail}`, { cause: error });
+  }
 }
 
 export function show(program: Command, run: Run): void {
@@ -92,7 +136,7 @@ export function show(program: Command, run: Run): void {
           const { agent } = context.services;
           const { conversationOf, conversationView, deletedContents, failedStep, recoveryView, runView } =
             await import('../views/of-run.ts');
-          const name = runNamed(id, options, 'show');
+          const name = await runNamed(context, id, options, 'show');
           if (options.recovery === true) {
             const { run_id } = await agent.run(name);
             const manifest = await agent.recovery(run_id);
@@ -125,7 +169,7 @@ export function actions(program: Command, run: Run): void {
     .action(
       run(async (context, id: string | undefined, names: string[], options: RunOption) => {
         const { terminal, suggestions, services } = context;
-        const given = runAndActions(id, names, options, 'actions');
+        const given = await runAndActions(context, id, names, options, 'actions');
         const found = await services.agent.run(given.id);
         const all = given.actions.length === 0;
         const chosen = all ? found.actions : given.actions.map((name) => actionNamed(found, name));
@@ -140,14 +184,19 @@ export function actions(program: Command, run: Run): void {
     );
 }
 
+interface DiffOptions extends RunOption {
+  readonly raw?: boolean;
+  readonly pager: boolean;
+}
+
 export function diff(program: Command, run: Run): void {
-  withRun(program.command('diff'))
+  withPager(withRun(program.command('diff')))
     .description('the change, exactly as it would be applied')
     .option('--raw', 'the bytes of the patch as they are, for a file or a pipe')
     .action(
-      run(async (context, id: string | undefined, options: RunOption & { readonly raw?: boolean }) => {
+      run(async (context, id: string | undefined, options: DiffOptions) => {
         const { terminal, suggestions, services } = context;
-        const name = runNamed(id, options, 'diff');
+        const name = await runNamed(context, id, options, 'diff');
         if (options.raw === true && terminal.outIsTerminal) {
           throw new InvalidInput(
             'raw_on_terminal',
@@ -159,7 +208,8 @@ export function diff(program: Command, run: Run): void {
         const { diffView } = await import('../views/of-run.ts');
         const patch = await services.agent.diff(run_id);
         const encoding = 'base64';
-        return answer(context, { run_id, patch: Buffer.from(patch).toString(encoding), encoding }, () =>
+        const json = { run_id, patch: Buffer.from(patch).toString(encoding), encoding };
+        return page(context, json, options.pager, () =>
           options.raw === true ? patch : diffView(found, patch, terminal, suggestions),
         );
       }),
@@ -171,7 +221,7 @@ export function verify(program: Command, run: Run): void {
     .description('check the record of a run offline: chain, digests, approvals, artifacts')
     .action(
       run(async (context, id: string | undefined, options: RunOption) => {
-        const found = await context.services.agent.verify(runNamed(id, options, 'verify'));
+        const found = await context.services.agent.verify(await runNamed(context, id, options, 'verify'));
         const { verificationView } = await import('../views/of-run.ts');
         const exitCode = found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
         return answer(context, found, () => verificationView(found, context.terminal), exitCode);

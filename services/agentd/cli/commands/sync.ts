@@ -33,7 +33,9 @@ export function sync(program: Command, run: Run): void {
         );
         const failures = problemsOf(report.pull_requests, false);
         const warnings = [...problemsOf(report.pull_requests, true), ...contextWarnings(report.context)];
-        await answer(context, { ...report, warnings }, () => syncView(report, terminal, suggestions));
+        await answer(context, { ...report, warnings }, () =>
+          syncView(report, repository, terminal, suggestions),
+        );
         const { red, yellow } = terminal.paintErr;
         for (const failure of failures) terminal.err(`${red('error')}    ${failure}\n`);
         for (const warning of warnings) terminal.err(`${yellow('warning')}  ${warning}\n`);
@@ -44,13 +46,16 @@ export function sync(program: Command, run: Run): void {
 
 function syncView(
   { pull_requests, context }: SyncReport,
+  repository: SyncOptions['repository'],
   terminal: Terminal,
   suggestions: Suggestions,
 ): string {
   const lines =
     pull_requests.length === 0
       ? [
-          'No run has a pull request yet.',
+          repository == null
+            ? 'No run has a pull request yet.'
+            : `No run of ${visibleLine(`${repository.owner}/${repository.repo}`)} has a pull request yet.`,
           contextLine(context),
           `  runs     ${terminal.paint.cyan(commandLine(suggestions, 'runs'))}`,
         ]

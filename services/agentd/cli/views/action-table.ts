@@ -1,8 +1,9 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { rejectedText } from '#kit/contracts/action.ts';
 import type { ActionHistory, Risk } from '../../action.ts';
 import { type ActionDefinition, actionType } from '../../actions/registry.ts';
 import type { ActionState } from '../../runs/run.ts';
-import { type Cell, table } from '../layout.ts';
+import { type Cell, cut, table } from '../layout.ts';
 import type { Paint, Symbols, Terminal } from '../terminal.ts';
 
 /** Columns of a table of actions: their names, and the cells of one action. */
@@ -11,7 +12,7 @@ export interface ActionColumns {
   readonly cells: (action: ActionState, index: number) => readonly Cell[];
 }
 
-/** Number and kind of each action with these columns, under the names of the gates. */
+/** Number and kind of each action with these columns, under the names of the gates, and why such actions were rejected before. */
 export function actionTable(
   actions: readonly ActionState[],
   { names, cells }: ActionColumns,
@@ -31,8 +32,35 @@ export function actionTable(
   const groups = Map.groupBy(body.entries(), ([index]) => actions[index]!.definition.gate);
   return [
     head!,
-    ...[...groups].flatMap(([gate, lines]) => [`  ${dim(gate)}`, ...lines.map(([, line]) => line)]),
+    ...[...groups].flatMap(([gate, lines]) => [
+      `  ${dim(gate)}`,
+      ...lines.flatMap(([index, line]) => [line, ...rejectionLines(actions, index, terminal)]),
+    ]),
   ];
+}
+
+/** Each earlier rejection once, below the first of the actions that it was about. */
+function rejectionLines(
+  actions: readonly ActionState[],
+  index: number,
+  { paint, symbols, width }: Terminal,
+): string[] {
+  const isSame = (one: EarlierRejection) => (other: EarlierRejection) =>
+    one.by === other.by && one.at === other.at && one.reason === other.reason;
+  return rejectionsOf(actions[index]!).flatMap((rejected) => {
+    const about = actions.filter((action) => rejectionsOf(action).some(isSame(rejected)));
+    if (about[0] !== actions[index]) return [];
+    const others = about.slice(1).map(({ definition }) => definition.ordinal);
+    const also = others.length === 0 ? '' : `, also of ${others.join(', ')}`;
+    const text = `        ${visibleLine(rejectedText(rejected))}${also}`;
+    return [paint.yellow(cut(text, width, symbols.ellipsis))];
+  });
+}
+
+type EarlierRejection = NonNullable<ActionState['definition']['rejected_before']>[number];
+
+function rejectionsOf({ definition }: ActionState): readonly EarlierRejection[] {
+  return definition.rejected_before ?? [];
 }
 
 /** How like actions went before, as a column; left out where nothing is known. */

@@ -1,5 +1,6 @@
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { rejectedText } from '#kit/contracts/action.ts';
 import type { ActionHistory, Influence } from '../../action.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { type Cell, labelled, quoted } from '../layout.ts';
@@ -19,7 +20,7 @@ export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestio
     ...digestLines(run.actions, terminal),
     '',
     ...noticeLines(run, terminal),
-    ...stepLines(nextSteps(run, suggestions), terminal),
+    ...stepLines(nextSteps(run, suggestions, terminal.now()), terminal),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -74,6 +75,9 @@ export function actionDetail(
   const rows: Row[] = [
     ['why', definition.rationale],
     ...definition.risk_reasons.map((reason): Row => ['risk', reason]),
+    ...(definition.rejected_before ?? []).map(
+      (rejected): Row => ['rejected', `${rejectedText(rejected)} in ${shortRunId(rejected.run_id)}`],
+    ),
     ...historyRows(definition.history),
     ['state', action.state],
     ...(outcome === null ? [] : [['outcome', outcome.message] satisfies Row]),

@@ -1,17 +1,26 @@
 import { visibleLines } from '#kit/cli/terminal-text.ts';
 import type { Run } from '../../runs/run.ts';
-import { paintPatch } from '../layout.ts';
+import { paintPatch } from '../painted-patch.ts';
 import type { Terminal } from '../terminal.ts';
 import { nextSteps, type Suggestions, stepLines } from './next-steps.ts';
 import { headLines } from './plan-view.ts';
 
-/** The patch as people read it. Its bytes are those that will be applied, apart from what a terminal would obey. */
-export function diffView(run: Run, patch: Uint8Array, terminal: Terminal, suggestions: Suggestions): string {
+/**
+ * The patch as people read it. Its bytes are those that will be applied, apart from what a terminal would obey.
+ * @param suggestions null where what comes next is asked
+ */
+export function diffView(
+  run: Run,
+  patch: Uint8Array,
+  terminal: Terminal,
+  suggestions: Suggestions | null,
+): string {
   const lines = terminal.outIsTerminal ? [...headLines(run, terminal), ''] : [];
   if (patch.length === 0) lines.push('This run changes no file.', '');
   const text = visibleLines(new TextDecoder().decode(patch));
   const body = text === '' ? '' : paintPatch(text, terminal.paint);
-  const steps = nextSteps(run, suggestions).filter(({ label }) => label !== 'look');
+  const next = suggestions === null ? [] : nextSteps(run, suggestions, terminal.now());
+  const steps = next.filter(({ label }) => label !== 'look');
   const after = terminal.outIsTerminal && steps.length > 0 ? ['', ...stepLines(steps, terminal), ''] : [];
   return `${lines.map((line) => `${line}\n`).join('')}${body}${after.join('\n')}`;
 }

@@ -13,6 +13,7 @@ import type { Terminal } from '../terminal.ts';
 
 /** The step that made a validation fail, with its output. */
 export interface FailedStep {
+  readonly phase: 'prepare' | 'run';
   readonly run: string;
   /** As the step wrote it: not safe to print. */
   readonly log: string;
@@ -37,18 +38,21 @@ export async function failedStep(
     const { state } = resolveFolders({ home: suggestions.home }, environment);
     const [name = ''] = [...validationCopies(run)].find(([, digest]) => digest === failed.log) ?? [];
     const path = join(state, 'runs', run.run_id, 'validation', name);
-    return { run: failed.run, log: await read(failed.log), path };
+    return { phase: failed.phase, run: failed.run, log: await read(failed.log), path };
   } catch (error) {
     if (['artifact_not_found', 'artifact_damaged'].includes(codeOf(error))) return null;
     throw error;
   }
 }
 
+/** What people do about dependencies that cannot be fetched. */
+const preparingPage = 'site/validation-and-sandbox.md#when-preparing-fails';
+
 const maxLines = 20;
 const maxColumns = 500;
 
 /** The last lines of the log, and where the rest is. */
-export function failedStepLines({ run, log, path }: FailedStep, terminal: Terminal): string[] {
+export function failedStepLines({ phase, run, log, path }: FailedStep, terminal: Terminal): string[] {
   const lines = log.replaceAll('\r\n', '\n').trimEnd().split('\n');
   const last = lines.slice(-maxLines).map((line) => line.slice(0, maxColumns));
   const shown =
@@ -57,6 +61,7 @@ export function failedStepLines({ run, log, path }: FailedStep, terminal: Termin
     `${terminal.paint.red('failed')}  ${visibleLine(run)}, ${shown}:`,
     ...quoted(last.join('\n'), terminal),
     `  ${terminal.paint.dim('whole log')}  ${visibleLine(path)}`,
+    ...(phase === 'prepare' ? [`  ${terminal.paint.dim('what to do')}  ${preparingPage}`] : []),
     '',
   ];
 }

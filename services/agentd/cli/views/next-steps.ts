@@ -1,7 +1,8 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { exitCodes } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
-import type { Run } from '../../runs/run.ts';
+import { type ActionState, deadActions, isOpen, type Run } from '../../runs/run.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** How people call the program, so that suggested commands work from where they are. */
@@ -23,6 +24,11 @@ export function issueWords({ owner, repo, number }: RepositoryRef & { readonly n
   return ['--owner', owner, '--repo', repo, '--number', String(number)];
 }
 
+/** The one word that names an issue wherever somebody stands. */
+export function issueWord({ owner, repo, number }: RepositoryRef & { readonly number: number }): string {
+  return `${owner}/${repo}#${number}`;
+}
+
 /**
  * Short enough to type and still unique: the id's time in full, 48 bits of milliseconds.
  * Two runs share it only when they were made in the same millisecond; the commands then ask for more.
@@ -40,14 +46,16 @@ export interface NextStep {
   readonly command: string;
 }
 
-/** What a person can sensibly type now, the most likely first. */
-export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
+/** What a person can sensibly type now, the most likely first. What was refused is not suggested again. */
+export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextStep[] {
   const id = shortRunId(run.run_id);
   const command = (...words: string[]) => commandLine(suggestions, ...words);
   const show: NextStep = { label: 'look', command: command('show', id) };
   const undo: NextStep = { label: 'undo', command: command('undo', id) };
-  const again: NextStep = { label: 'plan again', command: command('plan-issue', ...issueWords(run.request)) };
+  const again: NextStep = { label: 'plan again', command: command('plan', issueWord(run.request)) };
   const anyway: NextStep = { label: 'plan anyway', command: `${again.command} --anyway` };
+  if (run.undo?.complete === true) return [again];
+  if (run.undo?.finished === true) return [undo, again];
   switch (run.status) {
     case 'planning':
     case 'executing':
@@ -59,7 +67,7 @@ export function nextSteps(run: Run, suggestions: Suggestions): NextStep[] {
     case 'failed':
       return run.plan === null
         ? [['issue_closed', 'issue_fixed'].includes(run.failure?.code ?? '') ? anyway : again]
-        : [...decideOrExecute(run, command, again), ...(started(run) ? [undo] : [])];
+        : [...decideOrExecute(run, command, again, now), ...(started(run) ? [undo] : [])];
     case 'completed':
       return [
         { label: 'recovery', command: command('show', id, '--recovery') },
@@ -94,16 +102,14 @@ export function stepLines(steps: readonly NextStep[], { paint, width }: Terminal
   return lines;
 }
 
-function decideOrExecute(run: Run, command: (...words: string[]) => string, again: NextStep): NextStep[] {
+function decideOrExecute(
+  run: Run,
+  command: (...words: string[]) => string,
+  again: NextStep,
+  now: Date,
+): NextStep[] {
   const id = shortRunId(run.run_id);
-  const dead = deadActions(run);
-  const alive = run.actions.filter(({ definition }) => !dead.has(definition.action_id));
-  const open = alive.filter(({ state }) => ['pending', 'refused', 'blocked'].includes(state));
-  const waiting = open.filter(({ approval }) => approval === 'required');
-  const ready = alive.filter(
-    ({ approval, state }) =>
-      approval === 'approved' && ['pending', 'refused', 'blocked', 'failed', 'unknown'].includes(state),
-  );
+  const { dead, ready, stuck, waiting } = whatIsOpen(run, now);
   const needsCheckout = run.plan?.patch !== null;
   const checkout = needsCheckout ? ['--repo-dir', run.execution?.repo_dir ?? 'DIR'] : [];
   const execute: NextStep = {
@@ -122,18 +128,62 @@ function decideOrExecute(run: Run, command: (...words: string[]) => string, agai
   const replan = outdated ? [again] : [];
   if (ready.length > 0) return [execute, ...approve, ...replan];
   if (dead.size > 0) return [again, look, ...approve];
+  if (stuck[0] !== undefined) {
+    const why = command('actions', id, String(stuck[0].definition.ordinal));
+    return [{ label: 'why', command: why }, ...approve, again];
+  }
   const details: NextStep = { label: 'details', command: command('actions', id) };
   return [...(started(run) ? [] : [look]), ...approve, ...replan, details];
 }
 
-/** Actions of this run that cannot succeed: rejected, or a validation that failed, and all that builds on them. */
-function deadActions(run: Run): ReadonlySet<string> {
-  const dead = new Set<string>();
-  for (const { definition, approval, outcome } of run.actions) {
-    const ended = approval === 'rejected' || outcome?.code === 'validation_failed';
-    if (ended || definition.depends_on.some((id) => dead.has(id))) dead.add(definition.action_id);
+interface Sorted {
+  /** An execution would try these now. */
+  readonly ready: readonly ActionState[];
+  /** A safeguard refused these, and would again. */
+  readonly stuck: readonly ActionState[];
+  /** An approval brings these on: none yet, or one that has expired. */
+  readonly waiting: readonly ActionState[];
+}
+
+/** Where the actions of a run stand that have not succeeded, and which of them cannot any more. */
+export function whatIsOpen(run: Pick<Run, 'actions'>, now: Date): Sorted & { dead: ReadonlySet<string> } {
+  const dead = deadActions(run.actions);
+  const alive = run.actions.filter(({ definition }) => !dead.has(definition.action_id));
+  return { dead, ...sorted(alive, now) };
+}
+
+/** What builds on a stuck action is in none of the three. */
+function sorted(actions: readonly ActionState[], now: Date): Sorted {
+  const found = { ready: [] as ActionState[], stuck: [] as ActionState[], waiting: [] as ActionState[] };
+  const closed = new Set<string>();
+  const runs = new Set<string>();
+  for (const action of actions) {
+    const { action_id, depends_on } = action.definition;
+    const { state } = action;
+    const close = (): void => void closed.add(action_id);
+    if (state === 'succeeded') runs.add(action_id);
+    else if (depends_on.some((id) => closed.has(id))) close();
+    else if (isOpen(action) && (action.approval === 'required' || isExpired(action, now)))
+      found.waiting.push(action);
+    else if (state === 'refused' && !mayWorkLater(action)) {
+      close();
+      found.stuck.push(action);
+    } else if (state !== 'undone' && depends_on.every((id) => runs.has(id))) {
+      runs.add(action_id);
+      found.ready.push(action);
+    }
   }
-  return dead;
+  return found;
+}
+
+function isExpired({ decision }: ActionState, now: Date): boolean {
+  return decision?.expires_at != null && Date.parse(decision.expires_at) <= now.getTime();
+}
+
+/** It was no rule that stopped it: a disk was full, or a service did not answer. */
+function mayWorkLater({ outcome }: ActionState): boolean {
+  const exitCode = outcome?.facts.exit_code;
+  return exitCode === exitCodes.failed || exitCode === exitCodes.unavailable;
 }
 
 function started(run: Run): boolean {

@@ -7,15 +7,23 @@ import type { Terminal } from '../terminal.ts';
 import { actionTable, actionText, historyColumn, riskCells } from './action-table.ts';
 import { nextSteps, type Suggestions, stepLines } from './next-steps.ts';
 
-/** What `plan-issue` shows: where the run stands, each proposed action, and what to type next. */
-export function planView(run: Run, terminal: Terminal, suggestions: Suggestions, expiryDays: number): string {
+/**
+ * What `plan-issue` shows: where the run stands, each proposed action, and what to type next.
+ * @param suggestions null where what comes next is asked
+ */
+export function planView(
+  run: Run,
+  terminal: Terminal,
+  suggestions: Suggestions | null,
+  expiryDays: number,
+): string {
   const lines = [...headLines(run, terminal), '', ...actionLines(run, terminal), ''];
   const body = onlyComment(run);
   if (body !== null) lines.push('The comment would say:', '', ...quoted(body, terminal), '');
   lines.push(
     ...noticeLines(run, terminal),
     `Nothing was written to the repository. Run ${terminal.paint.bold(run.run_id)}, approvals expire in ${counted(expiryDays, 'day')}.`,
-    ...stepLines(nextSteps(run, suggestions), terminal),
+    ...(suggestions === null ? [] : stepLines(nextSteps(run, suggestions, terminal.now()), terminal)),
   );
   return `${lines.join('\n')}\n`;
 }

@@ -33,7 +33,13 @@ export function undoResultView(run: Run, terminal: Terminal): string {
     const action = run.actions.find(({ definition }) => definition.action_id === action_id);
     return [words[state], action?.definition.kind ?? action_id, message];
   });
-  return `${[runName(run), ...table(rows, terminal), `The run is ${run.status}.`].join('\n')}\n`;
+  return `${[runName(run), ...table(rows, terminal), undoneText(run)].join('\n')}\n`;
+}
+
+function undoneText({ status, undo }: Run): string {
+  if (status === 'undone') return 'The run is undone.';
+  if (undo?.complete !== true) return `Not everything was taken back; the run is ${status}.`;
+  return `What stays cannot be taken back; the rest was. The run is ${status}.`;
 }
 
 export function verificationView(found: Verification, terminal: Terminal): string {
@@ -125,8 +131,13 @@ function valueText(value: unknown): string {
 /** The recovery manifest; its `restore` lines last, ready to type. */
 export function recoveryView(manifest: Readonly<Record<string, unknown>>, terminal: Terminal): string {
   const { restore, operations, ...facts } = manifest;
-  const rows = Object.entries(facts).map(([name, value]) => [name, valueText(value)] as const);
-  const lines = labelled(rows, terminal, 0);
+  const known = Object.entries(facts).filter(([, value]) => value !== null);
+  const lines = labelled(
+    known.map(([name, value]) => [name, valueText(value)] as const),
+    terminal,
+    0,
+  );
+  if (Array.isArray(restore) && restore.length === 0) lines.push('', 'Nothing is there to restore by hand.');
   if (Array.isArray(operations) && operations.length > 0)
     lines.push(`${terminal.paint.dim('operations')}  ${operations.length} recorded (--json shows them)`);
   if (Array.isArray(restore) && restore.length > 0) {

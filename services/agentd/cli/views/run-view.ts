@@ -3,7 +3,7 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { movedText } from '#kit/contracts/run.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
-import { type ActionState, type Run, willPublish } from '../../runs/run.ts';
+import { type ActionState, type Run, waitsOf, willPublish } from '../../runs/run.ts';
 import { type Cell, counted, labelled, table } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import { actionTable, actionText } from './action-table.ts';
@@ -16,6 +16,8 @@ export interface RunViewOptions {
   /** Leaves the actions out. */
   readonly brief?: boolean;
   readonly verbose?: boolean;
+  /** false where what comes next is asked. */
+  readonly steps?: boolean;
   /** Which context the plan was made with. */
   readonly context?: boolean;
   /** The step that made the validation fail. */
@@ -29,12 +31,21 @@ export function runView(
   run: Run,
   terminal: Terminal,
   suggestions: Suggestions,
-  { brief = false, verbose = false, context = false, failed = null, deleted = 0 }: RunViewOptions = {},
+  {
+    brief = false,
+    verbose = false,
+    steps = true,
+    context = false,
+    failed = null,
+    deleted = 0,
+  }: RunViewOptions = {},
 ): string {
   const { paint, symbols } = terminal;
+  const { waits_for } = waitsOf(run);
   const status = [
     run.run_id,
     statusPaint(run.status, paint)(run.status),
+    ...(waits_for === null ? [] : [`${waits_for} waits`]),
     age(run.updated_at, terminal.now()),
     ...(run.cancelling ? ['stopping'] : []),
   ].join(` ${symbols.dot} `);
@@ -50,6 +61,7 @@ export function runView(
       : [`${paint.red('failed')}  ${visibleLine(failure.message)}  ${paint.dim(`[${failure.code}]`)}`, '']),
     ...(run.actions.length > 0 && !brief ? [...stateLines(run, terminal), ''] : []),
     ...resultLines(run, terminal),
+    ...keptLines(run, terminal),
     ...(failed === null ? [] : failedStepLines(failed, terminal)),
     ...movedLines(run, terminal),
     ...(brief ? [] : noticeLines(run, terminal)),
@@ -60,7 +72,7 @@ export function runView(
           ...promptLines(run, deleted, suggestions, terminal),
         ]
       : []),
-    ...stepLines(nextSteps(run, suggestions), terminal),
+    ...(steps ? stepLines(nextSteps(run, suggestions, terminal.now()), terminal) : []),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -127,6 +139,20 @@ function resultLines(run: Run, terminal: Terminal): string[] {
   const expiry = firstExpiry(run, terminal.now());
   if (expiry !== null) rows.push(['approvals', `expire ${expiry}`]);
   return rows.length === 0 ? [] : [...labelled(rows, terminal), ''];
+}
+
+/** What an undo could not take back. */
+function keptLines({ undo, actions }: Run, terminal: Terminal): string[] {
+  const kept = (undo?.results ?? []).filter(({ state }) => state === 'kept');
+  const rows = kept.map(({ action_id, message }): Cell[] => {
+    const action = actions.find(({ definition }) => definition.action_id === action_id);
+    return [
+      { text: 'stays', paint: terminal.paint.yellow },
+      action?.definition.kind ?? action_id,
+      visibleLine(message),
+    ];
+  });
+  return rows.length === 0 ? [] : [...table(rows, terminal), ''];
 }
 
 /** As the forge had it when it was asked last; empty before that. */

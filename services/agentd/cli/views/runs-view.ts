@@ -2,7 +2,7 @@ import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunStatus } from '../../runs/run.ts';
 import type { RunPage } from '../../runs/run-store.ts';
-import { type Cell, table } from '../layout.ts';
+import { type Cell, counted, table } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import { commandLine, type Suggestions, shortRunId } from './next-steps.ts';
 
@@ -11,10 +11,11 @@ import { commandLine, type Suggestions, shortRunId } from './next-steps.ts';
  * @param asked the options that this page was asked for with; the next one is suggested with the same
  */
 export function runsView(
-  { runs, next_cursor, problems }: RunPage,
+  { runs, next_cursor, problems, runs_count }: RunPage & { readonly runs_count: number },
   terminal: Terminal,
   suggestions: Suggestions,
   asked: readonly string[] = [],
+  filters = '',
 ): string {
   const { paint } = terminal;
   const suggested = (...words: string[]) => paint.cyan(commandLine(suggestions, ...words));
@@ -24,13 +25,19 @@ export function runsView(
     { text: run.status, paint: statusPaint(run.status, paint) },
     `${run.owner}/${run.repo}#${run.number}`,
     age(run.updated_at, terminal.now()),
-    run.waiting > 0 ? `${run.waiting} of ${run.actions}` : '-',
+    run.waits_for ?? '-',
     run.title ?? '',
   ]);
-  const placeholders = ['--owner', 'OWNER', '--repo', 'REPO', '--number', 'N'];
+  const none =
+    runs_count === 0
+      ? ['No runs here yet.', `  plan     ${suggested('plan', 'OWNER/REPO#N')}`]
+      : [
+          `No run with ${visibleLine(filters) || 'this cursor'}, of ${counted(runs_count, 'run')} in all.`,
+          `  all  ${suggested('runs')}`,
+        ];
   const lines =
     runs.length === 0
-      ? ['No runs here yet.', `  plan     ${suggested('plan-issue', ...placeholders)}`]
+      ? none
       : table([header.map((text) => ({ text, paint: paint.dim })), ...rows], terminal, { indent: 0 });
   if (runs.length > 0 && next_cursor !== null)
     lines.push('', `  more  ${suggested('runs', ...asked, '--cursor', next_cursor)}`);

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
 import { conditionsText } from '../../actions/run-validation.ts';
 import { rejectionInfluences } from '../../planning/influences.ts';
-import { paintPatch } from '../layout.ts';
-import { createTerminal, type Terminal } from '../terminal.ts';
+import { paintPatch } from '../painted-patch.ts';
+import { createTerminal, type Paint, type Terminal } from '../terminal.ts';
 import { actionDetail, actionDetails, actionsView } from './actions-view.ts';
 import { diffView } from './diff-view.ts';
 import { planView } from './plan-view.ts';
@@ -36,6 +36,23 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
   details  ./core actions run_0199f3c2-71ab
 `,
     );
+  });
+
+  it('shows an earlier rejection once, below the first action that it was about', () => {
+    const rejected = { run_id: 'run_0199', by: 'mira', at: '2026-11-20T09:30:00.000Z', reason: 'too early' };
+    const run = sampleRun();
+    const actions = run.actions.map((action) =>
+      action.definition.gate === 'publish'
+        ? { ...action, definition: { ...action.definition, rejected_before: [rejected] } }
+        : action,
+    );
+    const lines = planView({ ...run, actions }, terminal(), suggestions, 7).split('\n');
+    const at = lines.findIndex((line) => line.includes('rejected before'));
+    expect(lines[at - 1]).to.contain('5  push_branch');
+    expect(lines[at]).to.equal(
+      '        rejected before: too early (by mira, 2026-11-20 09:30), also of 6, 7',
+    );
+    expect(lines.filter((line) => line.includes('rejected before'))).to.have.length(1);
   });
 
   it('uses plain ASCII of its own where the terminal has no Unicode', () => {
@@ -89,14 +106,14 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     }));
     actions[0] = { ...actions[0]!, state: 'succeeded' };
     const shown = runView({ ...run, actions }, terminal(), suggestions);
-    expect(shown).to.contain('plan again  ./core plan-issue --owner demo --repo hello --number 1');
+    expect(shown).to.contain("plan again  ./core plan 'demo/hello#1'");
     expect(shown).to.not.match(/core approve|execute-approved/);
   });
 
   it('offers to plan a fixed issue anyway, since the same command would be refused again', () => {
     const refused = { code: 'issue_fixed', message: 'demo/hello#1 is fixed.', retryable: false };
     const run = { ...sampleRun(), status: 'failed' as const, plan: null, actions: [], failure: refused };
-    expect(runView(run, terminal(), suggestions)).to.match(/plan-issue .* --anyway\n/);
+    expect(runView(run, terminal(), suggestions)).to.match(/plan 'demo\/hello#1' --anyway\n/);
   });
 
   it('says when a plan was made without the context service', () => {
@@ -204,10 +221,23 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
   });
 
   it('continues a list with the options that it was asked for with', () => {
-    const page = { runs: [summary('T')], next_cursor: 'abc', problems: [] };
+    const page = { runs: [summary('T')], next_cursor: 'abc', problems: [], runs_count: 2 };
     expect(runsView(page, terminal(), suggestions, ['--limit', '1'])).to.contain(
       './core runs --limit 1 --cursor abc',
     );
+  });
+
+  it('says what was filtered where a filter leaves no run, and how to see all', () => {
+    const page = { runs: [], next_cursor: null, problems: [] };
+    const filters = '--status failed --owner demo';
+    const filtered = runsView({ ...page, runs_count: 3 }, terminal(), suggestions, [], filters);
+    expect(filtered).to.equal(
+      'No run with --status failed --owner demo, of 3 runs in all.\n  all  ./core runs\n',
+    );
+    const none = runsView({ ...page, runs_count: 0 }, terminal(), suggestions, [], filters);
+    expect(none)
+      .to.contain('No runs here yet.')
+      .and.to.match(/core plan '?OWNER/);
   });
 
   it('repeats --home in every command that it suggests', () => {
@@ -243,7 +273,11 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
         },
         terminal(),
       ),
-      runsView({ runs: [summary(evil)], next_cursor: null, problems: [evil] }, terminal(), suggestions),
+      runsView(
+        { runs: [summary(evil)], next_cursor: null, problems: [evil], runs_count: 1 },
+        terminal(),
+        suggestions,
+      ),
     ].join('');
     expect(shown).not.to.match(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u{e0000}-\u{e007f}]/u);
     expect(shown).to.contain('\\x1b[2J\\u{202e}\\x07');
@@ -267,6 +301,31 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
       forced as typeof paint,
     );
     expect(shown).to.contain('<b>diff --git').and.to.contain('<r>--- old').and.to.match(/^ x$/m);
+  });
+
+  it('shows which words of a changed line differ, and nothing of lines that have little in common', () => {
+    const marked = {
+      ...terminal().paint,
+      isColorSupported: true,
+      red: (s: unknown) => `<r>${s}</r>`,
+      green: (s: unknown) => `<g>${s}</g>`,
+      inverse: (s: unknown) => `<i>${s}</i>`,
+    };
+    const before = ["-  return 'Hello ' + name;", '-one thing'];
+    const after = ["+  return 'Hello ' + (name || 'you');", '+another matter altogether'];
+    const patch = ['@@ -1,2 +1,2 @@', ...before, ...after, ' x'].join('\n');
+    const lines = paintPatch(patch, marked as Paint).split('\n');
+    expect(lines[1])
+      .to.match(/^<r>-<\/r>/)
+      .and.to.contain("return 'Hello ' + ");
+    expect(lines[3]!.replaceAll(/<\/?[rg]>/g, '')).to.equal(
+      "+  return 'Hello ' + <i>(</i>name<i> || 'you')</i>;",
+    );
+    expect(lines[2]).to.equal('<r>-one thing</r>');
+    expect(lines[4]).to.equal('<g>+another matter altogether</g>');
+    for (const [index, line] of [...before, ...after].entries())
+      expect(lines[index + 1]!.replaceAll(/<\/?[rgi]>/g, '')).to.equal(line);
+    expect(paintPatch(patch, terminal().paint)).to.equal(patch);
   });
 });
 
@@ -298,6 +357,7 @@ function summary(title: string) {
     updated_at: '2026-11-21T09:57:00.000Z',
     highest_risk: 'medium',
     waiting: 7,
+    waits_for: 'build' as const,
     actions: 7,
   };
 }

@@ -5,6 +5,7 @@ import * as t from 'io-ts';
 import { NonEmptyString, oneOf, optional } from '#kit/decode.ts';
 import { messageOf, Refused } from '#kit/errors.ts';
 import { type ForgeKind, traitsOf } from '#kit/forges/registry.ts';
+import { addressOf } from '../../git/remote-address.ts';
 import type {
   Access,
   Account,
@@ -22,7 +23,7 @@ import type {
 } from '../../ports/forge.ts';
 import type { ForgeFacts } from '../../ports/forge-report.ts';
 import { archived, mayNotPush, mayPublish } from '../access.ts';
-import type { ConfiguredForge, ForgeFolders } from '../configured-forge.ts';
+import type { ConfiguredForge, ForgeFolders, Located } from '../configured-forge.ts';
 import { since, wholeBody, wholeSecond } from '../filters.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
 import { noComment, noIssue, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
@@ -89,6 +90,16 @@ export class LocalForge implements ConfiguredForge {
     this.url = folder.root;
     this.#folder = folder;
     this.#account = account;
+  }
+
+  locate(url: string, folder: string): Located | null {
+    const at = addressOf(url, folder);
+    const root = addressOf(this.#folder.root, '/')!.path;
+    const found =
+      at?.transport === 'local' && at.path.startsWith(`${root}/`)
+        ? /^([^/]+)\/([^/]+)\/repository\.git$/.exec(at.path.slice(root.length + 1))
+        : null;
+    return found === null ? null : { owner: found[1]!, repo: found[2]!, number: null };
   }
 
   missing(): null {

@@ -49,10 +49,12 @@ describe('the model planner', () => {
       text = {},
       bounds = {},
       change = {},
+      context,
     }: {
       text?: IssueText;
       bounds?: Partial<PlannerBounds>;
       change?: Partial<PlanningInput>;
+      context?: { readonly configured?: number; readonly said?: number };
     } = {},
   ) {
     server = await startModelServer(script);
@@ -64,10 +66,15 @@ describe('the model planner', () => {
       price: { input: 10, output: 10, cached: 1 },
     });
     const input = await planningInput(source, text, change);
-    const planner = createModelPlanner({ model, bounds: { ...generous, ...bounds }, retry });
+    const planner = createModelPlanner({
+      model: { ...model, contextTokens: async () => context?.said ?? null },
+      bounds: { ...generous, ...bounds },
+      retry,
+      context_tokens: context?.configured,
+    });
     expect(planner).to.deep.include({
       name: 'model',
-      model: { provider: model.provider, model: 'scripted', tier: 'large' },
+      model: { model: 'scripted', tier: 'large' },
     });
     return { input, proposal: await planner.propose(input) };
   }
@@ -149,7 +156,13 @@ describe('the model planner', () => {
       },
       ...{ layer: 'semantic' as const, why: 'words', score: 1, about: [], run_id: null, trusted: true },
     };
-    const rejection = { at: '2026-11-01T00:00:00Z', by: 'mira', action: 'push_branch', reason: 'too early' };
+    const rejection = {
+      run_id: 'run_1',
+      at: '2026-11-01T00:00:00Z',
+      by: 'mira',
+      action: 'push_branch',
+      reason: 'too early',
+    };
     const { proposal } = await plan([{ calls: [call('ask', { body: 'Which?' })] }], {
       change: { context: [passage], rejections: [rejection] },
     });
@@ -341,11 +354,35 @@ describe('the model planner', () => {
       const error = await failure(plan(endless, { bounds: { [bound]: limit }, change: { conversation } }));
       expect(error).to.include({ code: 'planner_bound_reached', exitCode: 3 });
       expect(error.facts).to.include({ bound, limit, setting: `planner.bounds.${bound}` });
-      expect(error.message).to.include(String(limit));
+      expect(error.message).to.include(bound === 'money' ? '$0.0150' : limit.toLocaleString('en-US'));
+      expect(error.message).to.match(
+        new RegExp(
+          `: ${requests} turns of the model used ${requests},000 tokens, \\$0\\.0${requests}00, \\d+ s;`,
+        ),
+      );
       expect(server!.requests).to.have.length(requests);
       expect(conversation.turns).to.have.length(requests);
     });
   }
+
+  it('stops at its bound of money where the gateway sees that the next call may pass it', async () => {
+    const quota = (whose: string) => ({
+      status: 429,
+      body: {
+        error: {
+          message: `the budget of ${whose} is $10.00: $9.99 is used, $0.00 is reserved for calls under way, and this call may cost $0.50`,
+          code: 'insufficient_quota',
+        },
+      },
+    });
+    const run = 'run run_0199f3c2-0000-7000-8000-000000000000';
+    const error = await failure(plan([{ calls: [call('list_files')] }, quota(run)]));
+    expect(error).to.include({ code: 'planner_bound_reached' });
+    expect(error.message).to.include('its bound of $10.00: 1 turn of the model used 120 tokens, $0.0012');
+    await server!.close();
+    const day = await failure(plan([quota('this installation on 2026-11-24')]));
+    expect(day).to.include({ code: 'model_refused' });
+  });
 
   it('stops at its bound of seconds in the middle of an answer', async () => {
     const started = performance.now();
@@ -353,6 +390,133 @@ describe('the model planner', () => {
     expect(error).to.include({ code: 'planner_bound_reached' });
     expect(error.facts).to.include({ bound: 'seconds', limit: 0.2 });
     expect(performance.now() - started).to.be.below(100_000);
+  });
+
+  describe('with a model that does not call tools', () => {
+    it('ends after two such answers in a row, and says so', async () => {
+      const error = await failure(plan(() => ({ text: 'Sure, here is a poem.' })));
+      expect(error).to.include({ code: 'model_calls_no_tools', exitCode: 3 });
+      expect(error.message).to.include('this model does not call tools').and.to.include('scripted');
+      expect(server!.requests).to.have.length(2);
+    });
+
+    it('ends as soon after it called one', async () => {
+      const reply: Script = (_, index) => (index === 0 ? { calls: [call('list_files')] } : { text: 'Hm.' });
+      expect(await failure(plan(reply))).to.include({ code: 'model_calls_no_tools' });
+      expect(server!.requests).to.have.length(3);
+    });
+
+    it('names the limit of an answer where that cut both off', async () => {
+      const error = await failure(plan(() => ({ text: 'I think', finish_reason: 'length' })));
+      expect(error).to.include({ code: 'model_calls_no_tools' });
+      expect(error.message).to.include('reached the most tokens of an answer');
+      expect(server!.requests).to.have.length(2);
+    });
+
+    it('goes on after one such answer between others', async () => {
+      const script = [
+        { text: 'Hm.' },
+        { calls: [call('list_files')] },
+        { text: 'So.' },
+        { calls: [fix, submit] },
+      ];
+      expect((await plan(script)).proposal.kind).to.equal('change');
+    });
+  });
+
+  it('shows what it does now, with tokens and money so far', async () => {
+    const { input } = await plan([
+      { calls: [call('read_file', { path: 'src/greet.js' })] },
+      { calls: [fix, submit] },
+    ]);
+    expect(input.shown.slice(0, 4)).to.deep.equal([
+      'step 1: asking scripted',
+      'step 1: read_file src/greet.js',
+      'step 2: asking scripted (so far 120 tokens, $0.0012)',
+      'step 2: edit_file src/greet.js (so far 120 tokens, $0.0012)',
+    ]);
+  });
+
+  describe('with a small context window', () => {
+    /** A model of 8,192 tokens of three bytes each, which refuses what passes them as endpoints do. */
+    const limited =
+      (script: Script, tokens = 8192): Script =>
+      (request, index) => {
+        const { messages, tools, max_tokens } = request.body;
+        const input = Math.ceil(Buffer.byteLength(JSON.stringify({ messages, tools })) / 3.3);
+        if (input + Number(max_tokens) <= tokens) return script(request, index);
+        const message = `This model's maximum context length is ${tokens} tokens. However, you requested ${input + Number(max_tokens)} tokens.`;
+        return { status: 400, body: { error: { message, code: 'context_length_exceeded' } } };
+      };
+    const reading: Script = (_, index) =>
+      index < 12
+        ? { calls: [call('read_file', { path: 'long.txt', from_line: 1 + 100 * index })] }
+        : { calls: [fix, submit] };
+    const refused = (requests: ModelServer['requests']) =>
+      requests.filter(({ body }) => Number(body.max_tokens) < 1).length;
+
+    for (const context of [{ configured: 8192 }, { said: 8192 }, { configured: 100_000, said: 8192 }]) {
+      it(`shortens older results first, so that all of it fits: ${JSON.stringify(context)}`, async () => {
+        let answered = 0;
+        const { proposal } = await plan(
+          limited((request, index) => {
+            answered += 1;
+            return reading(request, index);
+          }),
+          { context },
+        );
+        expect(proposal.kind).to.equal('change');
+        expect(server!.requests, 'none was refused').to.have.length(answered);
+        expect(refused(server!.requests)).to.equal(0);
+        const results = toolAnswers();
+        expect(results[0]).to.include('shortened to make room');
+        expect(results.at(-1)).to.include('\tline 1101 ').and.to.not.include('shortened');
+      });
+    }
+
+    it('learns it from the refusal where nobody said it before', async () => {
+      let refusals = 0;
+      const { proposal, input } = await plan((request, index) => {
+        const reply = limited((asked) => reading(asked, index - refusals))(request, index);
+        if ('status' in reply) refusals += 1;
+        return reply;
+      });
+      expect(proposal.kind).to.equal('change');
+      expect(refusals).to.be.within(1, 3);
+      expect(input.progressed.join()).to.include('shortening older tool results');
+    });
+
+    it('leaves older comments and context out of the prompt before it refuses', async () => {
+      const comments = Array.from({ length: 30 }, (_, index) => ({
+        body: `comment ${index} ${'z'.repeat(900)}`,
+      }));
+      await plan(
+        limited(() => ({ calls: [call('ask', { body: 'Which?' })] })),
+        {
+          context: { configured: 8192 },
+          text: { comments },
+        },
+      );
+      const [, data] = server!.requests[0]!.body.messages;
+      expect(data!.content).to.include('comment 29').and.to.include('older_comments_left_out');
+      expect(data!.content).to.not.include('comment 0 ');
+    });
+
+    it('says of an issue that does not fit how large it is, and asks nothing', async () => {
+      const error = await failure(
+        plan([], { context: { configured: 8192 }, text: { body: 'long '.repeat(8000) } }),
+      );
+      expect(error).to.include({ code: 'issue_too_large', exitCode: 3 });
+      expect(error.message).to.match(/about 1\d,\d{3} tokens, and of 8,192 an answer needs 2,048/);
+      expect(server!.requests).to.have.length(0);
+    });
+
+    it('keeps what it leaves out on record', async () => {
+      const conversation = keptConversation();
+      await plan(limited(reading), { context: { configured: 8192 }, change: { conversation } });
+      const kept = conversation.turns.flatMap(({ messages }) => messages);
+      expect(JSON.stringify(kept)).to.not.include('shortened to make room');
+    });
   });
 
   it('asks for no more tokens than are left', async () => {

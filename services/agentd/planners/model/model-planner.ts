@@ -6,15 +6,18 @@ import type { ChatMessage, Model, ToolCall } from '../../planning/model.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal, Turn } from '../../planning/planner.ts';
 import type { PlannerBounds } from '../../planning/roles.ts';
 import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './ask-model.ts';
+import { FittedConversation } from './fitted-conversation.ts';
 import { openingMessages } from './prompt.ts';
 import { type Outcome, type ToolResult, ToolRunner } from './tool-runner.ts';
-import { changingTools } from './tools.ts';
+import { changingTools, toolsFor } from './tools.ts';
 
 export interface ModelPlannerOptions {
   readonly model: Model;
   readonly bounds: PlannerBounds;
   /** Most tokens of one answer; 8192 without it. */
   readonly max_output_tokens?: number | undefined;
+  /** Tokens that input and answer have room in, as configured; the model may say fewer. */
+  readonly context_tokens?: number | undefined;
   /** US dollars for a million tokens of output; where it is set, no answer may take more than half of the money left. */
   readonly output_price?: number;
   readonly retry?: RetryOptions;
@@ -29,6 +32,7 @@ export const model: PlannerType = {
       model: openModel(known, tier, runId),
       bounds: agents.planner.bounds,
       max_output_tokens: known.output_tokens ?? undefined,
+      context_tokens: known.context_tokens ?? undefined,
       output_price: known.most_output_price,
     });
   },
@@ -64,10 +68,10 @@ const reminder =
 const cutOff = 'That answer was cut off at its maximum length. Continue in smaller pieces.';
 
 export function createModelPlanner(options: ModelPlannerOptions): Planner {
-  const { provider, model, tier } = options.model;
+  const { model, tier } = options.model;
   return {
     name: 'model',
-    model: { provider, model, tier },
+    model: { model, tier },
     propose: (input) => propose(input, options),
     close: async () => options.model.close?.(),
   };
@@ -75,14 +79,14 @@ export function createModelPlanner(options: ModelPlannerOptions): Planner {
 
 async function propose(input: PlanningInput, options: ModelPlannerOptions): Promise<Proposal> {
   const { bounds } = options;
-  const started = performance.now();
   const deadline = AbortSignal.timeout(Math.min(bounds.seconds * 1000, 2 ** 31 - 1));
   const signal = AbortSignal.any([input.signal, deadline]);
+  const usage = new Usage();
   try {
-    return await plan(input, options, signal);
+    return await plan(input, options, usage, signal);
   } catch (error) {
     if (input.signal.aborted) throw interruption(input.signal);
-    if (deadline.aborted) throw boundReached('seconds', (performance.now() - started) / 1000, bounds);
+    if (deadline.aborted) throw boundReached('seconds', usage.used(), bounds);
     throw error;
   }
 }
@@ -90,23 +94,32 @@ async function propose(input: PlanningInput, options: ModelPlannerOptions): Prom
 async function plan(
   input: PlanningInput,
   options: ModelPlannerOptions,
+  usage: Usage,
   signal: AbortSignal,
 ): Promise<Proposal> {
   const { model, bounds, max_output_tokens = maxAnswerTokens, retry = defaultRetry } = options;
-  const runner = new ToolRunner(input, signal);
-  if (!runner.tools.some(({ name }) => name === 'ask' || name === 'submit_plan')) {
+  const tools = toolsFor(input);
+  if (!tools.some(({ name }) => name === 'ask' || name === 'submit_plan')) {
     throw new Refused(
       'role_does_not_plan',
-      `role ${input.role.name} may propose ${input.role.may_propose.join(', ') || 'nothing'}; planning needs a role that may propose apply_patch or comment_issue`,
+      `role ${input.role.name} may propose ${input.role.may_propose.join(', ') || 'nothing'} by config/agents.json; planning needs a role that may propose apply_patch or comment_issue`,
     );
   }
-  const names = runner.tools.map(({ name }) => name);
-  const prompt = { messages: openingMessages(input, names), tools: runner.tools };
-  const messages = [...(await input.conversation.open(prompt))];
+  const conversation = new FittedConversation({
+    model: model.model,
+    tools,
+    window: await windowOf(options, signal),
+    max_answer: max_output_tokens,
+  });
+  const runner = new ToolRunner(input, tools, conversation.resultCharacters, signal);
+  const names = tools.map(({ name }) => name);
+  const prompt = { messages: openingMessages(input, names, conversation.openingBytes), tools };
+  conversation.open(await input.conversation.open(prompt));
   const turns: Turn[] = [];
   for (const turn of input.conversation.stored) {
     turns.push(turn);
-    messages.push(...turn.messages);
+    usage.add(turn);
+    conversation.add(turn.messages);
     const outcome = await replay(turn, runner);
     if (outcome !== null) return withInfluences(outcome, input, runner);
   }
@@ -114,19 +127,73 @@ async function plan(
 
   for (;;) {
     signal.throwIfAborted();
-    const used = usedBy(turns);
+    requireToolCalls(turns, model.model, max_output_tokens);
+    const used = usage.used();
     checkBounds(used, bounds);
+    const { messages, max_tokens: fitting } = conversation.request();
     const affordable = affordableTokens(bounds.money - used.money, options.output_price ?? 0);
-    const max_tokens = Math.min(max_output_tokens, bounds.tokens - used.tokens, affordable);
-    const request = { messages, tools: runner.tools, max_tokens };
-    const answer = await askModel(model, request, signal, retry, input.progress);
-    const { added, outcome } = await act(answer, runner, signal);
-    const { usage, model: name } = answer.end;
-    const turn = await input.conversation.store({ messages: added, usage, model: name });
+    const max_tokens = Math.min(fitting, bounds.tokens - used.tokens, affordable);
+    input.status(`step ${used.steps + 1}: asking ${model.model}${usage.inWords()}`);
+    let answer: ModelAnswer;
+    try {
+      answer = await askModel(model, { messages, tools, max_tokens }, signal, retry, input.progress);
+    } catch (error) {
+      if (isBudgetOf(input.run_id, error)) throw boundReached('money', usage.used(), bounds, error);
+      if (signal.aborted || !conversation.overflowed(error)) throw error;
+      input.progress('the conversation is too long for the model; shortening older tool results');
+      continue;
+    }
+    conversation.learn(answer.end.usage.input_tokens);
+    const doing = (call: string) => input.status(`step ${used.steps + 1}: ${call}${usage.inWords()}`);
+    const { added, outcome } = await act(answer, runner, doing, signal);
+    const { usage: counted, model: name, provider } = answer.end;
+    const turn = await input.conversation.store({ messages: added, usage: counted, model: name, provider });
     turns.push(turn);
-    messages.push(...turn.messages);
+    usage.add(turn);
+    conversation.add(turn.messages);
     if (outcome !== null) return withInfluences(outcome, input, runner);
   }
+}
+
+/** The gateway refuses a call that may cost more than is left of what the run may spend. */
+function isBudgetOf(runId: string, error: unknown): boolean {
+  if (!(error instanceof CoreError) || error.facts.code !== 'insufficient_quota') return false;
+  return error.message.includes(`the budget of run ${runId} is`);
+}
+
+/** The smaller of what is configured and what the model's upstreams say; null where neither does. */
+async function windowOf(
+  { model, context_tokens }: ModelPlannerOptions,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const said = (await model.contextTokens?.(signal)) ?? null;
+  const known = [context_tokens, said].filter((tokens) => tokens != null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+const maxWithoutCall = 2;
+
+/** @throws Refused (`model_calls_no_tools`) for a model whose last answers called none */
+function requireToolCalls(turns: readonly Turn[], model: string, maxAnswer: number): void {
+  const last = turns.slice(-maxWithoutCall);
+  if (last.length < maxWithoutCall || last.some((turn) => callsOf(turn).length > 0)) return;
+  const cut = last.every(({ messages }) => messages.at(-1)?.content === cutOff);
+  throw new Refused(
+    'model_calls_no_tools',
+    cut
+      ? `this model does not call tools: the last ${maxWithoutCall} answers of ${model} reached the most tokens of an answer before they called one; nothing is proposed`
+      : `this model does not call tools: the last ${maxWithoutCall} answers of ${model} called none, and planning is done by tools; nothing is proposed`,
+    {
+      facts: { model, turns: turns.length },
+      hint: cut
+        ? `raise limits.output_tokens of ${model} in models.json (${maxAnswer} now), or plan with another model; ./core show RUN --prompt prints its answers`
+        : 'plan with a model that supports tool calls, or with --planner patch; ./core show RUN --prompt prints its answers',
+    },
+  );
+}
+
+function callsOf({ messages: [said] }: Pick<Turn, 'messages'>): readonly ToolCall[] {
+  return said?.role === 'assistant' ? (said.tool_calls ?? []) : [];
 }
 
 /** The gateway reserves the cost of an answer of maximum length, and refuses a call that the budget does not cover. */
@@ -139,6 +206,7 @@ function affordableTokens(moneyLeft: number, price: number): number {
 async function act(
   answer: ModelAnswer,
   runner: ToolRunner,
+  doing: (call: string) => void,
   signal: AbortSignal,
 ): Promise<{ added: ChatMessage[]; outcome: Outcome | null }> {
   const { text, calls, end } = answer;
@@ -153,7 +221,7 @@ async function act(
     signal.throwIfAborted();
     const result: ToolResult =
       outcome === null
-        ? await runner.run(call)
+        ? await runner.run(call, doing)
         : { content: 'not done: the planning has ended', outcome: null };
     outcome ??= result.outcome;
     added.push({ role: 'tool', tool_call_id: call.id, content: result.content });
@@ -168,14 +236,12 @@ async function act(
  * @throws Failed `conversation_replay_differs` when an edit does not come out as it did, so that nothing goes on from a wrong state
  */
 async function replay(turn: Turn, runner: ToolRunner): Promise<Outcome | null> {
-  const [said] = turn.messages;
-  const calls: readonly ToolCall[] = said?.role === 'assistant' ? (said.tool_calls ?? []) : [];
   const answers = new Map(
     turn.messages.flatMap((message) =>
       message.role === 'tool' ? [[message.tool_call_id, message.content] as const] : [],
     ),
   );
-  for (const call of calls) {
+  for (const call of callsOf(turn)) {
     const { name } = call.function;
     if (name === 'run_validation') continue;
     const result = await runner.run(call);
@@ -222,41 +288,73 @@ interface Used {
   readonly tokens: number;
   /** US dollars; 0 where no price is configured. */
   readonly money: number;
+  readonly seconds: number;
 }
 
-export function usedBy(turns: readonly Turn[]): Used {
-  let tokens = 0;
-  let money = 0;
-  for (const { usage } of turns) {
-    tokens += usage.input_tokens + usage.output_tokens;
-    money += usage.cost ?? 0;
+/** Adds up what the turns of a planning use. */
+class Usage {
+  readonly #started = performance.now();
+  #steps = 0;
+  #input = 0;
+  #output = 0;
+  #money = 0;
+
+  add({ usage: { input_tokens, output_tokens, cost } }: Pick<Turn, 'usage'>): void {
+    this.#steps += 1;
+    this.#input += input_tokens;
+    this.#output += output_tokens;
+    this.#money += cost ?? 0;
   }
-  return { steps: turns.length, tokens, money };
+
+  used(): Used {
+    return {
+      steps: this.#steps,
+      tokens: this.#input + this.#output,
+      money: this.#money,
+      seconds: (performance.now() - this.#started) / 1000,
+    };
+  }
+
+  /** To stand after what is being done; empty before the first turn. */
+  inWords(): string {
+    if (this.#steps === 0) return '';
+    const money = this.#money === 0 ? '' : `, ${dollars(this.#money)}`;
+    return ` (so far ${counted(this.#input + this.#output, 'token')}${money})`;
+  }
 }
 
 /** @throws Refused `planner_bound_reached` before a step that is not allowed any more */
 function checkBounds(used: Used, bounds: PlannerBounds): void {
   for (const name of ['steps', 'tokens', 'money'] as const) {
-    if (used[name] >= bounds[name]) throw boundReached(name, used[name], bounds);
+    if (used[name] >= bounds[name]) throw boundReached(name, used, bounds);
   }
 }
 
-function boundReached(name: BoundName, value: number, bounds: PlannerBounds): Refused {
+function boundReached(name: BoundName, used: Used, bounds: PlannerBounds, cause?: unknown): Refused {
   const setting = `planner.bounds.${name}`;
-  const rounded = Math.round(value * 10_000) / 10_000;
+  const spent = [counted(used.tokens, 'token'), dollars(used.money), `${Math.round(used.seconds)} s`];
   return new Refused(
     'planner_bound_reached',
-    `planning stopped at its bound of ${bounds[name]} ${units[name]} (used: ${rounded}); nothing is proposed`,
+    `planning stopped at its bound of ${inUnits[name](bounds[name])}: ${counted(used.steps, 'turn')} of the model used ${spent.join(', ')}; nothing is proposed`,
     {
-      facts: { bound: name, value, limit: bounds[name], setting },
-      hint: `raise ${setting} in config/agents.json, or make the issue smaller`,
+      ...(cause !== undefined && { cause }),
+      facts: { bound: name, value: used[name], limit: bounds[name], setting, used },
+      hint: `raise ${setting} in agents.json, or make the issue smaller`,
     },
   );
 }
 
-const units: Readonly<Record<BoundName, string>> = {
-  steps: 'steps',
-  tokens: 'tokens',
-  seconds: 'seconds',
-  money: 'US dollars',
+const inUnits: Readonly<Record<BoundName, (value: number) => string>> = {
+  steps: (value) => counted(value, 'turn'),
+  tokens: (value) => counted(value, 'token'),
+  seconds: (value) => counted(value, 'second'),
+  money: dollars,
 };
+
+function counted(value: number, unit: string): string {
+  return `${value.toLocaleString('en-US')} ${unit}${value === 1 ? '' : 's'}`;
+}
+
+function dollars(value: number): string {
+  return `$${value.toFixed(value >= 1 ? 2 : 4)}`;
+}

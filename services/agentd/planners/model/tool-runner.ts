@@ -12,7 +12,7 @@ import {
   maxHits,
   maxLines,
   maxPaths,
-  toolsFor,
+  type Tool,
 } from './tools.ts';
 
 const maxLineLength = 2000;
@@ -32,25 +32,30 @@ export interface ToolResult {
 
 /** Does the calls of a model in the scratch copy and remembers which files it saw. */
 export class ToolRunner {
-  readonly tools: ReturnType<typeof toolsFor>;
+  readonly #tools: readonly Tool[];
   /** Paths whose content went to the model. */
   readonly seen = new Set<string>();
   readonly #input: PlanningInput;
   readonly #scratch: ScratchCopy;
   readonly #signal: AbortSignal;
+  /** Characters that an answer to the model may have. */
+  readonly #maxResult: number;
 
-  constructor(input: PlanningInput, signal: AbortSignal) {
-    this.tools = toolsFor(input);
+  constructor(input: PlanningInput, tools: readonly Tool[], maxResult: number, signal: AbortSignal) {
+    this.#tools = tools;
+    this.#maxResult = Math.min(maxResult, maxResultLength);
     this.#input = input;
     this.#scratch = new MaskedScratch(input.scratch, input.secrets);
     this.#signal = signal;
   }
 
   /** Mistakes of the model are answered to it; what fails here is thrown. */
-  async run(call: ToolCall): Promise<ToolResult> {
+  async run(call: ToolCall, doing: (call: string) => void = () => {}): Promise<ToolResult> {
     try {
-      const decoded = decodeCall(call, this.tools);
-      this.#input.progress(inWords(decoded));
+      const decoded = decodeCall(call, this.#tools);
+      const words = inWords(decoded);
+      this.#input.progress(words);
+      doing(words);
       const result = await this.#do(decoded);
       return typeof result === 'string' ? this.#answer(result, decoded.name) : result;
     } catch (error) {
@@ -61,7 +66,8 @@ export class ToolRunner {
   }
 
   #answer(text: string, tool: string): ToolResult {
-    return { content: bounded(this.#input.secrets.mask(text, `an answer of ${tool}`)), outcome: null };
+    const masked = this.#input.secrets.mask(text, `an answer of ${tool}`);
+    return { content: bounded(masked, this.#maxResult), outcome: null };
   }
 
   async #do(call: DecodedCall): Promise<string | ToolResult> {
@@ -112,7 +118,7 @@ export class ToolRunner {
     if (from > lines.length) return `'${asked.path}' has ${lines.length} lines`;
     const numbered: string[] = [];
     let length = 0;
-    for (let number = from; number <= to && length < maxResultLength - 2000; number += 1) {
+    for (let number = from; number <= to && length < this.#maxResult * 0.95; number += 1) {
       const line = lines[number - 1]!.replace(/\r$/, '');
       const cut = line.length > maxLineLength;
       numbered.push(
@@ -157,7 +163,7 @@ export class ToolRunner {
   async #validate(): Promise<string> {
     const { passed, output } = await this.#input.validate!(this.#signal);
     const text = plainText(output);
-    const most = maxResultLength - 500;
+    const most = Math.floor(this.#maxResult * 0.95);
     const cut = text.length > most ? `… the beginning is left out …\n${text.slice(-most)}` : text;
     return `The validation ${passed ? 'passed' : 'failed'}. Its output:\n${cut}`;
   }
@@ -174,10 +180,8 @@ export class ToolRunner {
   }
 }
 
-function bounded(text: string): string {
-  return text.length > maxResultLength
-    ? `${text.slice(0, maxResultLength)}\n… cut, ${text.length} characters`
-    : text;
+function bounded(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}\n… cut, ${text.length} characters` : text;
 }
 
 function inWords(call: DecodedCall): string {

@@ -66,7 +66,7 @@ export type DecodedCall = {
   [N in ToolName]: { readonly name: N; readonly arguments: Arguments<N> };
 }[ToolName];
 
-interface Tool extends ToolDefinition {
+export interface Tool extends ToolDefinition {
   readonly name: ToolName;
 }
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { git } from '#kit/git/git.ts';
 import { planningInput } from '../../../../test/fixtures/planning/planning-input.ts';
 import { makeRepository } from '../../../../test/fixtures/repositories/repository.ts';
+import { describeWith } from '../../../../test/needs.ts';
 import { createPatchPlanner } from './patch-planner.ts';
 
 /** Lines that try to look like parts of a patch. */
@@ -27,7 +28,7 @@ const content = fc
   .map(([lines, closed]) => `${lines.join('\n')}${closed ? '\n' : 'x'}`);
 const name = fc.constantFrom('a', 'b', 'a b', 'd/a', 'd/"q"', 'é', '-x', 'b/a', 'a/b.txt');
 
-describe('any change that git can write', () => {
+describeWith(['time'], 'any change that git can write', () => {
   it('comes out of an issue’s text exactly as it went in', async () => {
     const files = fc.dictionary(name, content, { minKeys: 1, maxKeys: 4 });
     await fc.assert(

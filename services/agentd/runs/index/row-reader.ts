@@ -57,6 +57,7 @@ function prunedRow({ run_id, forge, owner, repo, number, pruned_at }: Tombstone)
     updated_at: pruned_at,
     highest_risk: null,
     waiting: 0,
+    waits_for: null,
     actions: 0,
   };
 }

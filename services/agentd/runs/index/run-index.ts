@@ -28,11 +28,26 @@ export interface RowFilter {
   readonly owner: string | null;
   readonly repo: string | null;
   readonly number: number | null;
+  /** In lower case; each is in the title or `owner/repo#number`. */
+  readonly words: readonly string[];
+  readonly since: string | null;
+  readonly until: string | null;
+  readonly risks: readonly string[] | null;
 }
 
-const version = 1;
+/** Raised whenever a row of the same log reads differently. */
+const version = 2;
 const fixed = ['run_id', 'forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
-const changing = ['size', 'status', 'title', 'updated_at', 'highest_risk', 'waiting', 'actions'] as const;
+const changing = [
+  'size',
+  'status',
+  'title',
+  'updated_at',
+  'highest_risk',
+  'waiting',
+  'waits_for',
+  'actions',
+] as const;
 const columns = [...fixed, ...changing];
 const updateRow = `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`;
 const insertRow = `INSERT INTO runs (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
@@ -44,7 +59,7 @@ const schema = `
   CREATE TABLE runs (
     run_id TEXT PRIMARY KEY, size INTEGER NOT NULL, status TEXT NOT NULL, forge TEXT NOT NULL, owner TEXT NOT NULL,
     repo TEXT NOT NULL, number INTEGER NOT NULL, title TEXT, role TEXT NOT NULL, created_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL, highest_risk TEXT, waiting INTEGER NOT NULL, actions INTEGER NOT NULL
+    updated_at TEXT NOT NULL, highest_risk TEXT, waiting INTEGER NOT NULL, waits_for TEXT, actions INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX runs_by_repository ON runs (owner, repo, run_id);
   CREATE TABLE problems (name TEXT PRIMARY KEY, stamp TEXT NOT NULL, what TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -193,6 +208,16 @@ export class RunIndex {
     for (const name of ['forge', 'owner', 'repo', 'number'] as const) {
       if (filter[name] !== null) where(`${name} = ?`, filter[name]);
     }
+    for (const word of filter.words)
+      where(
+        "instr(folded(coalesce(title, '') || ' ' || owner || '/' || repo || '#' || number), ?) > 0",
+        word,
+      );
+    if (filter.since !== null) where('created_at >= ?', filter.since);
+    if (filter.until !== null) where('created_at < ?', filter.until);
+    if (filter.risks !== null) {
+      where(`highest_risk IN (${filter.risks.map(() => '?').join(', ')})`, ...filter.risks);
+    }
     const sql = `SELECT * FROM runs WHERE ${conditions.join(' AND ')} ORDER BY run_id DESC LIMIT ?`;
     return this.#statement(sql).all(...values, limit) as unknown as IndexRow[];
   }
@@ -226,6 +251,8 @@ export class RunIndex {
 }
 
 function setUp(db: DatabaseSync): void {
+  // SQLite's own lower() knows ASCII alone.
+  db.function('folded', { deterministic: true }, (text) => String(text).toLowerCase());
   // Small pages and rare checkpoints: an append changes one row, and should write and sync little beside its log.
   db.exec('PRAGMA page_size = 1024');
   retryBusy(() => db.exec('PRAGMA journal_mode = WAL'));

@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
+import { risks } from '#kit/contracts/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { isRunId, logSize, logStamp, runsWithHead } from '../log/run-folder.ts';
 import { isActive, type RunStatus, type RunSummary, runStatuses } from '../run.ts';
@@ -23,8 +24,10 @@ export async function listRuns(listing: Listing, query: RunQuery): Promise<RunPa
   const { index } = listing;
   const { limit, filter, before } = checkQuery(query);
   await refreshFolder(listing);
-  // A row that is behind its log could be missing from a list by status, so all of them are compared first.
-  await refreshRuns(listing, query.status === undefined ? [] : staleRuns(listing, index.sizes()));
+  // A row that is behind its log could be missing from a list by what changes, so all of them are compared first.
+  const { status, text, risk } = query;
+  const byChanging = status !== undefined || text !== undefined || risk !== undefined;
+  await refreshRuns(listing, byChanging ? staleRuns(listing, index.sizes()) : []);
   await refreshRuns(listing, changedProblems(listing));
 
   const runs: RunSummary[] = [];
@@ -71,6 +74,13 @@ function checkQuery(query: RunQuery): {
     owner: query.owner ?? null,
     repo: query.repo ?? null,
     number: query.number ?? null,
+    words: (query.text ?? '')
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== ''),
+    since: query.since ?? null,
+    until: query.until ?? null,
+    risks: query.risk === undefined ? null : risks.slice(risks.indexOf(query.risk)),
   };
   return { limit, filter, before: query.cursor === undefined ? null : decodeCursor(query.cursor) };
 }

@@ -14,8 +14,7 @@ export function putArtifact(runFolder: string, content: string | Uint8Array): st
     syncFolder(runFolder);
   }
   const digest = sha256(content);
-  const path = join(folder, digest);
-  if (digestOfFile(path) !== digest) writeFileDurably(path, content);
+  if (digestOfArtifact(runFolder, digest) !== digest) writeFileDurably(join(folder, digest), content);
   return digest;
 }
 
@@ -45,15 +44,11 @@ export function readArtifact(runFolder: string, digest: string): Uint8Array {
   throw new Failed('artifact_damaged', `artifact ${digest} was changed: its sha256 is now ${actual}`);
 }
 
-/** The sha256 of what is stored under this digest now; null where nothing can be read. */
+/** The sha256 of what is stored under this digest now; null where no file can be read. */
 export function digestOfArtifact(runFolder: string, digest: string): string | null {
   const path = join(runFolder, artifactsName, digest);
-  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true ? digestOfFile(path) : null;
-}
-
-function digestOfFile(path: string): string | null {
   try {
-    return sha256(readFileSync(path));
+    return lstatSync(path).isFile() ? sha256(readFileSync(path)) : null;
   } catch {
     return null;
   }

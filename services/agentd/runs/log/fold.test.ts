@@ -110,7 +110,42 @@ describe('the status of a run', () => {
     [
       'waits on when an execution found nothing approved',
       'awaiting_approval',
-      [...plan, executionStarted(), refused(first), executionFinished()],
+      [...plan, executionStarted(), refused(first, 'refused', 'approval_required'), executionFinished()],
+    ],
+    [
+      'waits for approval again when what was approved has succeeded',
+      'awaiting_approval',
+      [...plan, approveAll[0]!, executionStarted(), ...did(first), executionFinished()],
+    ],
+    [
+      'waits for approval also where an execution recorded what was not approved as refused',
+      'awaiting_approval',
+      [
+        ...plan,
+        approveAll[0]!,
+        executionStarted(),
+        ...did(first),
+        refused(second, 'refused', 'approval_required'),
+        executionFinished(),
+      ],
+    ],
+    [
+      'is partially completed when what is left was rejected, or builds on it',
+      'partially_completed',
+      [
+        ...plan,
+        approveAll[0]!,
+        decided(actions[1]!, 'reject'),
+        decided(actions[2]!, 'reject'),
+        executionStarted(),
+        ...did(first),
+        executionFinished(),
+      ],
+    ],
+    [
+      'is partially completed while something that is approved has not run',
+      'partially_completed',
+      [...plan, ...approveAll.slice(0, 2), executionStarted(), ...did(first), executionFinished()],
     ],
     [
       'is failed when the execution itself failed',
@@ -335,6 +370,14 @@ describe('folding', () => {
       title: 'Greeting is wrong',
     });
     expect(summaryOf(foldOf(...plan, decided(actions[0]!))).waiting).to.equal(2);
+    expect(summaryOf(foldOf(...plan)).waits_for).to.equal('build');
+    const built = foldOf(
+      ...plan,
+      ...actions.filter(({ gate }) => gate === 'build').map((action) => decided(action)),
+    );
+    expect(summaryOf(built).waits_for).to.equal(
+      actions.some(({ gate }) => gate === 'publish') ? 'publish' : null,
+    );
     expect(summaryOf(foldOf()).highest_risk).to.equal(null);
   });
 });
@@ -386,7 +429,13 @@ describe('an event', () => {
   });
   const blocked = refused(first, 'blocked');
   const execution = { ...(started.data as object), finished: false, message: null };
-  const undo = { ...(undoStarted.data as object), finished: false, results: [], intents: [] };
+  const undo = {
+    ...(undoStarted.data as object),
+    finished: false,
+    complete: false,
+    results: [],
+    intents: [],
+  };
   const rejectAll = actions.map((action) => decided(action, 'reject'));
   const doneAll = [started, ...[first, second, third].flatMap((id) => did(id)), executionFinished()];
   const waiting = { state: 'pending', outcome: null };
@@ -675,13 +724,23 @@ describe('an event', () => {
       'that ends a whole undo also ends a request to stop',
       [...plan, undoStarted, cancel],
       undoFinished(true),
-      { status: 'undone', cancelling: false, undo: { ...undo, finished: true } },
+      { status: 'undone', cancelling: false, undo: { ...undo, finished: true, complete: true } },
     ],
     [
       'that ends a partial undo leaves what the actions add up to',
       [...plan, ...doneAll, undoStarted, cancel],
       undoFinished(false),
       { status: 'completed', cancelling: false, undo: { ...undo, finished: true } },
+    ],
+    [
+      'that ends an undo which kept something leaves what the actions add up to',
+      [...plan, ...doneAll, undoStarted, undone(first), undoKept, cancel],
+      undoFinished(true),
+      {
+        status: 'partially_completed',
+        cancelling: false,
+        undo: { ...undo, finished: true, complete: true, results: [undone(first).data, undoKept.data] },
+      },
     ],
     ['that ends an undo which never started changes nothing', plan, undoFinished(true), {}],
     [

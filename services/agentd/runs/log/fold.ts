@@ -1,6 +1,6 @@
 import { Failed } from '#kit/errors.ts';
 import type { DataOf, RunEvent, Usage } from '../event.ts';
-import { type ActionState, type Run, runningBecomeUnknown, settledStatus } from '../run.ts';
+import { type ActionState, type Run, type RunStatus, runningBecomeUnknown, settledStatus } from '../run.ts';
 
 /**
  * What the events of a run add up to. Pure: the same events give the same run, wherever and however often they are folded.
@@ -124,7 +124,7 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       return {
         status: 'executing',
         actions: runningBecomeUnknown(run.actions),
-        undo: { ...event.data, finished: false, results: [], intents: [] },
+        undo: { ...event.data, finished: false, complete: false, results: [], intents: [] },
       };
     case 'undo_intent':
       return run.undo === null ? {} : { undo: { ...run.undo, intents: [...run.undo.intents, event.data] } };
@@ -136,8 +136,10 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     }
     case 'undo_finished': {
       if (run.undo === null) return {};
-      const status = event.data.complete ? 'undone' : settledStatus(run.actions);
-      return { undo: { ...run.undo, finished: true }, status, cancelling: false };
+      const { complete } = event.data;
+      const stays = run.undo.results.some(({ state }) => state === 'kept');
+      const status = complete && !stays ? 'undone' : endedStatus(run.actions);
+      return { undo: { ...run.undo, finished: true, complete }, status, cancelling: false };
     }
     case 'head_adopted':
       return { head_kept: true };
@@ -198,8 +200,16 @@ function withAction(run: Run, actionId: string, change: Partial<ActionState>): r
 
 /** A decision moves the run only where nothing is under way and nothing has ended it. */
 function settled(run: Run, actions: readonly ActionState[]): Partial<Run> {
-  const fixed = ['planning', 'executing', 'undone', 'cancelled', 'superseded'].includes(run.status);
+  const fixed =
+    run.undo !== null || ['planning', 'executing', 'cancelled', 'superseded'].includes(run.status);
   return fixed ? { actions } : { actions, status: settledStatus(actions) };
+}
+
+/** Of a run that waits for nothing more: its execution failed, or its undo has begun. */
+function endedStatus(actions: readonly ActionState[]): RunStatus {
+  const status = settledStatus(actions);
+  if (status !== 'awaiting_approval') return status;
+  return actions.some(({ state }) => state === 'succeeded') ? 'partially_completed' : 'failed';
 }
 
 function startExecution(run: Run, execution: DataOf<'execution_started'>): Partial<Run> {
@@ -218,8 +228,9 @@ function startExecution(run: Run, execution: DataOf<'execution_started'>): Parti
   };
 }
 
-/** A refusal in a dry run is shown and leaves the state as it was. */
+/** A refusal in a dry run is shown and leaves the state as it was; what nobody approved waits on. */
 function refuse(run: Run, { action_id, state, outcome }: DataOf<'action_refused'>): readonly ActionState[] {
+  if (outcome.code === 'approval_required') return run.actions;
   return run.actions.map((action) => {
     if (action.definition.action_id !== action_id || action.state === 'succeeded') return action;
     return run.execution?.dry_run === true ? { ...action, outcome } : { ...action, state, outcome };
@@ -255,10 +266,9 @@ function finishExecution(run: Run, finish: DataOf<'execution_finished'>): Partia
     execution: { ...run.execution, finished: true, message: finish.message },
   };
   if (finish.stopped === 'cancelled') return { ...common, status: 'cancelled' };
-  const status = settledStatus(actions);
-  if (finish.stopped === null) return { ...common, status };
+  if (finish.stopped === null) return { ...common, status: settledStatus(actions) };
   const failure = { code: 'execution_failed', message: finish.message };
-  return { ...common, failure, status: status === 'awaiting_approval' ? 'failed' : status };
+  return { ...common, failure, status: endedStatus(actions) };
 }
 
 /** Tokens and money of all turns; a turn without a price makes the whole cost unknown. */

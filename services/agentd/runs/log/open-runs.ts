@@ -131,6 +131,10 @@ export function wasPruned(tombstone: Tombstone): NotFound {
   );
 }
 
+export function newRunId(): string {
+  return `run_${uuidv7()}`;
+}
+
 /**
  * Makes the folder of a new run with its first event. It gets its name only when it is complete, so that no crash
  * leaves a run without events.
@@ -138,10 +142,8 @@ export function wasPruned(tombstone: Tombstone): NotFound {
 export function createRunFolder(
   runsDir: string,
   heads: Heads,
-  request: RunRequest,
-  at: string,
+  { runId, request, at }: { readonly runId: string; readonly request: RunRequest; readonly at: string },
 ): { run: Run; size: number } {
-  const runId = `run_${uuidv7()}`;
   const folder = join(runsDir, `.${runId}.new`);
   const { lines, text } = writeLines(beforeFirst, at, [
     { type: 'run_created', data: { request, head_kept: true } },

@@ -58,7 +58,7 @@ export function runIdPrefix(text: string): string {
   if (/^[0-9a-f][0-9a-f-]{0,35}$/.test(prefix)) return `run_${prefix}`;
   throw new InvalidInput(
     'invalid_run_id',
-    `run ${shown(text)} is not the beginning of a run id; for example run_0199f3c2`,
+    `run ${shown(text)} is not a run: it must be the beginning of its identifier, last, or an issue as 12 or owner/repo#12; for example run_0199f3c2`,
   );
 }
 

@@ -1,24 +1,25 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, rmSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '#kit/digest.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { FoundProblem } from '../../agent.ts';
 import type { RunEvent } from '../event.ts';
 import { artifactReferences, digestOfArtifact, isConversation } from '../log/artifacts.ts';
-import { fold, foldMore } from '../log/fold.ts';
+import { fold } from '../log/fold.ts';
 import { artifactsName, logName, tombstoneName } from '../log/run-folder.ts';
 import { jsonViews, validationCopies, viewsOf, writeViews } from '../views/views.ts';
 
 interface CheckedLog {
   readonly events: readonly RunEvent[];
   readonly lines: number;
-  /** Views of a log that does not hold itself cannot be judged. */
+  /** Views of a log that does not hold itself, or does not begin with a run, cannot be judged. */
   readonly sound: boolean;
 }
 
 /** Views, and copies of artifacts beside them, that are not what the events of a sound log give. */
 export function alteredViews(runId: string, folder: string, events: readonly RunEvent[]): FoundProblem[] {
   return [
+    ...checkFolder(folder),
     ...checkViews(runId, folder, { events, lines: events.length, sound: true }),
     ...checkCopies(folder, copiesOf(runId, events)),
   ];
@@ -38,6 +39,12 @@ export function checkFiles(runId: string, folder: string, log: CheckedLog): Foun
 const validation = 'validation';
 const views = [...jsonViews, 'summary.md', 'trace.jsonl'];
 
+/** Views cannot be written into what is no folder of the run. */
+function checkFolder(folder: string): FoundProblem[] {
+  const stats = statsOf(join(folder, validation));
+  return stats === null || stats.isDirectory() ? [] : [{ where: validation, what: 'is not a folder' }];
+}
+
 /**
  * A view can be missing or older than the log, and says then what the events said at that time. It is never ahead of the
  * log: then the log lost its tail.
@@ -51,8 +58,9 @@ function checkViews(runId: string, folder: string, { events, lines, sound }: Che
   };
   const problemOf = (name: string): string | null => {
     const path = join(folder, name);
-    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return null;
-    if (!isFile(path)) return 'is not a file';
+    const stats = statsOf(path);
+    if (stats === null) return null;
+    if (!stats.isFile()) return 'is not a file';
     const content = readFileSync(path, 'utf8');
     const seq = asOfSeq(name, content);
     if (seq === null)
@@ -85,13 +93,9 @@ function position(seq: unknown): number | null {
 /** Digests that a copy in `validation/` may have, by its name: those of every validation that the run had. */
 function copiesOf(runId: string, events: readonly RunEvent[]): Map<string, Set<string>> {
   const copies = new Map<string, Set<string>>();
-  const [first] = events;
-  if (first?.type !== 'run_created') return copies;
-  let run = fold(runId, [first]);
-  for (const event of events.slice(1)) {
-    run = foldMore(run, [event]);
-    if (event.type !== 'action_result') continue;
-    for (const [name, digest] of validationCopies(run))
+  for (const [index, { type }] of events.entries()) {
+    if (type !== 'action_result') continue;
+    for (const [name, digest] of validationCopies(fold(runId, events.slice(0, index + 1))))
       copies.set(name, (copies.get(name) ?? new Set()).add(digest));
   }
   return copies;
@@ -100,8 +104,8 @@ function copiesOf(runId: string, events: readonly RunEvent[]): Map<string, Set<s
 function checkCopies(folder: string, copies: ReadonlyMap<string, ReadonlySet<string>>): FoundProblem[] {
   return [...copies].flatMap(([name, digests]) => {
     const path = join(folder, validation, name);
-    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return [];
-    if (isFile(path) && digests.has(sha256(readFileSync(path)))) return [];
+    const stats = statsOf(path);
+    if (stats === null || (stats.isFile() && digests.has(sha256(readFileSync(path))))) return [];
     return [
       { where: `${validation}/${name}`, what: 'was changed: it is not the artifact that it is a copy of' },
     ];
@@ -124,9 +128,8 @@ const folders = new Set([artifactsName, validation]);
 const unfinishedWrite = /^\.(?<name>.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
 
 function foreignIn(folder: string, prefix: string, belongs: (name: string) => boolean): FoundProblem[] {
-  const path = join(folder, prefix);
-  if (!existsSync(path) || !lstatSync(join(folder, prefix.slice(0, -1))).isDirectory()) return [];
-  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+  if (statsOf(join(folder, prefix.slice(0, -1)))?.isDirectory() !== true) return [];
+  return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) => {
     const { name } = entry;
     const where = `${prefix}${JSON.stringify(name).slice(1, -1)}`;
     if (!belongs(unfinishedWrite.exec(name)?.groups?.name ?? name))
@@ -137,8 +140,13 @@ function foreignIn(folder: string, prefix: string, belongs: (name: string) => bo
   });
 }
 
-function isFile(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+/** Of a path itself and not of what it links to; null where nothing is, or what should be its folder is none. */
+function statsOf(path: string): Stats | null {
+  try {
+    return lstatSync(path);
+  } catch {
+    return null;
+  }
 }
 
 /**
@@ -164,15 +172,12 @@ export function requireViews(runId: string, folder: string, events: readonly Run
  * @throws Conflict (`artifact_differs`)
  */
 export function requireArtifacts(runId: string, folder: string, events: readonly RunEvent[]): void {
-  const sound = new Set<string>();
   for (const event of events) {
     for (const { digest, field } of artifactReferences(event)) {
-      if (sound.has(digest)) continue;
       const found = digestOfArtifact(folder, digest);
       if (found === null && isConversation(event)) continue;
       if (found !== digest)
         throw differs(runId, `${field} of event ${event.seq} (${event.type})`, digest, found);
-      sound.add(digest);
     }
   }
 }

@@ -40,7 +40,7 @@ export function recovery(request: RecoveryRequest, runsDir: string, heads: Heads
   const folder = join(runsDir, run_id);
   const { rest, length } = soundPart(run_id, folder);
   const set_aside = rest.length === 0 ? null : { bytes: rest.length, artifact: putArtifact(folder, rest) };
-  if (set_aside !== null) endLogAt(folder, length);
+  endLogAt(folder, length);
   const { acknowledged: lost, kept } = found;
   return { type: 'record_recovered', data: { by: by.name, reason, lost, kept, set_aside } };
 }

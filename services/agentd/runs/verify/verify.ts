@@ -8,7 +8,7 @@ import { artifactReferences, readArtifact } from '../log/artifacts.ts';
 import { beforeFirst, decodeEvent, type Head, hashOf, parseLine, wholeLines } from '../log/event-line.ts';
 import type { Heads } from '../log/heads.ts';
 import { withoutLog } from '../log/open-runs.ts';
-import { artifactsName, logName, notFound, requireLogFile } from '../log/run-folder.ts';
+import { artifactsName, logName, notFound } from '../log/run-folder.ts';
 import { checkFiles } from './files.ts';
 import { readRecord } from './recover.ts';
 import { checkStory } from './story.ts';
@@ -27,20 +27,21 @@ export function verifyRun(runId: string, runsDir: string, heads: Heads): Verific
     if (cut.length === 0) throw withoutLog(runsDir, runId, null, notFound(runId));
     return { run_id: runId, events: 0, head: acknowledged?.hash ?? '', artifacts: 0, problems: cut };
   }
-  requireLogFile(runId, folder);
   const { events, lines, head, problems } = checkChain(readFileSync(join(folder, logName)));
   const artifacts = checkArtifacts(folder, events);
+  const explained = problem?.startsWith(logName) && lines >= (acknowledged?.seq ?? 0);
+  const sound = problems.length === 0 && events[0]!.type === 'run_created';
   return {
     run_id: runId,
     events: lines,
     head: head.hash,
     artifacts: artifacts.sound,
     problems: [
-      ...(problems.length > 0 && lines >= (acknowledged?.seq ?? 0) ? [] : cut),
+      ...(explained ? [] : cut),
       ...problems,
       ...checkStory(runId, events),
       ...artifacts.problems,
-      ...checkFiles(runId, folder, { events, lines, sound: problems.length === 0 }),
+      ...checkFiles(runId, folder, { events, lines, sound }),
     ],
   };
 }

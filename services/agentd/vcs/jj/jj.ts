@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Conflict, type CoreError, Failed } from '#kit/errors.ts';
-import { type ChildWatch, runProgram } from '#kit/git/git.ts';
 import { type GitCredential, isolatedEnvironment } from '#kit/git/git-environment.ts';
-import { gitFailure, programAborted, withoutUrlSecrets } from '#kit/git/git-failure.ts';
+import { gitFailure, withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import { treeOf } from '#kit/git/tree.ts';
+import { type ChildWatch, runProgram } from '#kit/run-program.ts';
 import type { Author } from '../../action.ts';
 import type { Workspace } from '../../ports/vcs.ts';
 import { gitDirOf } from '../clone-folder.ts';
@@ -64,7 +64,6 @@ export async function jj(
     signal,
     children,
   });
-  if (signal?.aborted) throw programAborted('jj', args, signal);
   const { exitCode, stderr } = result;
   if (exitCode === null || (exitCode !== 0 && !accept.includes(exitCode)))
     throw jjFailure(args, exitCode, stderr);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import {
@@ -23,6 +24,13 @@ interface ListOptions {
   readonly cursor?: string;
 }
 
+function noEvent(options: ListOptions, program: string): string {
+  const filters = filtersOf({ ...options });
+  return filters === ''
+    ? 'No event has come yet.'
+    : `No event with ${short(filters, 200)}; ${program} events lists all.`;
+}
+
 export function define(program: Command, run: RunCommand): void {
   program
     .command('events')
@@ -34,7 +42,7 @@ export function define(program: Command, run: RunCommand): void {
       asking(run, async (context, client, options: ListOptions) => {
         const list = await client.get(`/v1/events?${new URLSearchParams({ ...options })}`, EventList);
         printResult(context, list, (paint) => {
-          if (list.events.length === 0) return ['There is no such event.'];
+          if (list.events.length === 0) return [noEvent(options, context.program)];
           const more = list.next_cursor === null ? [] : [paint.dim('There are more: --limit or --cursor.')];
           return [...list.events.map((event) => eventLine(event, paint)), ...more];
         });

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
@@ -36,7 +37,8 @@ export function define(program: Command, run: RunCommand): void {
           as_of: asOf,
         };
         const reply = await client.post('/v1/graphrag/search', body, SearchReply);
-        printResult(context, reply, (paint) => searchLines(reply, paint, context.program));
+        const filters = filtersOf({ kind, repository, asOf });
+        printResult(context, reply, (paint) => searchLines(reply, paint, context.program, filters));
         return exitCodes.done;
       }),
     );
@@ -61,8 +63,9 @@ export function define(program: Command, run: RunCommand): void {
     );
 }
 
-function searchLines({ results }: SearchReply, paint: Paint, program: string): string[] {
-  if (results.length === 0) return [`Nothing was found in what ${program} repositories lists.`];
+function searchLines({ results }: SearchReply, paint: Paint, program: string, filters: string): string[] {
+  const within = filters === '' ? '' : ` with ${short(filters, 200)}`;
+  if (results.length === 0) return [`Nothing was found${within} in what ${program} repositories lists.`];
   return results.flatMap(({ id, score, kind, title, repository, path, start_line, why, snippet }) => {
     const place = path === null ? title : `${path}${start_line === null ? '' : `:${start_line}`}`;
     const terms = why.terms.slice(0, 6).join(' ');

@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import {
@@ -27,7 +28,8 @@ export function define(program: Command, run: RunCommand): void {
     .option('--layer <layer>', `one of ${layers}; left out, all`)
     .option('--limit <n>', 'results at most, 1 to 100')
     .option('--about <id>', 'only about this entity, repeatable', collect)
-    .option('--session <name>', 'only of this session')
+    .option('--session <name>', 'only of this session, repeatable', collect)
+    .option('--source <name>', 'only what this source said')
     .option('--as-of <time>', 'what was valid then')
     .action((words: string[], options: LookupOptions) =>
       runWithService(run, async (client, context) => {
@@ -39,7 +41,7 @@ export function define(program: Command, run: RunCommand): void {
           as_of: asOf,
         };
         const reply = await client.post('/v1/memory/lookup', body, LookupReply);
-        printResult(context, reply, (paint) => lookupLines(reply, paint));
+        printResult(context, reply, (paint) => lookupLines(reply, paint, filtersOf({ ...options })));
         return exitCodes.done;
       }),
     );
@@ -130,7 +132,8 @@ interface LookupOptions {
   readonly layer?: string;
   readonly limit?: string;
   readonly about?: string[];
-  readonly session?: string;
+  readonly session?: string[];
+  readonly source?: string;
   readonly asOf?: string;
 }
 
@@ -182,19 +185,20 @@ function forgetLines(reply: ForgetReply, id: string | undefined, source: string 
   ];
 }
 
-function lookupLines({ results, unknown_about }: LookupReply, paint: Paint): string[] {
+function lookupLines({ results, unknown_about }: LookupReply, paint: Paint, filters: string): string[] {
   const unknown = unknown_about.map((id) => `${paint.yellow('unknown')}  ${short(id, 120)}`);
-  if (results.length === 0) return [...unknown, 'Nothing is remembered about that.'];
+  const within = filters === '' ? '' : ` with ${short(filters, 200)}`;
+  if (results.length === 0) return [...unknown, `Nothing is remembered about that${within}.`];
   return [
     ...unknown,
     ...results.flatMap(
-      ({ score, layer, kind, id, text, at, speaker, valid_from, valid_to, worked, failed }) => {
+      ({ score, layer, kind, id, key, text, at, speaker, valid_from, valid_to, worked, failed }) => {
         const who = speaker === null ? '' : `${short(speaker, 40)}: `;
         const when = moment(at ?? valid_from);
         const until = valid_to === null ? '' : ` to ${moment(valid_to)}`;
         const tried = worked + failed === 0 ? '' : `  worked ${worked} of ${worked + failed}`;
         return [
-          `${paint.dim(score.toFixed(2))}  ${layer}${kind === layer ? '' : ` ${short(kind, 40)}`}  ${when}${until}${tried}  ${paint.dim(id)}`,
+          `${paint.dim(score.toFixed(2))}  ${layer}${kind === layer ? '' : ` ${short(kind, 40)}`}  ${when}${until}${tried}  ${paint.dim(id)}${key === null ? '' : `  ${paint.dim(`key ${short(key, 60)}`)}`}`,
           `      ${who}${short(text, 200)}`,
         ];
       },

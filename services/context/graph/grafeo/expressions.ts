@@ -13,7 +13,11 @@ const borderSigns = new Set([',', '|', ':', ';', '..', '=', '<>', '<', '>', '<='
 export function isBorder(tokens: readonly Token[], at: number): boolean {
   const token = tokens[at];
   if (token?.kind === 'sign') return borderSigns.has(token.text);
-  return token?.kind === 'word' && borders.has(token.word) && isClauseWord(tokens, at, token.word);
+  return isBorderWord(token) && isClauseWord(tokens, at, token!.word);
+}
+
+export function isBorderWord(token: Token | undefined): boolean {
+  return token?.kind === 'word' && borders.has(token.word);
 }
 
 /** Where the expression begins that ends before `end`. */
@@ -71,6 +75,23 @@ export function isPatternName(tokens: readonly Token[], index: number): boolean 
     tokens[index - 2]?.kind === 'word' &&
     !isWord(tokens[index - 2], 'MATCH', 'WHERE', 'NOT', 'EXISTS', 'AND', 'OR');
   return isSign(before, '(') && !isFunction && isSign(after, ')', ':', '{');
+}
+
+/** Whether a word there names a variable, a property, a label, a type, a column or a key. */
+export function isNameAt(tokens: readonly Token[], index: number): boolean {
+  const [before, after] = [tokens[index - 1], tokens[index + 1]];
+  const isInMap = isSign(tokens[tokens[index]!.within ?? -1], '{');
+  // In `n. RETURN n` the property is missing.
+  if (isSign(before, '.')) return !isName(after) || isBorder(tokens, index + 1);
+  if (isWord(before, 'AS')) return true;
+  if (isSign(after, ':') && isInMap && isSign(before, '{', ',')) return true;
+  if (isSign(before, ':')) return !(isInMap && isSign(tokens[index - 3], '{', ','));
+  return isVariableAt(tokens, index);
+}
+
+/** Whether a pattern, or an `IN` that gives a name, names a variable there. */
+export function isVariableAt(tokens: readonly Token[], index: number): boolean {
+  return isPatternName(tokens, index) || (isWord(tokens[index + 1], 'IN') && isBinding(tokens, index + 1));
 }
 
 /** `MATCH …, p = (a)-->(b)` */

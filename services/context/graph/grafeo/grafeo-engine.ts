@@ -13,6 +13,7 @@ import {
   tooSlow,
   waitedTooLong,
 } from '../refusals.ts';
+import { refuseMissingParameters } from '../text/parameters.ts';
 import { refuseWrites } from '../text/read-only.ts';
 import { type Calls, EngineEnded, type EngineProcess, isEngineFailure } from './engine-process.ts';
 import { grafeoError } from './grafeo-error.ts';
@@ -74,7 +75,9 @@ export class GrafeoEngine implements CypherEngine {
   async query({ query, params, limit, caller, signal }: CypherCall): Promise<CypherReply> {
     const began = performance.now();
     checkCall(query, params);
-    refuseUnsupported({ text: query, tokens: refuseWrites(query), params });
+    const tokens = refuseWrites(query);
+    refuseMissingParameters(query, tokens, params);
+    refuseUnsupported({ text: query, tokens, params });
     signal?.throwIfAborted();
     const answer = this.#answered({ query, params, rows: limit }, caller).catch((error) => {
       throw isEngineFailure(error) ? grafeoError(error, query) : error;

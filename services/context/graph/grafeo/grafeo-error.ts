@@ -61,6 +61,6 @@ function spoken(message: string): string {
 function placeIn(message: string, said: string, query: string): Place | null {
   const [, line, column] = /--> query:(\d+):(\d+)/.exec(message) ?? [];
   if (line !== undefined && Number(line) > 1) return { line: Number(line) - 1, column: Number(column) };
-  const name = /'([^']+)'|\$(\w+)/.exec(said);
-  return name === null ? null : placeOfName(query, name[1] ?? name[2]!);
+  const name = /'([^']+)'/.exec(said)?.[1];
+  return name === undefined ? null : placeOfName(query, name);
 }

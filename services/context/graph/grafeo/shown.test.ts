@@ -27,7 +27,8 @@ describe('what a property of the graph is known to be', () => {
     const repository = 'local/demo/hello';
     beginIngestion(record, { repository, path: '/hello', at });
     const properties = { language: 'javascript', lines: 3, bytes: 30 };
-    const facts = { source: '1', definitions: '', uses: '' };
+    const linked = { language: 'javascript', module: null, uses: '[[],[],[]]' } as const;
+    const facts = { source: '1', facts: linked, names: [] };
     const file = { path: 'a.js', kind: 'file', properties, text: '1', ...facts } as const;
     const part = {
       id: 'symbol:a',

@@ -9,6 +9,27 @@ const params = { one: 1, numeral: '1', minus: -1, text: 'a' };
 
 describe('what the embedded engine cannot do rightly', () => {
   for (const [query, words] of [
+    ['MATCH (create:A) RETURN create.id AS x', 'a keyword as a name'],
+    ['MATCH (a)-[set:A]->(b) RETURN a.id AS x', 'a keyword as a name'],
+    ['MATCH match = (a)-->(b) RETURN 1 AS x', 'a keyword as a name'],
+    ['MATCH (limit:A) WHERE limit.number = 1 RETURN 1 AS x', 'a keyword as a name'],
+    ['MATCH (n:Optional) RETURN n.id AS x', 'a keyword as a name'],
+    ['MATCH (a)-[:IN]->(b) RETURN a.id AS x', 'a keyword as a name'],
+    ['MATCH (n {when: "now"}) RETURN n.id AS x', 'a keyword as a name'],
+    ['MATCH (n) RETURN n.set AS x', 'a keyword as a name'],
+    ['RETURN {a: 1, case: 2} AS x', 'a keyword as a name'],
+    ['RETURN [end IN [1] | end] AS x', 'a keyword as a name'],
+    ['RETURN 1 AS delete', 'a keyword as a name'],
+    ["RETURN {a: CASE 1 WHEN '1' THEN 2 END} AS x", 'CASE x WHEN y'],
+    ['MATCH (a), (b) RETURN length(shortestPath((a)-[*..5]-(b))) AS x', 'shortestPath() that is not MATCH'],
+    ['MATCH shortestPath((a)-[*..5]-(b)) RETURN 1 AS x', 'shortestPath() that is not MATCH'],
+    ['MATCH p = shortestPath((a)-[*..5]-(a)) RETURN 1 AS x', 'shortestPath() that is not MATCH'],
+    ['MATCH p = shortestPath((a)-[*2..5]-(b)) RETURN 1 AS x', 'shortestPath() that is not MATCH'],
+    [
+      'MATCH p = allShortestPaths((a)-[*..5 {kind: "x"}]-(b)) RETURN 1 AS x',
+      'shortestPath() that is not MATCH',
+    ],
+    ['MATCH p = shortestPath((a)-[*..5]-(b)) WHERE length(p) > 1 RETURN 1 AS x', 'WHERE about the path'],
     ['MATCH (n:A|B) RETURN n', 'a label expression'],
     ['MATCH (n:A&B) RETURN n', 'a label expression'],
     ['MATCH (n:!A) RETURN n', 'a label expression'],
@@ -76,6 +97,10 @@ describe('what the embedded engine cannot do rightly', () => {
   }
 
   for (const query of [
+    'MATCH (`create`:A) WHERE (true) RETURN `create`.id AS `set`, count(null) AS count, 2 AS order',
+    'RETURN [null] AS a, (false) AS b, {a: null, b: CASE WHEN true THEN 1 END} AS c',
+    'MATCH (a), p = shortestPath((a)-[*..5]-(b)) WHERE a.id <> b.id WITH p WHERE length(p) > 1 RETURN length(p) AS l',
+    'MATCH p = shortestPath((a:A)-[r:X*1..5]->(b {kind: "x"})) RETURN length(p) AS l',
     'MATCH (a)-[:A|B]->(b) RETURN a',
     'MATCH (n) WHERE n:A OR n:B RETURN n',
     'MATCH (n {id: $text})-[r:X {kind: "x"}]->() RETURN r',

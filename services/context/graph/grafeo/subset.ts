@@ -1,11 +1,15 @@
 import { placeOf, refusedAt } from '../refusals.ts';
-import { closingOf, isClauseWord, isSign, isWord, type Token } from '../text/tokens.ts';
+import { closingOf, isClauseWord, isName, isSign, isWord, type Token } from '../text/tokens.ts';
 import {
   endOf,
   isAggregate,
   isBinding,
   isBorder,
+  isBorderWord,
   isCall,
+  isNameAt,
+  isPatternName,
+  isVariableAt,
   itemsAfter,
   parts,
   type Span,
@@ -41,6 +45,7 @@ export const constructs: readonly Construct[] = [
     'write WITH … AS x first, then use x',
     isTooDeep,
   ),
+  row('a keyword as a name', 'its keywords name nothing', 'put it in backticks', isKeywordAsName),
   row(
     'a label expression',
     unknown,
@@ -52,6 +57,18 @@ export const constructs: readonly Construct[] = [
   row('RETURN inside EXISTS { … } or COUNT { … }', unknown, 'leave it out', isInnerReturn),
   row('the pattern <-->', 'it finds nothing', 'write --', /< - - >/),
   row('SHORTEST', unknown, 'write shortestPath((a)-[*..15]-(b))', /\bSHORTEST\b/),
+  row(
+    'shortestPath() that is not MATCH p = shortestPath((a)-[…]-(b)) of two nodes',
+    'it knows it there alone, and goes from a node back to itself',
+    'write MATCH p = shortestPath((a)-[*..15]-(b)), without a least length and properties in […]',
+    isOddShortestPath,
+  ),
+  row(
+    'WHERE about the path that shortestPath() finds',
+    'it finds the shortest path of all first',
+    'write MATCH p = (a)-[*..5]-(b) WHERE … ORDER BY length(p) LIMIT 1, or WITH p WHERE … for the path found',
+    isFilteredShortestPath,
+  ),
   row('a quantified path', unknown, 'write -[*1..3]->', /- > [+*]|\) \{ \d/),
   row(
     'WHERE inside a pattern',
@@ -231,7 +248,7 @@ function outlineOf(tokens: readonly Token[]): {
 }
 
 function outlineAt(tokens: readonly Token[], token: Token, index: number): string {
-  if (token.kind === 'word') return isClauseWord(tokens, index, token.word) ? token.word : 'x';
+  if (token.kind === 'word') return isNameAt(tokens, index) ? 'x' : token.word;
   if (token.kind === 'name') return 'x';
   if (token.kind === 'string') return token.text.length === 2 ? "''" : "'s'";
   if (token.kind === 'parameter') return '$';
@@ -242,6 +259,55 @@ function outlineAt(tokens: readonly Token[], token: Token, index: number): strin
 function indexAt(offsets: readonly number[], place: number): number {
   return place === -1 ? -1 : offsets.findLastIndex((offset) => offset <= place);
 }
+
+const literals = ['NULL', 'TRUE', 'FALSE'];
+const keywords = [
+  ...literals,
+  ...`CREATE MERGE SET DELETE REMOVE DETACH MATCH OPTIONAL RETURN WHERE WITH UNION CASE WHEN THEN ELSE IN IS AND OR XOR NOT
+  AS DISTINCT UNWIND`.split(/\s+/),
+];
+
+function isKeywordAsName({ tokens }: Query, index: number): boolean {
+  if (isBorderWord(tokens[index]) && isVariableAt(tokens, index)) return true;
+  if (!isWord(tokens[index], ...keywords)) return false;
+  const isLiteral = isWord(tokens[index], ...literals) && isSign(tokens[index + 1], ')', ']', '|');
+  return !isLiteral && isNameAt(tokens, index);
+}
+
+function isShortestPath({ tokens }: Query, index: number): boolean {
+  return isWord(tokens[index], 'SHORTESTPATH', 'ALLSHORTESTPATHS') && isCall(tokens, index);
+}
+
+function isOddShortestPath(query: Query, index: number): boolean {
+  const { tokens } = query;
+  if (!isShortestPath(query, index)) return false;
+  if (!isSign(tokens[index - 1], '=') || !isPatternName(tokens, index - 2)) return true;
+  const inside = [...tokens.keys()].slice(index + 2, closingOf(tokens, index + 1));
+  const isOdd = (at: number) => {
+    const isLeast = isSign(tokens[at], '*') && tokens[at + 1]?.kind === 'number';
+    const isInBrackets = isSign(tokens[at], '{') && isSign(tokens[tokens[at]!.within!], '[');
+    return isInBrackets || (isLeast && Number(tokens[at + 1]!.text) > 1);
+  };
+  const nodes = inside.filter((at) => isSign(tokens[at], '(') && tokens[at]!.within === index + 1);
+  const [start, end] = nodes.map((at) => tokens[at + 1]);
+  const isLoop = isName(start) && start!.text === end?.text;
+  return nodes.length !== 2 || isLoop || inside.some(isOdd);
+}
+
+function isFilteredShortestPath(query: Query, index: number): boolean {
+  const { tokens } = query;
+  if (!isShortestPath(query, index)) return false;
+  const path = tokens[index - 2]?.text;
+  const after = tokens.findIndex(
+    (token, at) =>
+      at > index && token.within === tokens[index]!.within && isClauseWord(tokens, at, ...clauses),
+  );
+  if (!isWord(tokens[after], 'WHERE')) return false;
+  const end = tokens.findIndex((_, at) => at > after && isClauseWord(tokens, at, ...clauses));
+  return tokens.slice(after, end === -1 ? undefined : end).some(({ text }) => text === path);
+}
+
+const clauses = ['WHERE', 'MATCH', 'OPTIONAL', 'WITH', 'RETURN', 'UNWIND', 'CALL', 'UNION'];
 
 const maxDepth = 50;
 

@@ -62,7 +62,7 @@ export function neo4jError(
     return tooMuchMemory('the server allows one transaction');
   if (/Statement\.AccessMode|Security\.Forbidden/.test(code))
     return refusedAt('cypher_read_only', null, message);
-  if (/^Neo\.ClientError\.(Statement|Procedure|Schema|Database)\./.test(code)) {
+  if (/^Neo\.(ClientError\.(Statement|Procedure|Schema|Database)|DatabaseError\.Statement)\./.test(code)) {
     const said = message.replace(/ \(line \d+, column \d+ \(offset: \d+\)\)$/, '');
     return invalidAt(placeIn(message, query, linesBefore), said);
   }
@@ -93,6 +93,6 @@ function placeIn(message: string, query: string, linesBefore: number): Place | n
   const [, line, column] = /\(line (\d+), column (\d+) \(offset: \d+\)\)$/.exec(message) ?? [];
   if (line !== undefined && Number(line) > linesBefore)
     return { line: Number(line) - linesBefore, column: Number(column) };
-  const name = /[`'](\w[\w.]*)[`']|parameter\(s\): (\w+)/.exec(message);
-  return name === null ? null : placeOfName(query, (name[1] ?? name[2]!).split('.')[0]!);
+  const name = /[`'](\w[\w.]*)[`']/.exec(message)?.[1];
+  return name === undefined ? null : placeOfName(query, name.split('.')[0]!);
 }

@@ -10,6 +10,7 @@ import {
 } from '../cypher-engine.ts';
 import type { MirrorLoop } from '../mirror-loop.ts';
 import { checkCall, cypherQueue, refusedAt, tooLargeReply, tooSlow } from '../refusals.ts';
+import { refuseMissingParameters } from '../text/parameters.ts';
 import { readingProcedures, refuseWrites } from '../text/read-only.ts';
 import { type Neo4jConnection, neo4jError } from './connection.ts';
 import { plain, toNeo4j } from './values.ts';
@@ -41,7 +42,7 @@ export class Neo4jEngine implements CypherEngine {
   async query(call: CypherCall): Promise<CypherReply> {
     const began = performance.now();
     checkCall(call.query, call.params);
-    refuseWrites(call.query);
+    refuseMissingParameters(call.query, refuseWrites(call.query), call.params);
     await this.#loop.settle(settleMs);
     const deadline = performance.now() + this.#limits.seconds * 1_000;
     call.signal?.throwIfAborted();

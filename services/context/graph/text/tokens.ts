@@ -102,7 +102,6 @@ export function parameterName({ text }: Token): string {
 
 /** Where `name` stands first in the query, for messages of an engine that name a thing and no place. */
 export function placeOfName(query: string, name: string): Place | null {
-  const same = (token: Token) => token.text === name || token.text === `$${name}`;
-  const found = tokensOf(query).find((token) => same(token) && !isWord(token, 'AS'));
+  const found = tokensOf(query).find((token) => token.text === name && !isWord(token, 'AS'));
   return found === undefined ? null : placeOf(query, found.offset);
 }

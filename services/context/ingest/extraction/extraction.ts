@@ -22,7 +22,13 @@ export interface Part {
   readonly signature: string;
 }
 
-/** Names that a part uses or mentions; part -1 is the file. */
+/** A module as the language writes it, and what the file calls it or what it takes from there. */
+export interface Import {
+  readonly module: string;
+  readonly names: readonly string[];
+}
+
+/** Names that a part uses or mentions; part -1 is the file. A used name stands behind its receiver as identifiers.ts writes it. */
 export interface NamesOfPart {
   readonly part: number;
   readonly names: readonly string[];
@@ -30,7 +36,7 @@ export interface NamesOfPart {
 
 /** What a file says about how others import it. */
 export interface ModuleFacts {
-  /** Name of the package, or of the Go module, whose root is the file's folder; of a C# file its namespace. */
+  /** Name of the package, or of the Go module, whose root is the file's folder; of a crate as Rust writes it; of a C# file its namespace. */
   readonly name: string | null;
   /** Main file, as written. */
   readonly main: string | null;
@@ -44,8 +50,8 @@ export interface Extraction {
   /** The text of the whole file, cut where it is longer than anybody searches. */
   readonly text: string;
   readonly parts: readonly Part[];
-  /** Modules as the language writes them, for linking/import-rules.ts to resolve. */
-  readonly imports: readonly string[];
+  /** For linking/import-rules.ts to resolve. */
+  readonly imports: readonly Import[];
   readonly references: readonly NamesOfPart[];
   readonly mentions: readonly NamesOfPart[];
   readonly module: ModuleFacts | null;

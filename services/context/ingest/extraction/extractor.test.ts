@@ -235,36 +235,88 @@ export function walk() { return readTree('inString', \`\${treeOf(1)}\`); }
 export const other = walk();
 `;
     const { references, imports } = await extract('a.ts', text);
-    expect(imports).to.deep.equal(['./tree.ts']);
+    expect(imports).to.deep.equal([{ module: './tree.ts', names: ['readTree'] }]);
     expect(references).to.deep.equal([
       { part: 0, names: ['readTree', 'treeOf'] },
       { part: 1, names: ['walk'] },
     ]);
   });
 
-  it('knows how each language imports', async () => {
+  it('gives a member with what it is a member of', async () => {
+    const usesOf = async (path: string, text: string) =>
+      (await extract(path, text)).references.flatMap(({ names }) => names);
+    const script =
+      'function f() { tree.walk().readAll(); this.grow(); this.root.prune(); [...leaves]; half?.one; }';
+    expect(await usesOf('a.ts', script)).to.deep.equal([
+      ...['tree', 'tree.walk', '.readAll', 'this.grow', 'this.root', '.prune', 'leaves', 'half', 'half.one'],
+    ]);
+    const python = 'def f():\n    os.path.exists(x)\n    make()\\\n        .later\n';
+    expect(await usesOf('a.py', python)).to.deep.equal(['os.path', 'os.exists', 'make', '.later']);
+    const rust = 'fn f() { crate::tree::grow(one..leaves); Tree::plant() }';
+    expect(await usesOf('a.rs', rust)).to.deep.equal([
+      'crate.tree',
+      'crate.grow',
+      'one',
+      'leaves',
+      'Tree',
+      'Tree.plant',
+    ]);
+    const php = '<?php function f() { $tree->grow($one . $two); Tree::plant(); }';
+    expect(await usesOf('a.php', php)).to.deep.equal([
+      'php',
+      '$tree',
+      '$tree.grow',
+      '$one',
+      '$two',
+      'Tree',
+      'Tree.plant',
+    ]);
+  });
+
+  it('knows how each language imports, and what it calls that', async () => {
     const imports: Record<string, [string, string[]]> = {
-      'a.js': ["const a = require('./a'); import('b'); export * from './c';", ['./a', 'b', './c']],
+      'a.js': [
+        "const a = require('./a'); import('b'); export * from './c'; import d, { e as f } from 'd'; import * as g from 'g'; const { h: i, j } = require('h');",
+        ['./a a', 'b', './c', 'd d f', 'g g', 'h i j'],
+      ],
+      'a.ts': ["import type { A, type B as C } from './a';\n", ['./a A C']],
       'a.py': [
-        'from . import x\nfrom ..a.b import (c,\n  d as e)\nimport f.g as h, i\n',
-        ['.x', '..a.b.c', '..a.b.d', 'f.g', 'i'],
+        'from . import x\nfrom ..a.b import (c,\n  d as e)\nimport f.g as h, i\nimport j.k\nfrom l import *\n',
+        ['.x x', '..a.b.c c', '..a.b.d e', 'f.g h', 'i i', 'j.k j', 'l'],
       ],
-      'a.go': ['package a\nimport (\n\t"fmt"\n\tx "m/y"\n)\nimport "m/z"\n', ['fmt', 'm/y', 'm/z']],
+      'a.go': [
+        'package a\nimport (\n\t"fmt"\n\tx "m/y"\n\t"n/go-w.v2"\n\t"o/p/v3"\n)\nimport "m/z"\n',
+        ['fmt fmt', 'm/y x', 'n/go-w.v2 w', 'o/p/v3 p', 'm/z z'],
+      ],
       'a.rs': [
-        'mod x;\nuse crate::a::{b, c as d};\npub use super::e;\n',
-        ['mod x', 'crate::a::b', 'crate::a::c', 'super::e'],
+        'mod x;\nuse crate::a::{b, c as d, e::{self, f}, g::*};\npub use super::h;\nuse {i::j, k};\n',
+        [
+          ...[
+            'mod x x',
+            'crate::a::b b',
+            'crate::a::c d',
+            'crate::a::e e',
+            'crate::a::e::f f',
+            'crate::a::g',
+          ],
+          ...['super::h h', 'i::j j', 'k k'],
+        ],
       ],
-      'A.java': ['import static a.b.C;\nimport d.E;\n', ['a.b.C', 'd.E']],
+      'A.java': ['import static a.b.C;\nimport d.E;\n', ['a.b.C C', 'd.E E']],
       'a.cc': ['#include <vector>\n#  include "a/b.h"\n', ['vector', 'a/b.h']],
-      'a.cs': ['using System.IO;\n', ['System.IO']],
+      'a.cs': ['using System.IO;\nusing F = System.Files;\n', ['System.IO', 'System.Files F']],
       'a.rb': ["require_relative 'a'\nrequire 'b/c'\n", ['./a', 'b/c']],
       'a.php': [
-        "<?php\nuse A\\B;\nuse C\\{D, E};\nrequire __DIR__ . '/f.php';\n",
-        ['A\\B', 'C\\D', 'C\\E', 'f.php'],
+        "<?php\nuse A\\B;\nuse C\\{D, E as F};\nuse G as H;\nrequire __DIR__ . '/f.php';\n",
+        ['A\\B B', 'C\\D D', 'C\\E F', 'G H', 'f.php'],
       ],
     };
     for (const [path, [text, found]] of Object.entries(imports)) {
-      expect((await extract(path, text)).imports, path).to.deep.equal(found);
+      const read = (await extract(path, text)).imports;
+      expect(
+        read.map(({ module, names }) => [module, ...names].join(' ')),
+        path,
+      ).to.deep.equal(found);
     }
   });
 });

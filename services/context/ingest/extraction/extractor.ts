@@ -20,7 +20,7 @@ import { countLines, cut, simpleName, textOf } from './text.ts';
 import { betweenSymbols, windowsOf } from './windows.ts';
 
 /** Goes up when the same file gives other parts, or has other secrets, so that what an older one read is read again. */
-export const extractorVersion = 4;
+export const extractorVersion = 7;
 
 const maxTextLength = 200_000;
 /** Of what programs wrote for programs, the beginning says what it is. */

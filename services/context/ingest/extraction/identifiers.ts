@@ -10,6 +10,8 @@ export interface Stretch {
   readonly name: string;
 }
 
+/** Between a member and what has it, as people break lines. */
+const maxGap = 100;
 const minLength = 3;
 const maxLength = 80;
 const maxPerPart = 300;
@@ -59,9 +61,21 @@ const commonWords = new Set(
   unwrap clone push pop join split slice filter forEach toString append format`.split(/\s+/),
 );
 
+const selves = new Set(['self', 'Self', 'cls', 'this', '$this', 'static', 'super', 'parent']);
+
+/** Whether a receiver is the object or the type that the code is part of. */
+export function isSelf(receiver: string): boolean {
+  return selves.has(receiver);
+}
+
+/** Of a value or a type: what is between it and its member. */
+const memberSign: Readonly<Record<string, RegExp>> = { php: /(?:->|::)$/ };
+const anyMemberSign = /(?:(?<!\.)[?!&]?\.|->|::)$/;
+
 /**
  * The names that each part uses, without those in comments and strings, every name once. What the file uses outside of its
- * parts is given only where no part of it uses the same.
+ * parts is given only where no part of it uses the same. `text.name` is a member of what is called `text`, in a chain of members
+ * of what it begins with; `.name` a member of anything else, a call's result for example; `name` stands alone.
  * @param stretches in the order of the text; a part within another follows it
  */
 export function referencesIn(
@@ -71,9 +85,18 @@ export function referencesIn(
 ): NamesOfPart[] {
   const names = new Map<number, Set<string>>();
   const open: Stretch[] = [];
+  const family = familyOf(language);
+  const sign = memberSign[family] ?? anyMemberSign;
   let next = 0;
-  for (const match of text.matchAll(tokens.get(familyOf(language))!)) {
+  let before = { end: -1, root: '', isChain: false };
+  for (const match of text.matchAll(tokens.get(family)!)) {
     const word = match[1];
+    const gap = text.slice(Math.max(before.end, match.index - maxGap), match.index).trimEnd();
+    const isMember = sign.test(gap);
+    const isAtOnce = isMember && before.root !== '' && gap.replace(sign, '').trim() === '';
+    const receiver = isAtOnce && !(before.isChain && isSelf(before.root)) ? before.root : '';
+    const end = match.index + match[0].length;
+    before = { end, root: word === undefined ? '' : isMember ? receiver : word, isChain: isMember };
     if (word === undefined || word.length < minLength || word.length > maxLength) continue;
     while (next < stretches.length && stretches[next]!.from <= match.index) open.push(stretches[next++]!);
     while (open.length > 0 && open.at(-1)!.to <= match.index) open.pop();
@@ -82,12 +105,12 @@ export function referencesIn(
     if (open.at(-1)?.name === word) continue;
     const known = names.get(part) ?? new Set();
     names.set(part, known);
-    if (known.size < maxPerPart) known.add(word);
+    if (known.size < maxPerPart) known.add(isMember ? `${receiver}.${word}` : word);
   }
-  const outside = names.get(-1);
-  for (const [part, known] of names) {
-    if (part !== -1) for (const word of known) outside?.delete(word);
-  }
+  const outside = names.get(-1) ?? new Set();
+  const simple = (name: string) => name.slice(name.lastIndexOf('.') + 1);
+  const inParts = new Set([...names].flatMap(([part, known]) => (part === -1 ? [] : [...known].map(simple))));
+  for (const name of outside) if (inParts.has(simple(name))) outside.delete(name);
   return [...names]
     .filter(([, known]) => known.size > 0)
     .map(([part, known]) => ({ part, names: [...known] }));

@@ -8,6 +8,10 @@ export function moduleFactsOf(path: string, text: string): ModuleFacts | null {
     const module = /^module[ \t]+"?([^\s"]+)"?/m.exec(text)?.[1];
     return module === undefined ? null : { name: module, main: null, imports: {} };
   }
+  if (name === 'Cargo.toml') {
+    const crate = /^\[package\][^[]*?^name[ \t]*=[ \t]*"([\w-]+)"/m.exec(text)?.[1];
+    return crate === undefined ? null : { name: crate.replaceAll('-', '_'), main: null, imports: {} };
+  }
   if (name.endsWith('.cs')) {
     const namespace = /^[ \t]*namespace[ \t]+([\w.]+)/m.exec(text)?.[1];
     return namespace === undefined ? null : { name: namespace, main: null, imports: {} };

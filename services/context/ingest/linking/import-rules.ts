@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { Import } from '../extraction/extraction.ts';
 import { familyOf, type LanguageName } from '../extraction/languages.ts';
 import { type Places, within } from './places.ts';
 
@@ -18,16 +19,32 @@ const rules: Readonly<Record<string, ImportRule>> = {
   php: resolvePhp,
 };
 
-/** The files and folders of the repository that a file imports; what comes from elsewhere leads nowhere. */
+export interface Resolved {
+  /** The files and folders of the repository that a file imports. */
+  readonly places: ReadonlySet<string>;
+  /** Names in the file for what it imports from there. */
+  readonly inside: ReadonlySet<string>;
+  /** And from elsewhere. */
+  readonly outside: ReadonlySet<string>;
+}
+
+/** Where what a file imports lies. */
 export function resolveImports(
   places: Places,
   from: string,
   language: LanguageName,
-  modules: readonly string[],
-): Set<string> {
+  imports: readonly Import[],
+): Resolved {
   const rule = rules[familyOf(language)];
-  const found = new Set(rule === undefined ? [] : modules.flatMap((module) => rule(places, from, module)));
-  found.delete(from);
+  const standard = language === 'rust' ? ['std', 'core', 'alloc'] : [];
+  const found = { places: new Set<string>(), inside: new Set<string>(), outside: new Set(standard) };
+  if (rule === undefined) return found;
+  for (const { module, names } of imports) {
+    const paths = rule(places, from, module);
+    for (const path of paths) if (path !== from) found.places.add(path);
+    for (const name of names) (paths.length > 0 ? found.inside : found.outside).add(name);
+  }
+  for (const name of found.inside) found.outside.delete(name);
   return found;
 }
 
@@ -164,21 +181,21 @@ function resolvePython(places: Places, from: string, module: string): string[] {
   const folder = posix.dirname(from);
   if (dots !== '') {
     const base = within(folder, '../'.repeat(dots!.length - 1));
-    return base === null ? [] : pythonModule(places, base, parts);
+    return base === null ? [] : pythonModule(places, base, parts, 0);
   }
   for (const up of places.foldersUp(folder)) {
     for (const root of [up, posix.join(up, 'src'), posix.join(up, 'lib')]) {
-      const found = pythonModule(places, root, parts);
+      const found = pythonModule(places, root, parts, 1);
       if (found.length > 0) return found;
     }
   }
   return [];
 }
 
-/** The last part may be a module or a name in one. */
-function pythonModule(places: Places, base: string, parts: readonly string[]): string[] {
+/** The last part may be a module or a name in one. @param min parts that must be there: `import os` is not of the package around it */
+function pythonModule(places: Places, base: string, parts: readonly string[], min: number): string[] {
   for (const length of [parts.length, parts.length - 1]) {
-    if (length < 0 || (length === 0 && parts.length > 1)) continue;
+    if (length < min || (length === 0 && parts.length > 1)) continue;
     const path = posix.join(base, ...parts.slice(0, length));
     const found = places.firstFile([`${path}.py`, `${path}.pyi`, posix.join(path, '__init__.py')]);
     if (found.length > 0) return found;
@@ -205,19 +222,29 @@ function resolveRuby(places: Places, from: string, module: string): string[] {
   return inFolder.length > 0 ? inFolder : places.endingWith(path);
 }
 
-/** `mod name` below the file; `crate::a::B` from the crate's `src`, `self` and `super` from the file's own module. */
+/** `mod name` below the file; `crate::a::B` from the crate's `src`, `self` and `super` from the file's own module, else a crate of the repository. */
 function resolveRust(places: Places, from: string, module: string): string[] {
   const own = moduleFolder(from);
   const declared = /^mod (\w+)$/.exec(module)?.[1];
   if (declared !== undefined) return rustModule(places, own, [declared]);
   const parts = module.split('::').filter((part) => part !== '');
   const first = parts.shift();
-  if (first === 'crate') return rustModule(places, crateFolder(from), parts);
+  if (first === 'crate') return inCrate(places, crateFolder(from), parts);
   if (first === 'self') return rustModule(places, own, parts);
-  if (first !== 'super') return [];
+  if (first !== 'super') {
+    const crate = places.crates.get(first ?? '');
+    return crate === undefined ? [] : inCrate(places, posix.join(crate, 'src'), parts);
+  }
   let folder = posix.dirname(own);
   for (; parts[0] === 'super'; parts.shift()) folder = posix.dirname(folder);
   return rustModule(places, folder, parts);
+}
+
+/** What no module of it has is in its root. */
+function inCrate(places: Places, folder: string, parts: readonly string[]): string[] {
+  const found = rustModule(places, folder, parts);
+  if (found.length > 0) return found;
+  return places.firstFile(['lib.rs', 'main.rs'].map((name) => posix.join(folder, name)));
 }
 
 function rustModule(places: Places, folder: string, parts: readonly string[]): string[] {

@@ -16,11 +16,12 @@ const maxMentions = 30;
 export interface KnownNames {
   readonly places: Places;
   readonly names: Names;
-  /** By path. */
-  readonly languages: ReadonlyMap<string, LanguageName>;
 }
 
-/** Makes the links of one file after another from what all of them define. */
+/**
+ * Makes the links of files from what all of them define. Those of a file follow from what it says, the symbols that have its names, the
+ * places of all files and the history alone: whoever else uses the same changes nothing.
+ */
 export class Linker {
   readonly #repository: string;
   readonly #known: KnownNames;
@@ -32,26 +33,37 @@ export class Linker {
     this.#together = Map.groupBy(together, ({ a }) => a);
   }
 
-  linksOf(path: string, uses: Uses): LinkedFile {
-    const { places, names, languages } = this.#known;
+  linksOf(path: string, language: LanguageName, uses: Uses): LinkedFile {
+    const { places, names } = this.#known;
     const file = nodeId.file(this.#repository, path);
-    const language = languages.get(path) ?? 'text';
-    const imported = resolveImports(places, path, language, uses.imports);
+    const { places: imported, inside, outside } = resolveImports(places, path, language, uses.imports);
     const links: Link[] = [];
     for (const to of [...imported].slice(0, maxImports)) {
       links.push({ from: file, kind: 'imports', to: this.#idOf(to), weight: 1 });
     }
-    const from = { path, family: familyOf(language), imported: isNear(path, language, imported) };
+    const near = isNear(path, language, imported);
+    const from = { path, family: familyOf(language), near, inside, outside };
     for (const part of uses.references) {
       for (const [to, weight] of names.uses(part, from)) {
         links.push({ from: part.of, kind: 'references', to, weight });
       }
     }
     for (const part of uses.mentions) links.push(...this.#mentions(path, part));
-    for (const { b, weight } of this.#together.get(path) ?? []) {
-      links.push({ from: file, kind: 'changed_with', to: nodeId.file(this.#repository, b), weight });
-    }
-    return { path, digest: digestOf(links), links };
+    const changed = (this.#together.get(path) ?? []).map(({ b, weight }): Link => {
+      return { from: file, kind: 'changed_with', to: nodeId.file(this.#repository, b), weight };
+    });
+    return {
+      path,
+      digest: `${digestOf(links.map(lineOf))} ${this.historyOf(path)}`,
+      links: [...links, ...changed],
+    };
+  }
+
+  /** Says what the history gives a file, for the end of its digest. */
+  historyOf(path: string): string {
+    const together = this.#together.get(path);
+    if (together === undefined) return '-';
+    return digestOf(together.map(({ b, weight }) => `${b}\t${weight}`));
   }
 
   #mentions(path: string, { of, names }: NamesInUse): Link[] {
@@ -98,7 +110,10 @@ function isNear(
   };
 }
 
-function digestOf(links: readonly Link[]): string {
-  const text = links.map(({ from, kind, to, weight }) => `${from}\t${kind}\t${to}\t${weight}`).join('\n');
-  return createHash('sha256').update(text).digest('base64url');
+function lineOf({ from, kind, to, weight }: Link): string {
+  return `${from}\t${kind}\t${to}\t${weight}`;
+}
+
+function digestOf(lines: readonly string[]): string {
+  return createHash('sha256').update(lines.join('\n')).digest('base64url');
 }

@@ -12,6 +12,8 @@ export class Places {
   readonly aliases = new Map<string, readonly (readonly [pattern: string, target: string])[]>();
   /** By namespace: the C# files that begin with it. */
   readonly namespaces = new Map<string, string[]>();
+  /** By name: the folder with the Cargo.toml. */
+  readonly crates = new Map<string, string>();
   readonly goModules: { readonly folder: string; readonly name: string }[] = [];
 
   constructor(paths: readonly string[]) {
@@ -27,6 +29,7 @@ export class Places {
   addModule(path: string, module: ModuleFacts): void {
     const [folder, name] = [posix.dirname(path), posix.basename(path)];
     if (name === 'go.mod') this.goModules.push({ folder, name: module.name! });
+    else if (name === 'Cargo.toml') this.crates.set(module.name!, folder);
     else if (name === 'package.json') this.packages.set(folder, module);
     else if (name.endsWith('.cs')) {
       const files = this.namespaces.get(module.name!);

@@ -27,7 +27,8 @@ describe('A lookup of memories', () => {
     for (let n = 0; n < times; n++) recordMemoryOutcome(graph, { id, worked, run: `run_${n}` });
   };
   const find = (query: string, limit: number) =>
-    lookUpMemories(db, { query, limit, layer: null, session: null, about: null, as_of: null }).results;
+    lookUpMemories(db, { query, limit, layer: null, sessions: null, source: null, about: null, as_of: null })
+      .results;
 
   it('finds what people recorded though more lines of runs match better than the index is asked for', () => {
     const decision = record({
@@ -49,5 +50,65 @@ describe('A lookup of memories', () => {
     expect(found.map(({ id }) => id)).to.deep.equal([good, unused, bad]);
     expect(found.map(({ why }) => why.success)).to.deep.equal([0.8, 0.5, 0.2]);
     expect(found.map(({ score }) => score)).to.deep.equal([1, 0.9434, 0.8868]);
+  });
+
+  /** Records a conversation of lines such as `mira: It rains`. */
+  const converse = (session: string, lines: string) => {
+    for (const line of lines.trim().split('\n')) {
+      const [speaker, content] = line.trim().split(/: (.*)/s) as [string, string];
+      record({ layer: 'episodic', session, speaker, content });
+    }
+  };
+  const texts = (query: string) => find(query, 20).map(({ text }) => text);
+  const resultFor = (query: string, text: string) => find(query, 20).find((one) => one.text === text)!;
+
+  it('gives a turn that is found through the one beside it the share of its session too', () => {
+    converse('kitchen', 'mira: The oven makes a noise\njo: It ticks\nmira: The oven is old');
+    converse('garden', 'mira: The oven of clay is new\njo: It smokes');
+    const [ticks, smokes] = ['It ticks', 'It smokes'].map((text) => resultFor('oven', text));
+    expect(ticks!.why).to.deep.include({ text: 0, terms: [] });
+    expect(ticks!.why.session).to.be.greaterThan(smokes!.why.session);
+    expect(smokes!.why.session).to.be.greaterThan(0);
+  });
+
+  it('takes what comes after a question for its answer, unless it is asked when or how long', () => {
+    converse('asked', 'mira: Which instrument do you play?\njo: The cello');
+    converse('told', 'mira: An instrument hangs on the wall\njo: It is dusty');
+    const shareOf = (query: string, text: string) => {
+      const { neighbours } = resultFor(query, text).why;
+      const [{ relation, id, score }] = neighbours as [(typeof neighbours)[number]];
+      const from = find(query, 20).find((one) => one.id === id)!;
+      return { relation, share: Math.round((10 * score) / from.why.text) / 10 };
+    };
+    const query = 'instrument played';
+    expect(shareOf(query, 'The cello')).to.deep.equal({ relation: 'question', share: 0.8 });
+    expect(shareOf(query, 'It is dusty')).to.deep.equal({ relation: 'previous', share: 0.4 });
+    for (const when of ['When was the instrument played?', 'How long is the instrument played?'])
+      expect(shareOf(when, 'The cello')).to.deep.equal({ relation: 'previous', share: 0.4 });
+  });
+
+  it('puts a turn that says something before one that only asks the same', () => {
+    converse('first', 'jo: The bakery opened in Porto?\nmira: Yes');
+    converse('second', 'jo: The bakery opened in Porto!\nmira: Yes');
+    expect(texts('bakery in Porto')[0]).to.equal('The bakery opened in Porto!');
+  });
+
+  it('puts a turn that says a time first where it is asked when', () => {
+    converse('first', 'jo: The fence was painted yesterday\nmira: Good');
+    converse('second', 'jo: The fence was painted nicely\nmira: Good');
+    expect(texts('when was the fence painted')[0]).to.equal('The fence was painted yesterday');
+    expect(texts('who painted the fence')[0]).to.equal('The fence was painted nicely');
+  });
+
+  it('prefers what the named one of two says around what matches, and nobody among three', () => {
+    // A name that many memories have in common is no word to find them by.
+    converse('other', Array.from({ length: 10 }, (_, n) => `mira: Remark ${n}`).join('\n'));
+    converse('two', 'mira: Well\njo: The violin lesson was fine\nmira: I am glad\njo: It rains');
+    const scoreOf = (query: string) => resultFor(query, 'I am glad').score;
+    const [named, unnamed] = [scoreOf("mira's violin lesson"), scoreOf('violin lesson')];
+    expect(resultFor("mira's violin lesson", 'I am glad').why.subject).to.equal('mira');
+    expect(named / unnamed).to.be.closeTo(1.3, 0.01);
+    converse('two', 'kim: Hello');
+    expect(scoreOf("mira's violin lesson")).to.equal(scoreOf('violin lesson'));
   });
 });

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LookupReply, LookupResult } from '#kit/contracts/context/memory.ts';
 import { withFallingScores } from '../../search/ranking/order.ts';
-import { aboutOf, isTurn, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.ts';
+import { isTurn, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.ts';
 import { isNamed, nameOf, spread, weightOf } from './order.ts';
 import {
   type Condition,
@@ -13,7 +13,14 @@ import {
   wordsOf,
 } from './query.ts';
 import { collectionOf, Stems, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
-import { type NeighbourBoost, neighboursOf, sessionScores } from './turns.ts';
+import {
+  type Asked,
+  asksWhen,
+  type NeighbourBoost,
+  neighboursOf,
+  sessionScores,
+  turnFactors,
+} from './turns.ts';
 import { type QueryVector, vectorScores } from './vector-scores.ts';
 
 export interface LookupInput extends Filters {
@@ -53,20 +60,20 @@ export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<Looku
     (id) => db.prepare('SELECT 1 FROM nodes WHERE id = ?').get(id) === undefined,
   );
   const found = find(db, input);
-  const weighed = found.map((one) => ({ row: one.row, one, score: weighedScore(one, input.session) }));
+  const weighed = found.map((one) => ({ row: one.row, one, score: weighedScore(one, input.sessions) }));
   const most = Math.max(...weighed.map(({ score }) => score), Number.MIN_VALUE);
   const name = nameOf(input.query);
   const ranked = weighed
     .map((item) => (isNamed(item.row, name) ? { ...item, score: item.score + most } : item))
     .sort((a, b) => b.score - a.score || b.row.memory - a.row.memory);
   const best = ranked[0]?.score ?? 1;
-  const shown = (input.session === null ? spread(ranked, input.limit) : ranked).slice(0, input.limit);
+  const shown = (input.sessions === null ? spread(ranked, input.limit) : ranked).slice(0, input.limit);
   const results = withFallingScores(shown.map(({ one, score }) => resultOf(db, one, score / best)));
   return { results, source: 'record', unknown_about };
 }
 
-function weighedScore({ row, score }: Found, session: string | null): number {
-  return score * weightOf(row, session) * (1 + successNudge * (2 * (successOf(row) ?? 0.5) - 1));
+function weighedScore({ row, score }: Found, sessions: readonly string[] | null): number {
+  return score * weightOf(row, sessions) * (1 + successNudge * (2 * (successOf(row) ?? 0.5) - 1));
 }
 
 function find(db: DatabaseSync, input: LookupInput): Found[] {
@@ -89,34 +96,47 @@ function find(db: DatabaseSync, input: LookupInput): Found[] {
   const best = Math.max(...boosted.map(({ score }) => score), Number.MIN_VALUE);
   const normal = boosted.map((score) => ({ ...score, score: score.score / best }));
   const fused = likeness === null ? normal : fuse(db, normal, likeness);
-  return expand(db, fused, condition, scored, best, likeness);
+  const asked = { names, when: asksWhen(input.query) };
+  return expand(db, fused, condition, { scored, best, likeness, asked });
 }
 
+interface Expansion {
+  /** By their text alone, before it was normalised by `best`. */
+  readonly scored: readonly TextScore[];
+  readonly best: number;
+  readonly likeness: ReadonlyMap<number, number> | null;
+  readonly asked: Asked;
+}
+
+/** Adds what turns get from those beside them and from their session. */
 function expand(
   db: DatabaseSync,
   normal: readonly ScoredWithSubject[],
   condition: Condition,
-  scored: readonly TextScore[],
-  best: number,
-  likeness: ReadonlyMap<number, number> | null,
+  { scored, best, likeness, asked }: Expansion,
 ): Found[] {
-  const { boosts, rows } = neighboursOf(db, normal, condition);
+  const { boosts, rows } = neighboursOf(db, normal, condition, asked);
   const sessions = sessionScores(db, scored, best);
-  const all = [...normal, ...rows.map((row) => ({ row, score: 0, terms: noTerms, subject: null }))].map(
-    ({ row, score, terms, subject }): Found => {
-      const own = boosts.get(row.memory) ?? [];
-      const session = score > 0 && isTurn(row) ? sessionShare * (sessions.get(row.session!) ?? 0) : 0;
-      const sum = own.reduce((total, one) => total + one.score, score + session);
-      const vector = likeness === null ? undefined : (likeness.get(row.memory) ?? 0);
-      return { row, score: sum, text: score, terms, subject, boosts: own, session, vector };
-    },
-  );
+  const factorOf = turnFactors(db, asked);
+  const beside = rows.map((row) => ({ row, score: 0, terms: noTerms, subject: speakerIn(asked.names, row) }));
+  const all = [...normal, ...beside].map(({ row, score, terms, subject }): Found => {
+    const own = boosts.get(row.memory) ?? [];
+    const session = isTurn(row) ? sessionShare * (sessions.get(row.session!) ?? 0) : 0;
+    const sum = own.reduce((total, one) => total + one.score, score + session);
+    const vector = likeness === null ? undefined : (likeness.get(row.memory) ?? 0);
+    const weighed = isTurn(row) ? sum * factorOf(row) : sum;
+    return { row, score: weighed, text: score, terms, subject, boosts: own, session, vector };
+  });
   // What turns gain from each other orders them; it does not lift them above memories of other layers.
   const [text, sum] = all.reduce(
     ([t, s], { row, text, score }) => (isTurn(row) ? [Math.max(t, text), Math.max(s, score)] : [t, s]),
     [0, 0],
   );
   return all.map((found) => (isTurn(found.row) ? { ...found, score: (found.score * text) / sum } : found));
+}
+
+function speakerIn(names: readonly Name[], { speaker_name }: MemoryRow): string | null {
+  return names.find(({ name }) => name === speaker_name)?.name ?? null;
 }
 
 /** Words and likeness in one score; what words alone did not find is found by likeness. */
@@ -172,7 +192,7 @@ function resultOf(db: DatabaseSync, found: Found, score: number): LookupResult {
   const { row, terms, text, subject, boosts, session, vector } = found;
   const words = [...terms].sort((a, b) => b[1] - a[1]).flatMap(([term]) => term.words);
   return {
-    ...memoryFacts(row, aboutOf(db, row.memory)),
+    ...memoryFacts(db, row),
     text: row.content.slice(0, maxTextLength).toWellFormed(),
     text_truncated: row.content.length > maxTextLength,
     score: rounded(score),

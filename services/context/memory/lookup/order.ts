@@ -11,8 +11,8 @@ function isRunEvent({ layer, session, kind }: MemoryRow): boolean {
   return kind === 'run_event' && isTurn({ layer, session, kind });
 }
 
-export function weightOf(row: MemoryRow, session: string | null): number {
-  return session === null && isRunEvent(row) ? eventWeight : 1;
+export function weightOf(row: MemoryRow, sessions: readonly string[] | null): number {
+  return sessions === null && isRunEvent(row) ? eventWeight : 1;
 }
 
 /**

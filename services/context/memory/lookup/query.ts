@@ -5,7 +5,10 @@ import { normalisedName } from '../normalise.ts';
 /** Which memories a lookup may find. */
 export interface Filters {
   readonly layer: MemoryLayer | null;
-  readonly session: string | null;
+  /** null: of any session and of none. */
+  readonly sessions: readonly string[] | null;
+  /** Who said it, first or again; null: anybody. */
+  readonly source: string | null;
   /** null: of any entity. */
   readonly about: readonly string[] | null;
   /** null: now, and what happens later by somebody's clock as well. */
@@ -18,7 +21,7 @@ export interface Condition {
   readonly values: readonly (string | number)[];
 }
 
-export function conditionOf({ layer, session, about, as_of }: Filters): Condition {
+export function conditionOf({ layer, sessions, source, about, as_of }: Filters): Condition {
   const parts: string[] = ['m.valid_to > ?'];
   const now = new Date().toISOString();
   const values: string[] = [as_of ?? now];
@@ -29,7 +32,8 @@ export function conditionOf({ layer, session, about, as_of }: Filters): Conditio
   if (as_of === null) also("(m.layer = 'episodic' OR m.valid_from <= ?)", now);
   else also('m.valid_from <= ?', as_of);
   if (layer !== null) also('m.layer = ?', layer);
-  if (session !== null) also('m.session = ?', session);
+  if (sessions !== null) also('m.session IN (SELECT value FROM json_each(?))', JSON.stringify(sessions));
+  if (source !== null) also('m.memory IN (SELECT memory FROM memory_sightings WHERE source = ?)', source);
   if (about !== null)
     also(
       'm.memory IN (SELECT memory FROM memory_about WHERE entity IN (SELECT value FROM json_each(?)))',

@@ -46,6 +46,7 @@ const Share = numberBetween(0, 1, 'a number from 0 to 1');
 
 /** Ids of entities, as search gives them. */
 const About = listOfAtMost(Name, 100);
+const Sessions = listOfAtMost(Name, 100);
 const Steps = listOfAtMost(Step, 100);
 const Sequence = integerBetween(0, 1_000_000_000_000);
 
@@ -108,12 +109,17 @@ export const LookupRequest = t.strict({
   about: optional(nullable(About)),
   /** Only what was valid then; default now. */
   as_of: optional(nullable(Timestamp)),
-  session: optional(nullable(Name)),
+  /** Only of this session, or of any of these. */
+  session: optional(nullable(t.union([Name, Sessions]))),
+  /** Only what this source said, first or again. */
+  source: optional(nullable(Name)),
 });
 export type LookupRequest = Written<t.TypeOf<typeof LookupRequest>>;
 
 const facts = {
   id: t.string,
+  /** The first that it was recorded under; null for none. */
+  key: nullable(t.string),
   layer: MemoryLayer,
   kind: t.string,
   title: t.string,

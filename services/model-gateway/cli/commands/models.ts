@@ -185,12 +185,11 @@ export function remove(context: CommandContext, name: string, keepSecret: boolea
   return exitCodes.done;
 }
 
-/** When a change of models.json counts: a gateway reads its models once, at its start. */
+/** When a change of models.json counts: a gateway reads the file again before its next call. */
 export function whenItCounts(folders: Pick<Folders, 'state'>, variables: Environment = environment): string {
   const running = runningService('core-model-gateway', folders);
-  if (running === null && variables.CORE_MODELS_URL)
-    return `the gateway at ${variables.CORE_MODELS_URL} goes on with the models that it began with: start it again, in the compose stack by docker compose restart core-model-gateway`;
-  return running === null
-    ? 'no gateway runs here; the next one that starts goes by it'
-    : `the gateway that runs at ${running.url} goes on with the models that it began with: end it (Ctrl-C where ./core up runs) and start it again`;
+  const url = running?.url ?? variables.CORE_MODELS_URL;
+  return url
+    ? `the gateway at ${url} goes by it from now on`
+    : 'no gateway runs here; the next one that starts goes by it';
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { filtersOf } from '#kit/cli/filters.ts';
 import { printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { askService } from '#kit/cli/service-client.ts';
@@ -23,15 +24,17 @@ export function define(program: Command, run: RunCommand): void {
         withGateway(context, async (client) => {
           const query = new URLSearchParams({ ...options });
           const reply = await client.get(`/v1/usage?${query}`, UsageReply);
-          printResult(context, reply, () => usageLines(reply));
+          printResult(context, reply, () =>
+            usageLines(reply, filtersOf({ from: options.from, to: options.to })),
+          );
           return exitCodes.done;
         }),
       ),
     );
 }
 
-function usageLines({ by, rows, total }: UsageReply): string[] {
-  if (rows.length === 0) return ['no calls'];
+function usageLines({ by, rows, total }: UsageReply, filters: string): string[] {
+  if (rows.length === 0) return [filters === '' ? 'no calls' : `no calls with ${filters}`];
   const numbers = ['calls', 'failed', 'aborted', 'input', 'cached', 'output', 'cost'];
   const columns = [by, ...numbers.map((title) => ({ title, right: true }))];
   const lines = tableLines(columns, [...rows, total].map(cellsOf));

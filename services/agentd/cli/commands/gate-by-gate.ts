@@ -1,0 +1,344 @@
+import type { Command } from 'commander';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
+import type { PlanRequest, Watch } from '../../agent.ts';
+import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
+import { canBePlanned } from '../../runs/run.ts';
+import { type CommandContext, type Run, watched } from '../command.ts';
+import { notEmpty } from '../option-values.ts';
+import { showPaged, withPager } from '../pager.ts';
+import { commandLine, issueWord, shortRunId, whatIsOpen } from '../views/next-steps.ts';
+import { answerExecution, executionExitCode } from './execute.ts';
+import { withPlanner } from './runs.ts';
+
+interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner'> {
+  readonly repoDir?: string;
+  readonly anyway?: boolean;
+  readonly pager: boolean;
+}
+
+/** From an issue to its pull request in one command, which asks before each gate. */
+export function gateByGate(program: Command, run: Run): void {
+  withPager(withPlanner(program.command('run')))
+    .description('take an issue from plan to pull request, asking at each gate; goes on where it was')
+    .argument('<issue>', 'as for plan; or a run, which goes on')
+    .option(
+      '--repo-dir <dir>',
+      'your checkout, which gets the branch (default: the one that you are in)',
+      notEmpty('--repo-dir'),
+    )
+    .option('--anyway', 'plan an issue that is closed or fixed too')
+    .action(
+      run(async (context, text: string, options: Options) => {
+        requireTerminal(context);
+        return new Walk(context, text, options).toTheEnd();
+      }),
+    );
+}
+
+/** Whoever has no terminal says each decision in a command of its own. */
+function requireTerminal({ terminal, suggestions, json }: CommandContext): void {
+  if (!json && process.stdin.isTTY === true && terminal.outIsTerminal && terminal.errIsTerminal) return;
+  const line = (...words: string[]) => commandLine(suggestions, ...words);
+  throw new InvalidInput(
+    'no_terminal',
+    json
+      ? 'run asks before each gate, and has no JSON to give'
+      : 'run asks before each gate, and there is no terminal to ask on',
+    {
+      hint: [
+        line('plan-issue', '--owner', 'OWNER', '--repo', 'REPO', '--number', 'N'),
+        line('approve', '--run-id', 'RUN', '--gate', 'build'),
+        line('execute-approved', '--run-id', 'RUN', '--repo-dir', 'DIR'),
+        'and the last two again with --gate publish',
+      ].join('\n'),
+    },
+  );
+}
+
+type Answer = 'go' | 'diff' | 'details' | 'reject' | 'stop';
+
+class Walk {
+  readonly #context: CommandContext;
+  readonly #options: Options;
+  /** As the person named it: what goes on with it. */
+  readonly #name: string;
+  #shown = false;
+
+  constructor(context: CommandContext, name: string, options: Options) {
+    this.#context = context;
+    this.#name = name;
+    this.#options = options;
+  }
+
+  async toTheEnd(): Promise<number> {
+    try {
+      let run = await this.#begin();
+      for (;;) {
+        const next = await this.#step(run);
+        if (typeof next === 'number') return next;
+        run = next;
+      }
+    } catch (error) {
+      if (!isStop(error) && !this.#context.signal.aborted) throw error;
+      throw new Interrupted('interrupted', 'stopped by you; nothing runs that you did not approve', {
+        cause: error,
+        hint: `go on where it was:\n${this.#goOn()}`,
+      });
+    }
+  }
+
+  /** The run that goes on, else a new plan. */
+  async #begin(): Promise<StoredRun> {
+    const { agent } = this.#context.services;
+    if (!/^#?[0-9]+$|#[0-9]+$|^https?:/i.test(this.#name))
+      return agent.run(await agent.runId(this.#name, process.cwd()));
+    const issue = await agent.issueNamed(this.#name, process.cwd());
+    const found = await this.#runOf(issueWord(issue));
+    const ended = ['failed', 'rejected', 'undone', 'cancelled', 'superseded'];
+    if (found === null || (ended.includes(found.status) && !canBePlanned(found) && !this.#isOpen(found)))
+      return this.#plan({ ...issue, ...this.#chosen() });
+    return found;
+  }
+
+  async #runOf(word: string): Promise<StoredRun | null> {
+    const { agent } = this.#context.services;
+    try {
+      return await agent.run(await agent.runId(word, process.cwd()));
+    } catch (error) {
+      if (codeOf(error) === 'run_not_found') return null;
+      throw error;
+    }
+  }
+
+  #isOpen(run: StoredRun): boolean {
+    const { ready, waiting } = whatIsOpen(run, this.#context.terminal.now());
+    return run.status === 'failed' && ready.length + waiting.length > 0;
+  }
+
+  #chosen(): Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'anyway'> {
+    const { role, forge, planner, anyway } = this.#options;
+    return Object.fromEntries(
+      Object.entries({ role, forge, planner, anyway }).filter(([, value]) => value !== undefined),
+    );
+  }
+
+  async #plan(request: Omit<PlanRequest, 'by'>): Promise<StoredRun> {
+    const { agent, person } = this.#context.services;
+    const { run } = await agent.createRun({ ...request, by: await person() }, this.#context.signal);
+    return this.#work((watch) => agent.plan(run.run_id, watch));
+  }
+
+  /** One step of the run: what it is after it, or the exit code where the walk ends. */
+  async #step(run: StoredRun): Promise<StoredRun | number> {
+    const { agent, person } = this.#context.services;
+    const { run_id, status, plan } = run;
+    switch (status) {
+      case 'planning':
+      case 'executing':
+        throw new Conflict('lease_held', `run ${run_id} is ${status} in another process`);
+      case 'interrupted': {
+        this.#say(`Run ${shortRunId(run_id)} was interrupted.`);
+        if (plan !== null && !(await this.#confirm('Go on with what you approved?'))) return this.#stopped();
+        const by = await person();
+        return this.#after(run, await this.#work((watch) => agent.resume({ run_id, by }, watch)));
+      }
+      case 'completed':
+      case 'rejected':
+      case 'undone':
+      case 'cancelled':
+      case 'superseded':
+        return this.#ends(run);
+      case 'awaiting_approval':
+      case 'partially_completed':
+      case 'failed':
+        if (plan === null && canBePlanned(run) && !this.#shown) {
+          this.#shown = true;
+          return this.#work((watch) => agent.plan(run_id, watch));
+        }
+        return plan === null ? this.#ends(run) : this.#gate(run);
+    }
+  }
+
+  /** Asks for the first gate that something can be done in, and does it. */
+  async #gate(run: StoredRun): Promise<StoredRun | number> {
+    const { terminal } = this.#context;
+    const { ready, waiting } = whatIsOpen(run, terminal.now());
+    const [first] = [...ready, ...waiting].toSorted((a, b) => a.definition.ordinal - b.definition.ordinal);
+    if (first === undefined) return this.#ends(run);
+    const { gate } = first.definition;
+    const inGate = (actions: readonly ActionState[]) =>
+      actions.filter(({ definition }) => definition.gate === gate);
+    const undecided = inGate(waiting);
+    const repoDir = await this.#checkout(run);
+    if (!this.#shown) await this.#showPlan(run);
+    this.#shown = true;
+    const kinds = [...inGate(ready), ...undecided].map(({ definition }) => definition.kind).join(', ');
+    if (undecided.length === 0) {
+      if (!(await this.#confirm(`Execute what you approved of the gate ${gate} (${kinds})?`)))
+        return this.#stopped();
+      return this.#execute(run, inGate(ready), repoDir);
+    }
+    this.#say(`Gate ${gate}: ${kinds}`);
+    const answer = await this.#ask(gate, run.plan?.patch !== null);
+    switch (answer) {
+      case 'diff':
+        await this.#showDiff(run);
+        return run;
+      case 'details': {
+        const { actionDetails } = await import('../views/of-run.ts');
+        await this.#show(actionDetails(undecided, terminal));
+        return run;
+      }
+      case 'reject':
+        await this.#decide(run, undecided, 'reject', await this.#reason());
+        return this.#context.services.agent.run(run.run_id);
+      case 'stop':
+        return this.#stopped();
+      case 'go': {
+        const approved = await this.#decide(run, undecided, 'approve', null);
+        return this.#execute(approved, [...inGate(ready), ...undecided], repoDir);
+      }
+    }
+  }
+
+  /** Before anything is asked, so that nobody approves what cannot be delivered. */
+  async #checkout(run: StoredRun): Promise<string | null> {
+    if (this.#options.repoDir !== undefined) return this.#options.repoDir;
+    const here = await this.#context.services.agent.checkoutFor(run, process.cwd());
+    const delivers = run.actions.some(
+      ({ definition, state }) => definition.kind === 'commit' && state !== 'succeeded',
+    );
+    if (here !== null || !delivers) return here;
+    const { owner, repo } = run.request;
+    throw new InvalidInput(
+      'repo_dir_required',
+      `the branch is delivered into your checkout of ${owner}/${repo}, and you are in none`,
+      { hint: `go to one, or name it:\n${this.#goOn('--repo-dir', 'DIR')}` },
+    );
+  }
+
+  async #showPlan(run: StoredRun): Promise<void> {
+    const { terminal, suggestions, services } = this.#context;
+    const { planView, runView } = await import('../views/of-run.ts');
+    const begun = run.actions.some(({ state }) => state !== 'pending');
+    terminal.out(
+      begun
+        ? runView(run, terminal, suggestions, { steps: false })
+        : planView(run, terminal, null, await services.approvalDays()),
+    );
+    if (!begun && run.plan?.patch !== null) await this.#showDiff(run);
+  }
+
+  async #showDiff(run: StoredRun): Promise<void> {
+    const { diffView } = await import('../views/of-run.ts');
+    const { terminal, services } = this.#context;
+    await this.#show(diffView(run, await services.agent.diff(run.run_id), terminal, null));
+  }
+
+  async #show(text: string): Promise<void> {
+    const { terminal } = this.#context;
+    if (this.#options.pager) await showPaged(terminal, text);
+    else terminal.out(text);
+  }
+
+  async #decide(
+    run: StoredRun,
+    actions: readonly ActionState[],
+    decision: 'approve' | 'reject',
+    reason: string | null,
+  ): Promise<StoredRun> {
+    const { agent, person } = this.#context.services;
+    return agent.decide({
+      run_id: run.run_id,
+      decision,
+      actions: actions.map(({ definition: { action_id, digest }, approval }) => ({
+        action_id,
+        digest,
+        seen_approval: approval,
+      })),
+      reason,
+      claimed_approver: null,
+      by: await person(),
+    });
+  }
+
+  async #execute(
+    run: StoredRun,
+    actions: readonly ActionState[],
+    repo_dir: string | null,
+  ): Promise<StoredRun | number> {
+    const { agent, person } = this.#context.services;
+    const ids = actions.map(({ definition }) => definition.action_id);
+    const request = { run_id: run.run_id, repo_dir, actions: ids, dry_run: false, by: await person() };
+    return this.#after(run, await this.#work((watch) => agent.execute(request, watch)));
+  }
+
+  /** Goes on where all went well; else shows what did not. */
+  async #after(before: StoredRun, run: StoredRun): Promise<StoredRun | number> {
+    if (before.plan === null) return run.plan === null ? this.#ends(run) : run;
+    const exitCode = executionExitCode(run, []);
+    return exitCode === exitCodes.done ? run : answerExecution(this.#context, run, exitCode);
+  }
+
+  async #ends(run: StoredRun): Promise<number> {
+    const exitCode =
+      run.plan === null ? exitCodes.failed : run.status === 'completed' ? exitCodes.done : exitCodes.refused;
+    return answerExecution(this.#context, run, exitCode);
+  }
+
+  #stopped(): number {
+    this.#say('Stopped; nothing of this gate ran. Go on where it was:');
+    this.#say(`  ${this.#goOn()}`);
+    return exitCodes.done;
+  }
+
+  #goOn(...words: string[]): string {
+    return visibleLine(commandLine(this.#context.suggestions, 'run', this.#name, ...words));
+  }
+
+  #work<T>(work: (watch: Watch) => Promise<T>): Promise<T> {
+    return watched(this.#context, work);
+  }
+
+  #say(text: string): void {
+    this.#context.terminal.err(`${text}\n`);
+  }
+
+  async #confirm(message: string): Promise<boolean> {
+    const { confirm } = await import('@inquirer/prompts');
+    return confirm({ message, default: true }, { output: process.stderr });
+  }
+
+  async #ask(gate: string, hasPatch: boolean): Promise<Answer> {
+    const { select } = await import('@inquirer/prompts');
+    const others = gate === 'publish' ? 'others will see it' : 'local and harmless';
+    return select<Answer>(
+      {
+        message: `The gate ${gate}`,
+        choices: [
+          { name: `approve and execute (${others})`, value: 'go' },
+          ...(hasPatch ? [{ name: 'show the diff', value: 'diff' as const }] : []),
+          { name: 'show the actions in full', value: 'details' },
+          { name: 'reject, with a reason', value: 'reject' },
+          { name: 'stop here; it waits', value: 'stop' },
+        ],
+        // What others will see needs more than Enter.
+        default: gate === 'publish' ? 'stop' : 'go',
+      },
+      { output: process.stderr },
+    );
+  }
+
+  async #reason(): Promise<string> {
+    const { input } = await import('@inquirer/prompts');
+    const message = 'Why? The next planning of this issue learns from it:';
+    const validate = (text: string) => text.trim() !== '' || 'a rejection needs a reason';
+    return input({ message, validate }, { output: process.stderr });
+  }
+}
+
+/** Ctrl-C at a prompt. */
+function isStop(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ExitPromptError';
+}

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import type { Command } from 'commander';
+import { childEnvironment, environment } from '#kit/environment.ts';
+import { exitCodes } from '#kit/errors.ts';
+import { answer, type CommandContext } from './command.ts';
+import type { Terminal } from './terminal.ts';
+
+export function withPager(command: Command): Command {
+  return command.option('--no-pager', 'print it, in place of $PAGER or less');
+}
+
+/** As `answer`, the text in the person's pager where that was not declined. */
+export async function page(
+  context: CommandContext,
+  result: unknown,
+  wanted: boolean,
+  text: () => string | Uint8Array,
+): Promise<number> {
+  const shown = context.json ? '' : text();
+  if (context.json || !wanted || typeof shown !== 'string') return answer(context, result, () => shown);
+  await showPaged(context.terminal, shown);
+  return exitCodes.done;
+}
+
+/** Shows a text in `$PAGER`, else less where it is installed; prints it where standard output is no terminal, or no pager starts. */
+export async function showPaged(terminal: Terminal, text: string): Promise<void> {
+  const pager = (environment.PAGER ?? 'less').trim();
+  if (!terminal.outIsTerminal || ['', 'cat'].includes(pager) || !(await startPager(pager, text)))
+    terminal.out(text);
+}
+
+/** What a shell says of a command that it does not find. */
+const notFound = 127;
+
+/** @returns false where the pager is not there */
+async function startPager(pager: string, text: string): Promise<boolean> {
+  // As git does: what fits on one screen is just printed, and stays on it.
+  const env = childEnvironment({ LESS: environment.LESS ?? 'FRX' });
+  const child = spawn(pager, { shell: true, env, stdio: ['pipe', 'inherit', 'ignore'] });
+  // Ctrl-C is a key of the pager while it runs.
+  const listeners = process.listeners('SIGINT');
+  process.removeAllListeners('SIGINT');
+  const ignore = () => {};
+  process.on('SIGINT', ignore);
+  try {
+    return await new Promise<boolean>((resolve) => {
+      child.on('error', () => resolve(false));
+      child.on('close', (code) => resolve(code !== notFound));
+      // Who quits early reads no more.
+      child.stdin.on('error', () => {});
+      child.stdin.end(text);
+    });
+  } finally {
+    process.off('SIGINT', ignore);
+    for (const listener of listeners) process.on('SIGINT', listener);
+  }
+}

@@ -1,0 +1,93 @@
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { Conflict } from '#kit/errors.ts';
+import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '#kit/git/git.ts';
+import { personalEnvironment } from '#kit/git/git-environment.ts';
+import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
+import { shellWord } from '#kit/shell-word.ts';
+import { remoteUrls, sameRemote } from './remote-address.ts';
+
+/** A person's checkout. Its configuration is theirs, or hostile: nothing in it may start a program. */
+export interface Checkout {
+  /** Its top folder; a remote given as a relative path starts from there. */
+  readonly top: string;
+  /** Of a jj repository without a `.git` beside it, the git repository that lies inside `.jj`. */
+  readonly gitDir: string;
+}
+
+/** Every git in a checkout reads its configuration, which may include a file that never ends. */
+export function checkoutGit(args: readonly string[], options: GitOptions): Promise<GitResult> {
+  return runGit(args, { signal: AbortSignal.timeout(120_000), ...options });
+}
+
+/** The checkout that a folder lies in, or git's reason why it lies in none. */
+export async function findCheckout(folder: string): Promise<Checkout | string> {
+  const found = await checkoutGit(['rev-parse', '--absolute-git-dir', '--show-toplevel'], {
+    cwd: folder,
+    accept: [128],
+  });
+  const [gitDir = '', shown = ''] = found.stdout.toString('utf8').split('\n');
+  // In a bare repository git names its folder, and fails to name a top.
+  const top = shown === '' ? folder : shown;
+  const jj = jjCheckout(folder);
+  if (jj !== null && (gitDir === '' || jj.top.length > top.length)) return jj;
+  return gitDir === '' ? found.stderr.trim() : { top, gitDir: realpathSync(gitDir) };
+}
+
+/** jj names its git repository in `.jj/repo/store/git_target`; in a second workspace `.jj/repo` is a file with the path of the first. */
+function jjCheckout(folder: string): Checkout | null {
+  for (let top = folder; ; top = dirname(top)) {
+    const named = join(top, '.jj', 'repo');
+    if (existsSync(named)) {
+      const repo = statSync(named).isFile() ? resolve(top, '.jj', readFileSync(named, 'utf8').trim()) : named;
+      const target = join(repo, 'store', 'git_target');
+      if (statSync(target, { throwIfNoEntry: false })?.isFile() !== true) return null;
+      const gitDir = resolve(repo, 'store', readFileSync(target, 'utf8').trim());
+      return existsSync(gitDir) ? { top, gitDir: realpathSync(gitDir) } : null;
+    }
+    if (dirname(top) === top) return null;
+  }
+}
+
+/** Its remotes with every URL that they have, after the person's `insteadOf`. */
+export async function remotesOf({ gitDir }: Checkout): Promise<{ name: string; url: string }[]> {
+  const env = personalOverrides();
+  const listed = await checkoutGit(['config', '--list', '-z', '--includes'], { gitDir, env });
+  return remoteUrls(parseConfigList(listed.stdout));
+}
+
+/** The top of the checkout that the folder lies in, if one of its remotes is this repository. */
+export async function checkoutOf(folder: string, pushUrl: string): Promise<string | null> {
+  const checkout = await findCheckout(folder);
+  if (typeof checkout === 'string') return null;
+  const remotes = await remotesOf(checkout);
+  return remotes.some(({ url }) => sameRemote(url, pushUrl, checkout.top)) ? checkout.top : null;
+}
+
+/**
+ * Adds a remote to a checkout, in its own configuration.
+ * @throws Conflict (`remote_exists`) where a remote of that name is elsewhere
+ */
+export async function addRemote(checkout: Checkout, name: string, url: string): Promise<void> {
+  const present = (await remotesOf(checkout)).find((remote) => remote.name === name);
+  if (present === undefined) {
+    await checkoutGit(['remote', 'add', name, url], { gitDir: checkout.gitDir });
+    return;
+  }
+  if (sameRemote(present.url, url, checkout.top)) return;
+  throw new Conflict(
+    'remote_exists',
+    `${checkout.top} has a remote '${name}' already: ${withoutUrlSecrets(present.url)}`,
+    {
+      hint: `connect it under another name:\ngit -C ${shellWord(checkout.top)} remote add NAME ${shellWord(url)}`,
+    },
+  );
+}
+
+/** Lets `git config --list` see the person's global `insteadOf` rules too; listing runs nothing. */
+function personalOverrides(): Record<string, string> {
+  const { HOME, XDG_CONFIG_HOME } = personalEnvironment();
+  const file = join(HOME ?? '/nonexistent', '.gitconfig');
+  const xdg = join(XDG_CONFIG_HOME ?? join(HOME ?? '/nonexistent', '.config'), 'git', 'config');
+  return { GIT_CONFIG_GLOBAL: existsSync(file) ? file : existsSync(xdg) ? xdg : '/dev/null' };
+}

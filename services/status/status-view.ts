@@ -1,0 +1,92 @@
+import { createColors } from 'picocolors';
+import { age } from '#kit/cli/moments.ts';
+import { tableLines } from '#kit/cli/table.ts';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { StatusReport } from '#kit/contracts/status.ts';
+import { summaryOf } from './summary.ts';
+
+export interface ViewOptions {
+  /** Of the terminal, in columns. */
+  readonly width: number;
+  readonly color: boolean;
+  readonly now: Date;
+}
+
+type Word = 'ok' | 'limited' | 'off' | 'away' | 'silent' | 'starting' | 'waiting' | 'stopped' | 'failed';
+
+/** The report for people: a line for each part, the newest runs, and last what is not well and what to do. */
+export function statusView(report: StatusReport, { width, color, now }: ViewOptions): string {
+  const { green, yellow, red, dim } = createColors(color);
+  const paints: Readonly<Record<Word, (text: string) => string>> = {
+    ok: green,
+    limited: yellow,
+    off: dim,
+    away: red,
+    silent: red,
+    starting: yellow,
+    waiting: yellow,
+    stopped: red,
+    failed: red,
+  };
+  const names = new Set([...Object.keys(report.services), ...Object.keys(report.http)]);
+  const parts = [...names].map((name) => ({ name, ...partOf(name, report) }));
+  const rows = parts.map(({ name, word, detail }) => [name, word, detail]);
+  const [, ...lines] = tableLines(['', '', ''], rows);
+  const painted = lines.map((line, index) => {
+    const { word } = parts[index]!;
+    return cut(line, width).replace(` ${word} `, ` ${paints[word](word)} `);
+  });
+  return `${[...painted, ...(painted.length === 0 ? [] : ['']), ...runLines(report, width, now), '', summaryOf(report)].join('\n')}`;
+}
+
+function partOf(name: string, { services, http }: StatusReport): { word: Word; detail: string } {
+  const unit = services[name];
+  const endpoint = http[name];
+  if (unit?.state === 'left_out') return { word: 'off', detail: unit.detail };
+  if (endpoint?.ok === true) {
+    const limited = endpoint.health !== null && endpoint.health.status !== 'ok';
+    return limited
+      ? { word: 'limited', detail: endpoint.detail.replace(/^degraded; /, '') }
+      : { word: 'ok', detail: placeOf(endpoint.url) };
+  }
+  const required = endpoint?.required ?? unit?.required ?? false;
+  const told = unit !== undefined && !unit.ok && unit.state !== 'unknown';
+  const detail = told ? unit.detail : (endpoint?.detail ?? unit?.detail ?? '');
+  if (!required) return { word: 'off', detail };
+  switch (unit?.state) {
+    case 'starting':
+    case 'waiting':
+    case 'stopped':
+    case 'failed':
+      return { word: unit.state, detail };
+    case 'running':
+      return endpoint === undefined ? { word: 'ok', detail } : { word: 'silent', detail: endpoint.detail };
+    default:
+      return { word: 'away', detail };
+  }
+}
+
+function placeOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
+}
+
+function runLines({ storage, latest_runs }: StatusReport, width: number, now: Date): string[] {
+  const { runs_count, detail } = storage;
+  if (runs_count === null) return [`runs  unknown: ${visibleLine(detail)}`];
+  const source = detail.startsWith('readable') ? detail.slice('readable'.length) : `; ${detail}`;
+  const newest =
+    latest_runs.length === runs_count || runs_count === 0 ? '' : `, the newest ${latest_runs.length}`;
+  const rows = latest_runs.map(({ run_id, status, waits_for, owner, repo, number, updated_at, title }) => [
+    `  ${run_id.slice(0, 'run_'.length + 13)}`,
+    waits_for === null ? status : `${waits_for} waits`,
+    `${owner}/${repo}#${number}`,
+    age(updated_at, now),
+    title ?? '',
+  ]);
+  const [, ...lines] = tableLines(['', '', '', '', ''], rows);
+  return [`runs  ${runs_count}${newest}${visibleLine(source)}`, ...lines.map((line) => cut(line, width))];
+}
+
+function cut(line: string, width: number): string {
+  return line.length <= width ? line : `${line.slice(0, Math.max(1, width - 1))}…`;
+}

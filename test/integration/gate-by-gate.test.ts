@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
+import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
+
+describeWith(['tmux'], 'An issue, gate by gate', () => {
+  let world: World;
+  let terminal: TmuxTerminal | null = null;
+
+  beforeEach(async () => {
+    world = await makeWorld({ vcs: 'git' });
+    await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
+  });
+  afterEach(async () => {
+    terminal?.close();
+    terminal = null;
+    await world.close();
+  });
+
+  function run(env: Readonly<Record<string, string>> = {}, args: readonly string[] = ['run', '1']) {
+    terminal?.close();
+    terminal = new TmuxTerminal({
+      args: [...args, '--home', world.home],
+      cwd: world.checkout.dir,
+      columns: 80,
+      env,
+    });
+    return terminal;
+  }
+
+  it('goes from plan to pull request, with a question at each gate', async () => {
+    const shown = run({ PAGER: 'sed s/^/paged:/' });
+    const asked = await shown.shows('The gate build', 'approve and execute');
+    expect(asked).to.contain('paged:+Who gives no name is greeted as a stranger.');
+    shown.keys('Enter');
+    await shown.shows('delivered as core/1-', 'The gate publish', '❯ stop here');
+    expect(world.remote.git('branch', '--list', 'core/*')).to.equal('');
+    shown.keys('Up', 'Up', 'Up', 'Up');
+    await shown.shows('❯ approve and execute (others');
+    shown.keys('Enter');
+    await shown.shows('ended with 0', 'completed', 'comment_issue');
+    expect(world.remote.git('branch', '--list', 'core/*')).to.contain('core/1-');
+    expect(world.checkout.git('branch', '--list', 'core/*')).to.contain('core/1-');
+  });
+
+  it('says at Ctrl-C how to go on, runs nothing, and goes on there', async () => {
+    const shown = run({ PAGER: 'cat' });
+    await shown.shows('The gate build', 'approve and execute');
+    shown.keys('C-c');
+    const stopped = await shown.shows('ended with 130', 'go on where it was');
+    expect(stopped.replaceAll('\n', '')).to.contain(` run 1 --home ${world.home}`);
+    const [only, ...others] = (await world.agent.runs({ limit: 10 })).runs;
+    expect(others).to.deep.equal([]);
+    expect(only?.waiting).to.equal(only?.actions);
+
+    const again = run({ PAGER: 'cat' });
+    await again.shows('The gate build', 'approve and execute');
+    expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(1);
+  });
+
+  it('goes on after a crash with what was approved, without planning again', async () => {
+    const crashed = run({ PAGER: 'cat', CORE_CRASH_AT: 'execute.started' });
+    await crashed.shows('The gate build', 'approve and execute');
+    crashed.keys('Enter');
+    await crashed.shows('ended with 137');
+    const again = run({ PAGER: 'cat' });
+    await again.shows('was interrupted', 'Go on with what you approved?');
+    again.keys('Enter');
+    await again.shows('delivered as core/1-', 'The gate publish');
+    expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(1);
+  });
+
+  it('rejects with a reason, and ends', async () => {
+    const shown = run({ PAGER: 'cat' });
+    await shown.shows('The gate build', 'approve and execute');
+    shown.keys('Down', 'Down', 'Down');
+    await shown.shows('❯ reject');
+    shown.keys('Enter');
+    await shown.shows('Why?');
+    shown.type('wrong file');
+    shown.keys('Enter');
+    await shown.shows(/ended with [13]/);
+    const run_id = (await world.agent.runs({ limit: 1 })).runs[0]!.run_id;
+    const { actions } = await world.agent.run(run_id);
+    expect(actions[0]?.decision?.reason).to.equal('wrong file');
+  });
+
+  it('refuses without a terminal, and names the commands to type', async () => {
+    const { code, stderr } = await world.command(['run', '1'], {}, world.checkout.dir);
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('[no_terminal]');
+    for (const command of ['plan-issue --owner', 'approve --run-id', 'execute-approved --run-id'])
+      expect(stderr).to.contain(command);
+    expect((await world.agent.runs({ limit: 1 })).runs).to.deep.equal([]);
+  });
+
+  it('connects a checkout to a new repository of the local forge once its owner agrees', async () => {
+    const from = world.checkout.dir;
+    const init = ['forge', 'init', '--owner', 'you', '--from', from, '--repo'];
+    const asked = run({}, [...init, 'first']);
+    await asked.shows("Add it as remote 'core'");
+    expect(world.checkout.git('remote')).to.equal('origin');
+    asked.type('n');
+    asked.keys('Enter');
+    await asked.shows('remote add core', 'ended with 0');
+    expect(world.checkout.git('remote')).to.equal('origin');
+
+    const agreed = run({}, [...init, 'second']);
+    await agreed.shows("Add it as remote 'core'");
+    agreed.keys('Enter');
+    await agreed.shows('is that remote in', 'ended with 0');
+    expect(world.checkout.git('remote', 'get-url', 'core')).to.match(/you\/second\/repository\.git$/);
+
+    const { code, stderr } = await world.command([...init, 'third', '--connect']);
+    expect(stderr).to.contain('[remote_exists]').and.to.contain('you/second');
+    expect(code).to.equal(3);
+    const silent = await world.command([...init, 'fourth', '--json']);
+    expect(JSON.parse(silent.stdout).connected).to.equal(false);
+  });
+
+  it('shows a diff in the pager, and not where it was declined or the output goes to a pipe', async () => {
+    await world.plannedAndApproved();
+    const PAGER = 'sed s/^/paged:/';
+    await run({ PAGER }, ['diff', 'last']).shows('paged:diff --git');
+    const printed = await run({ PAGER }, ['diff', 'last', '--no-pager']).shows('ended with 0');
+    expect(printed).to.contain('diff --git').and.not.to.contain('paged:');
+    const missing = await run({ PAGER: 'no-such-pager' }, ['diff', 'last']).shows('ended with 0');
+    expect(missing).to.contain('diff --git');
+    const piped = await world.command(['diff', 'last'], { PAGER });
+    expect(piped.stdout).to.contain('diff --git').and.not.to.contain('paged:');
+  });
+});
