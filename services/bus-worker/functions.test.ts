@@ -32,6 +32,8 @@ const answers: Readonly<Record<string, unknown>> = {
   'GET /v1/runs/run_1': {
     run_id: 'run_1',
     status: 'awaiting_approval',
+    waiting: 0,
+    waits_for: null,
     request: {},
     created_at: '2026-11-22T08:00:00.000Z',
     updated_at: '2026-11-22T08:00:00.000Z',

@@ -867,7 +867,7 @@ describe('a run that was just created', () => {
     const run = foldOf({ type: 'action_proposed', data: { action: definition! } });
     expect(run.actions).to.deep.equal([
       {
-        definition: { ...definition, history: undefined },
+        definition: { ...definition, history: undefined, rejected_before: undefined },
         approval: 'required',
         decision: null,
         state: 'pending',
