@@ -94,7 +94,7 @@ export type Environment = Readonly<Record<keyof typeof environment, string | und
  */
 const passedOn: readonly RegExp[] = [
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ)$/,
-  /^(LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|PAGER)$/,
+  /^(LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LESS|PAGER)$/,
   /^XDG_[A-Z_]+$/,
   /^CORE_[A-Z0-9_]+$/,
   /^(HTTPS?_PROXY|ALL_PROXY|NO_PROXY|https?_proxy|all_proxy|no_proxy)$/,

@@ -41,6 +41,7 @@ describe('The mask of a credential', () => {
       fc.constant(secret),
       fc.constant(secret.slice(0, 9)),
       fc.constant('sk-'),
+      fc.constant('\\'),
     );
     fc.assert(
       fc.property(fc.array(part), fc.array(fc.nat({ max: 12 })), (parts, cuts) => {

@@ -36,9 +36,11 @@ export class Mask {
     return new MaskStream(this);
   }
 
-  /** Where the last characters could be the beginning of a secret. */
+  /** Where the last characters could be the beginning of a secret, with the backslashes before it, which are hidden with it. */
   openFrom(text: string): number {
-    return Math.min(text.length, ...this.#matchers.map((matcher) => matcher.openFrom(text)));
+    let from = Math.min(text.length, ...this.#matchers.map((matcher) => matcher.openFrom(text)));
+    while (text[from - 1] === '\\') from--;
+    return from;
   }
 }
 

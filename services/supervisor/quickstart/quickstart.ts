@@ -82,7 +82,7 @@ class Tour {
     const runId = await this.#plan(issue);
 
     this.#step('Look: the change, exactly as it would be applied');
-    await this.#show('diff', shortId(runId));
+    await this.#show('diff', shortId(runId), '--no-pager');
 
     for (const gate of ['build', 'publish'] as const) {
       this.#step(
