@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { childEnvironment, environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -36,20 +35,24 @@ const notFound = 127;
 async function startPager(pager: string, text: string): Promise<boolean> {
   // As git does: what fits on one screen is just printed, and stays on it.
   const env = childEnvironment({ LESS: environment.LESS ?? 'FRX' });
-  const child = spawn(pager, { shell: true, env, stdio: ['pipe', 'inherit', 'ignore'] });
+  const { execa } = await import('execa');
   // Ctrl-C is a key of the pager while it runs.
   const listeners = process.listeners('SIGINT');
   process.removeAllListeners('SIGINT');
   const ignore = () => {};
   process.on('SIGINT', ignore);
   try {
-    return await new Promise<boolean>((resolve) => {
-      child.on('error', () => resolve(false));
-      child.on('close', (code) => resolve(code !== notFound));
-      // Who quits early reads no more.
-      child.stdin.on('error', () => {});
-      child.stdin.end(text);
+    const { exitCode, signal } = await execa(pager, {
+      shell: true,
+      input: text,
+      stdout: 'inherit',
+      stderr: 'ignore',
+      extendEnv: false,
+      env,
+      reject: false,
     });
+    const started = exitCode !== undefined || signal !== undefined;
+    return started && exitCode !== notFound;
   } finally {
     process.off('SIGINT', ignore);
     for (const listener of listeners) process.on('SIGINT', listener);

@@ -98,6 +98,7 @@ rm -rf -- "$2"`;
 
 /** Starts a guard over a command that will carry `mark`, a `NAME=value`, in its environment and write to `folder`. */
 function startGuard(mark: string, folder: string): Guard {
+  // By Node's spawn, as in supervise.ts: execa cannot keep the descriptors beyond its own from a child.
   const guard = withoutInherited(3, (rest) =>
     spawn('/bin/sh', ['-c', guardScript, 'sh', mark, folder], {
       cwd: '/',

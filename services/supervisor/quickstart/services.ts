@@ -68,7 +68,7 @@ interface DaemonOptions {
   readonly logFile: string;
 }
 
-/** Starts a service as a child and waits until it answers. It ends with this process, however that ends. By spawn, which hands a file on. */
+/** Starts a service as a child and waits until it answers. It ends with this process, however that ends. By Node's spawn: execa hands on no open file, and would copy the log through this process. */
 export async function startDaemon({ service, home, port, logFile }: DaemonOptions): Promise<Daemon> {
   const log = openSync(logFile, 'a', 0o600);
   const main = fileURLToPath(new URL(`../../${service}/main.ts`, import.meta.url));

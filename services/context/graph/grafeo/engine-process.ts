@@ -121,6 +121,7 @@ export class EngineProcess {
   #ended: EngineEnded | null = null;
   #complaints = '';
 
+  /** By Node's spawn: a process that answers its first query within a second does not load execa for 100 ms before. */
   constructor({ file, args }: CommandLine) {
     this.#child = spawn(file, args, {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
