@@ -18,7 +18,13 @@ import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../../services/agentd/ports/sandbox.ts';
 
-const limits = { seconds: 100, memory_mib: 512, processes: 64, disk_mib: 256, output_bytes: 64 * 1024 };
+export const limits = {
+  seconds: 100,
+  memory_mib: 512,
+  processes: 64,
+  disk_mib: 256,
+  output_bytes: 64 * 1024,
+};
 
 /** What every sandbox does with a command, and what it keeps when the command goes too far. */
 export function sandboxContract(create: () => Sandbox): void {
@@ -299,7 +305,7 @@ export function isolationContract(create: () => Sandbox): void {
 /** The output as text; as bytes it would make the message of a failed expectation endless. */
 type Run = Omit<SandboxResult, 'output'> & { text: string };
 
-interface Bench {
+export interface Bench {
   readonly sandbox: Sandbox;
   readonly workspace: string;
   folder(name: string): string;
@@ -310,7 +316,7 @@ interface Bench {
   failure(command: string, run?: Partial<SandboxRun>): Promise<string>;
 }
 
-function useBench(create: () => Sandbox): Bench {
+export function useBench(create: () => Sandbox): Bench {
   let root = '';
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'core-sandbox-test-'));

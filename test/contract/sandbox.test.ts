@@ -10,6 +10,7 @@ import { toolPaths } from '../../services/agentd/sandboxes/tool-paths.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 import { isolationContract, running, sandboxContract } from './sandbox.contract.ts';
+import { guestsContract, guestsRefused } from './sandbox-guests.contract.ts';
 
 const options = { tools: toolPaths([], []), networkEnvironment: {} };
 
@@ -21,12 +22,16 @@ for (const [kind, need] of [
     sandboxContract(() => sandboxes[kind](options));
     isolationContract(() => sandboxes[kind](options));
 
+    if (kind === 'bubblewrap') guestsContract(() => sandboxes[kind](options));
+    else guestsRefused(() => sandboxes[kind](options));
+
     it('ends with the process that started it, even by SIGKILL', () => endsWithItsStarter(kind));
   });
 }
 
 describeWith(['linux'], 'Running without a sandbox', () => {
   sandboxContract(() => sandboxes.none(options));
+  guestsRefused(() => sandboxes.none(options));
 
   it('ends with the process that started it, even by SIGKILL', () => endsWithItsStarter('none'));
 });

@@ -1,3 +1,5 @@
+import type { Readable, Writable } from 'node:stream';
+
 export interface SandboxLimits {
   readonly seconds: number;
   readonly memory_mib: number;
@@ -6,6 +8,22 @@ export interface SandboxLimits {
   readonly disk_mib: number;
   /** Output past this many bytes is dropped, and the result says so. */
   readonly output_bytes: number;
+  /** What an interactive command may write to its standard output before it is ended; 256 MiB without it. */
+  readonly stream_bytes?: number;
+}
+
+/** The standard input and output of an interactive command. Both are closed when the run has ended. */
+export interface SandboxStreams {
+  readonly stdin: Writable;
+  /** A command that writes faster than this is read waits. */
+  readonly stdout: Readable;
+}
+
+/** An address on the sandbox's own loopback that leads to a Unix socket of the host. */
+export interface SandboxDoor {
+  /** On 127.0.0.1 inside, at least 1024. */
+  readonly port: number;
+  readonly socket: string;
 }
 
 /** What all output passes before it is kept, shown or cut to its limit. */
@@ -28,6 +46,19 @@ export interface SandboxRun {
   readonly filter?: OutputFilter;
   /** Called with output as it comes, standard output and standard error in one stream. */
   readonly onOutput?: (chunk: Uint8Array) => void;
+  /**
+   * Called once the command starts, to speak with it on its own standard input and output; `onOutput`, `filter` and `output` then
+   * carry standard error alone.
+   */
+  readonly interactive?: (streams: SandboxStreams) => void;
+  /** They listen before the command starts. Nothing else has a route. */
+  readonly doors?: readonly SandboxDoor[];
+  /** Variables beside the sandbox's own, which they replace. Their values do not show in any list of processes. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Files and folders of the host that are seen read-only at the same absolute path, for example the programs of an agent. */
+  readonly programs?: readonly string[];
+  /** Files in the home of the command, which is memory and goes with it, by path relative to it. Readable by it alone. */
+  readonly home?: Readonly<Record<string, Uint8Array>>;
 }
 
 export interface SandboxResult {
@@ -47,6 +78,7 @@ export interface Sandbox {
   readonly kind: (typeof sandboxKinds)[number];
   /** Tries whether it works here; `reason` names what is missing and how to get it. */
   check(): Promise<{ readonly works: boolean; readonly reason: string }>;
+  /** @throws Refused (`sandbox_too_weak`) where it cannot keep what the run asks for: only bubblewrap has doors, programs and a home */
   run(run: SandboxRun): Promise<SandboxResult>;
 }
 

@@ -2,8 +2,10 @@ import { Refused } from '#kit/errors.ts';
 import { runProgram } from '#kit/run-program.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { failedPromise, shellArguments } from './command-line.ts';
+import { type Guests, guestsOf } from './guests.ts';
 import { runInNamespace } from './namespace.ts';
 import { seccompFilter } from './seccomp.ts';
+import { inputDescriptor } from './supervise.ts';
 import {
   existingProcEntries,
   type Mount,
@@ -44,18 +46,27 @@ async function runInBubblewrap(run: SandboxRun, options: SandboxOptions): Promis
   const filter = seccompFilter();
   if (!filter) throw new Refused('sandbox_unavailable', `there is no system call filter for ${process.arch}`);
   const known = await knownOptions(file);
+  const { guests, variables, home, starter } = guestsOf(run);
+  // In the order of their descriptors.
+  const inputs = [filter, nulSeparated(variables), ...home.map(({ bytes }) => bytes)];
   return runInNamespace(run, options, 'bwrap', (mounts) => ({
     file,
     args: [
       ...isolation(run, known),
-      ...view(run, mounts, options, known),
-      ...['--seccomp', '4'],
+      ...view(run, { mounts, guests, home }, options, known),
+      ...['--seccomp', String(inputDescriptor), '--args', String(inputDescriptor + 1)],
       '--',
       '/bin/sh',
-      ...shellArguments(run, true),
+      ...shellArguments(run, true, starter),
     ],
-    input: filter,
+    inputs,
   }));
+}
+
+/** Variables come by a descriptor: arguments show in the host's list of processes. */
+function nulSeparated(variables: Readonly<Record<string, string>>): Uint8Array {
+  const words = Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value]);
+  return Buffer.from(words.map((word) => `${word}\0`).join(''));
 }
 
 function isolation(run: SandboxRun, known: string): string[] {
@@ -72,7 +83,12 @@ function isolation(run: SandboxRun, known: string): string[] {
   ];
 }
 
-function view(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions, known: string): string[] {
+function view(
+  run: SandboxRun,
+  { mounts, guests, home }: { readonly mounts: readonly Mount[] } & Pick<Guests, 'guests' | 'home'>,
+  options: SandboxOptions,
+  known: string,
+): string[] {
   const system = systemView(options, run.network);
   const { readOnly, hiddenFolders, hiddenFiles } = existingProcEntries();
   const bytes = String(run.limits.memory_mib * 1024 * 1024);
@@ -81,6 +97,11 @@ function view(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions
     // First, because tools may lie below it: this very installation, for one.
     ...memory('/tmp'),
     ...system.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
+    ...guests.flatMap(({ source, target }) => ['--ro-bind', source, target]),
+    ...home.flatMap(({ path }, index) => {
+      const descriptor = String(inputDescriptor + 2 + index);
+      return ['--perms', '0600', '--file', descriptor, `/tmp/home/${path}`];
+    }),
     ...system.links.flatMap(({ path, target }) => ['--symlink', target, path]),
     ...['--proc', '/proc'],
     ...readOnly.flatMap((path) => ['--ro-bind', path, path]),

@@ -1,33 +1,45 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf } from '#kit/errors.ts';
+import { messageOf, Refused } from '#kit/errors.ts';
 import type { Sandbox, SandboxRun } from '../ports/sandbox.ts';
 
 /** Threads count as processes for the kernel; the processes themselves are counted by looking. */
 export const threadsPerProcess = 16;
 
 /**
- * What `sh -c` runs inside: joins standard error to standard output so that their order is kept, makes the kernel choose
- * this before anything else when memory ends, sets the umask that most people have and the limits that the kernel keeps, and
+ * What `sh -c` runs inside: joins standard error to standard output so that their order is kept (not of an interactive command,
+ * whose standard output is its own), makes the kernel choose this before anything else when memory ends, sets the umask that most people have and the limits that the kernel keeps, and
  * becomes the command. Open files bound how much memory pipes and sockets can hold where no control group counts it.
  */
-const prelude = `exec 2>&1
-umask 022
+const prelude = `umask 022
 echo 1000 >/proc/self/oom_score_adj
 ulimit -c 0
-ulimit -f "$2"
+ulimit -f "$1"
 ulimit -n 4096
-[ "$3" = 0 ] || ulimit -u "$3" || ulimit -p "$3"
+[ "$2" = 0 ] || ulimit -u "$2" || ulimit -p "$2"
 mkdir -p "$HOME"
-exec sh -c "$1"`;
+shift 2
+exec "$@"`;
 
-/** Arguments for `sh`, the command among them. Inside a user namespace of its own only, processes are limited by the kernel too. */
-export function shellArguments(run: SandboxRun, ownNamespace: boolean): string[] {
+/**
+ * Arguments for `sh`, the command among them. Inside a user namespace of its own only, processes are limited by the kernel too.
+ * @param starter words in front of the command, of a program that starts it
+ */
+export function shellArguments(
+  run: SandboxRun,
+  ownNamespace: boolean,
+  starter: readonly string[] = [],
+): string[] {
   const quiet = prelude.replaceAll(/^(echo|ulimit|\[|mkdir) .*$/gm, '{ $&; } 2>/dev/null');
+  const errors = run.interactive ? `exec 2>&${errorDescriptor} ${errorDescriptor}>&-` : 'exec 2>&1';
   const processes = ownNamespace ? run.limits.processes * threadsPerProcess : 0;
-  return ['-c', quiet, 'sh', run.command, String(run.limits.disk_mib * 2048), String(processes)];
+  const limits = [String(run.limits.disk_mib * 2048), String(processes)];
+  return ['-c', `${errors}\n${quiet}`, 'sh', ...limits, ...starter, 'sh', '-c', run.command];
 }
+
+/** Where an interactive command finds what becomes its standard error. */
+export const errorDescriptor = 4;
 
 /**
  * Tries a sandbox for real: a command that succeeds only when it can write the workspace, cannot write the system, sees no other
@@ -62,3 +74,17 @@ echo x >written || fail 'the workspace cannot be written'
 while read -r device _; do case $device in Inter-*|face*|lo:*) ;; *) fail "the network $device can be seen" ;; esac; done </proc/net/dev
 [ "$(cat /proc/net/fib_trie 2>/dev/null | grep -c 127.0.0.1)" -gt 0 ] || [ ! -r /proc/net/fib_trie ] || fail 'the loopback network is down'
 exit 0`;
+
+/** @throws Refused (`sandbox_too_weak`) for a run that only bubblewrap can keep */
+export function refuseTooWeak(kind: Sandbox['kind'], run: SandboxRun): void {
+  const { interactive, doors, environment, programs, home } = run;
+  const asked = Object.entries({ interactive, doors, environment, programs, home })
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name);
+  if (asked.length === 0) return;
+  throw new Refused(
+    'sandbox_too_weak',
+    `the sandbox '${kind}' cannot keep a run with ${asked.join(', ')}; only bubblewrap can`,
+    { hint: 'Install bubblewrap, and see with `./core doctor` whether it works here.' },
+  );
+}

@@ -83,7 +83,7 @@ export async function runInNamespace(
   run: SandboxRun,
   options: SandboxOptions,
   tool: string,
-  launch: (mounts: readonly Mount[]) => Pick<Launch, 'file' | 'args' | 'input'>,
+  launch: (mounts: readonly Mount[]) => Pick<Launch, 'file' | 'args' | 'inputs'>,
 ): Promise<SandboxResult> {
   if (run.signal?.aborted) return cancelledResult();
   const env = {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
@@ -9,6 +9,7 @@ import type { SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { threadsPerProcess } from './command-line.ts';
 import { BoundedOutput, openPipe, withoutInherited } from './output.ts';
 import { folderBytes, namelessBytes, type Process } from './processes.ts';
+import { defaultStreamBytes, interactiveStreams } from './streams.ts';
 
 /** One started sandbox, as its adapter knows it. */
 export interface Launch {
@@ -16,11 +17,13 @@ export interface Launch {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Bytes that the program reads from its descriptor 4. */
-  readonly input?: Uint8Array | null;
+  /** Bytes that the program reads from its descriptors from `inputDescriptor` on, one each. */
+  readonly inputs?: readonly Uint8Array[];
   /** What looks after the processes inside, made once the program has a pid. */
   inside(child: ChildProcess, status: () => string): Inside;
 }
+
+export const inputDescriptor = 5;
 
 export interface Inside {
   /** The file system that names them by the pids of `processes`. */
@@ -67,20 +70,27 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
   const group = await makeControlGroup(run);
   const [file, ...args] = [...(group?.joinCommand ?? []), launch.file, ...launch.args];
   const pipe = await openPipe();
-  const child = withoutInherited(5, (rest) =>
+  const { inputs = [] } = launch;
+  const streams: StdioOptions = run.interactive
+    ? ['pipe', 'pipe', 'pipe', 'pipe', pipe.writer]
+    : ['ignore', pipe.writer, 'pipe', 'pipe', 'ignore'];
+  const child = withoutInherited(inputDescriptor + inputs.length, (rest) =>
     spawn(file!, args, {
       env: launch.env,
       cwd: launch.cwd,
       detached: true,
-      stdio: ['ignore', pipe.writer, 'pipe', 'pipe', launch.input ? 'pipe' : 'ignore', ...rest],
+      stdio: [...streams, ...inputs.map(() => 'pipe' as const), ...rest],
     }),
   );
   pipe.closeWriter();
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  const drained = new Promise<void>((resolve) => pipe.reader.once('close', () => resolve()));
+  const ended = Promise.all([
+    new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('exit', resolve);
+    }),
+    ...[child.stderr!, child.stdio[3] as Readable].map(closed),
+  ]).then(([code]) => code);
+  const drained = closed(pipe.reader);
   const complaint = collect(child.stderr!, 64 * 1024);
   const status = collect(child.stdio[3] as Readable, 64 * 1024);
   const inside = launch.inside(child, () => status().text);
@@ -98,10 +108,10 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     pipe.reader.pause();
     setTimeout(() => pipe.reader.resume(), 1).unref();
   });
-  if (launch.input) {
-    const input = child.stdio[4] as Writable;
+  for (const [index, bytes] of inputs.entries()) {
+    const input = child.stdio[inputDescriptor + index] as Writable;
     input.on('error', () => {});
-    input.end(launch.input);
+    input.end(bytes);
   }
 
   function stop(reason: End): void {
@@ -111,7 +121,11 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
   function cancel(): void {
     stop({ by: 'cancelled', note: 'cancelled' });
   }
-  const { seconds } = run.limits;
+  const { seconds, stream_bytes = defaultStreamBytes } = run.limits;
+  const flood = `ended for writing more than ${stream_bytes} bytes to its standard output, the limit`;
+  const interactive = run.interactive
+    ? interactiveStreams(child, stream_bytes, () => stop({ by: 'signal', note: flood }))
+    : null;
   const timer = setTimeout(
     () => stop({ by: 'timeout', note: `ended after ${seconds} seconds, the limit` }),
     seconds * 1000,
@@ -139,11 +153,13 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
   if (run.signal?.aborted) cancel();
 
   try {
+    if (interactive) run.interactive?.(interactive.streams);
     const code = await ended.catch((cause: unknown) => {
       throw new Failed('sandbox_failed', `${launch.file} did not start: ${messageOf(cause)}`, { cause });
     });
     await untilGone(inside, launch.file);
     await drained;
+    await interactive?.close();
     if (run.filter) keep(run.filter.end());
     if (group?.ranOutOfMemory()) end ??= outOfMemory(run);
     const reason = end as End | null;
@@ -241,6 +257,10 @@ async function untilGone(inside: Inside, file: string): Promise<void> {
     }
     await delay(5);
   }
+}
+
+function closed(stream: Readable): Promise<void> {
+  return new Promise((resolve) => stream.once('close', () => resolve()));
 }
 
 function collect(stream: Readable, limit: number): () => { text: string } {

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
-import { shellArguments } from './command-line.ts';
+import { refuseTooWeak, shellArguments } from './command-line.ts';
 import { withoutInherited } from './output.ts';
 import {
   familyOf,
@@ -34,6 +34,7 @@ export function createUnsandboxed(options: SandboxOptions): Sandbox {
 }
 
 async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise<SandboxResult> {
+  refuseTooWeak('none', run);
   if (run.signal?.aborted) return cancelledResult();
   const temporary = await mkdtemp(join(tmpdir(), 'core-run-'));
   const mark = `CORE_SANDBOX=${temporary}`;

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Refused } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
-import { failedPromise, shellArguments } from './command-line.ts';
+import { failedPromise, refuseTooWeak, shellArguments } from './command-line.ts';
 import { runInNamespace } from './namespace.ts';
 import {
   devices,
@@ -45,6 +45,7 @@ export function createUnshare(options: SandboxOptions): Sandbox {
 }
 
 async function runUnshared(run: SandboxRun, options: SandboxOptions): Promise<SandboxResult> {
+  refuseTooWeak('unshare (weak)', run);
   const file = findProgram('setpriv');
   if (!file) throw new Refused('sandbox_unavailable', 'setpriv is not installed (package util-linux)');
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
