@@ -55,6 +55,11 @@ const things = {
     provide:
       '.ci/run builds and starts one (or set CORE_TEST_GITEA_URL, and CORE_TEST_GITEA_USER and CORE_TEST_GITEA_PASSWORD of an administrator)',
   },
+  agents: {
+    command: ['sh', '-c', 'test -x "$CORE_TEST_AGENTS/.bin/opencode"'],
+    provide:
+      '.ci/run installs them (or npm install in a copy of .ci/agents, and CORE_TEST_AGENTS=its node_modules)',
+  },
   docker: {
     command: ['sh', '-c', 'docker info && docker compose version && docker buildx version'],
     provide: 'install Docker with compose and buildx, and start it',
@@ -89,7 +94,17 @@ export type NeedName = keyof typeof things;
 
 /** `npm test`: everything but what takes servers, containers or `time`, which a suite of many minutes needs. */
 export const isQuick = environment.CORE_TESTS === 'quick';
-const notInQuick: readonly NeedName[] = ['docker', 'neo4j', 'iii', 'gitea', 'jj', 'chromium', 'site', 'time'];
+const notInQuick: readonly NeedName[] = [
+  'docker',
+  'neo4j',
+  'iii',
+  'gitea',
+  'agents',
+  'jj',
+  'chromium',
+  'site',
+  'time',
+];
 
 const found = new Map<string, boolean>();
 
