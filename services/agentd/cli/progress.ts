@@ -44,13 +44,13 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
       return;
     }
     const since = current?.step === step ? Date.now() - current.since : undefined;
+    if (!options.lasting) {
+      if (current?.step === step) end();
+      return;
+    }
     if (current?.step === step) current = null;
     const time = update.duration_ms ?? since;
     const took = time === undefined ? '' : `  ${paint.dim(duration(time))}`;
-    if (!options.lasting) {
-      if (current === null) end();
-      return;
-    }
     print(`   ${mark(update.state, paint, symbols)}  ${step.padEnd(17)}  ${message}${took}`);
     if (current === null) stop();
   }

@@ -1,0 +1,44 @@
+import { Writable } from 'node:stream';
+import { expect } from 'chai';
+import { createProgress } from './progress.ts';
+import { createTerminal } from './terminal.ts';
+
+const clearLine = '\r\x1b[2K';
+
+describe('the progress of a command', () => {
+  it('leaves an empty line for the result where only the moving line is shown', () => {
+    const { written, progress } = onTerminal({ lasting: false });
+    progress.update({ step: 'commit', state: 'started', message: 'undo' });
+    progress.update({ step: 'commit', state: 'succeeded', message: 'deleted' });
+    expect(written()).to.match(/commit.*undo/);
+    expect(written().endsWith(clearLine)).to.equal(true);
+  });
+
+  it('keeps one line for each step that ended where they last', () => {
+    const { written, progress } = onTerminal({ lasting: true });
+    progress.update({ step: 'commit', state: 'started', message: 'Greet' });
+    progress.update({ step: 'commit', state: 'succeeded', message: 'at 1234567', duration_ms: 200 });
+    progress.end();
+    expect(written().split(clearLine).at(-1)).to.equal('   ✔  commit             at 1234567  0.2 s\n');
+  });
+});
+
+function onTerminal({ lasting }: { readonly lasting: boolean }) {
+  let text = '';
+  const stderr = Object.assign(
+    new Writable({
+      write(piece, _, done) {
+        text += String(piece);
+        done();
+      },
+    }),
+    { isTTY: true, columns: 80 },
+  );
+  const terminal = createTerminal({
+    stdout: new Writable(),
+    stderr,
+    color: false,
+    environment: { NO_COLOR: undefined, TERM: 'xterm', LANG: 'C.UTF-8' },
+  });
+  return { written: () => text, progress: createProgress(terminal, { verbose: false, lasting }) };
+}
