@@ -131,6 +131,20 @@ describe('the quickstart in a copy of the project', () => {
     );
   });
 
+  itWith(['script'], 'goes through in a terminal without waiting for a pager', async () => {
+    const tour = 'stty rows 10 cols 80; unset PAGER; ./core quickstart --yes';
+    const { exitCode, stdout } = await inCopy(
+      'script',
+      '--quiet',
+      '--return',
+      '--command',
+      tour,
+      '/dev/null',
+    );
+    expect(stdout).to.contain('What next');
+    expect(exitCode).to.equal(0);
+  });
+
   function inCopy(program: string, ...args: readonly string[]): Promise<Said> {
     return new Promise((resolve, reject) => {
       const child = spawn(program, args, {

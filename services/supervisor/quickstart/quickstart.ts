@@ -204,7 +204,16 @@ class Tour {
     const pull = decodeJson(Pulls, pulls, 'core forge pr list').pull_requests[0];
     this.#step('The pull request');
     if (pull !== undefined)
-      await this.#show('forge', 'pr', 'show', ...ref, '--number', String(pull.number), '--no-patch');
+      await this.#show(
+        'forge',
+        'pr',
+        'show',
+        ...ref,
+        '--number',
+        String(pull.number),
+        '--no-patch',
+        '--no-pager',
+      );
     this.#step('The recovery manifest: where everything lies, and how to take it back by hand');
     await this.#show('show', id, '--recovery');
     this.#step('The record, checked offline');
