@@ -1,13 +1,17 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { writePages } from './generate/write-pages.ts';
 
-/** `npm run site -- [serve|build|preview] [--port N]`: installs what is missing, generates, and hands over to VitePress. */
+/**
+ * `npm run site -- [serve|build|preview] [--port N]`: installs what is missing, generates, and hands over to VitePress.
+ * `npm run site -- pictures` takes the pictures of the terminal again.
+ */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const vitepress = `${folder}node_modules/vitepress/bin/vitepress.js`;
-const modes = { serve: 'dev', build: 'build', preview: 'preview' } as const;
+const vitepressModes = { serve: 'dev', build: 'build', preview: 'preview' } as const;
+const modes = [...Object.keys(vitepressModes), 'pictures'];
 
 process.exitCode = await main();
 
@@ -17,6 +21,14 @@ async function main(): Promise<number> {
     process.stderr.write(`error  ${problem}\n`);
     return 2;
   }
+  if (mode === 'pictures') {
+    const { takePictures } = await import('./pictures/pictures.ts');
+    for (const { name, svg } of await takePictures()) {
+      writeFileSync(`${folder}public/${name}`, svg);
+      say(`site/public/${name}`);
+    }
+    return 0;
+  }
   if (!existsSync(vitepress)) {
     say('installing what the site is built with, once');
     const installed = await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);
@@ -24,11 +36,13 @@ async function main(): Promise<number> {
   }
   if (mode !== 'preview') say(`generated ${await writePages(folder)} files from the source`);
   const where = mode === 'build' ? [] : ['--host', '127.0.0.1', ...(port === null ? [] : ['--port', port])];
-  return run(process.execPath, [vitepress, modes[mode], folder, ...where]);
+  return run(process.execPath, [vitepress, vitepressModes[mode], folder, ...where]);
 }
 
+type Mode = keyof typeof vitepressModes | 'pictures';
+
 interface Arguments {
-  readonly mode: keyof typeof modes;
+  readonly mode: Mode;
   readonly port: string | null;
   /** What is wrong with them. */
   readonly problem: string | null;
@@ -42,11 +56,11 @@ function argumentsOf(): Arguments {
     });
     const [mode = 'serve', ...rest] = positionals;
     const port = values.port ?? null;
-    if (!Object.hasOwn(modes, mode) || rest.length > 0)
-      return wrong(`'${positionals.join(' ')}' must be one of ${Object.keys(modes).join(', ')}`);
+    if (!modes.includes(mode) || rest.length > 0)
+      return wrong(`'${positionals.join(' ')}' must be one of ${modes.join(', ')}`);
     if (port !== null && (!/^\d+$/.test(port) || Number(port) > 65_535))
       return wrong(`--port is '${port}': must be an integer from 0 to 65535`);
-    return { mode: mode as keyof typeof modes, port, problem: null };
+    return { mode: mode as Mode, port, problem: null };
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
   }
