@@ -47,6 +47,8 @@ export const environment = {
   XDG_STATE_HOME: process.env.XDG_STATE_HOME,
   XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME,
   XDG_CACHE_HOME: process.env.XDG_CACHE_HOME,
+  /** Where sockets go whose path below the state folder would be too long. */
+  XDG_RUNTIME_DIR: process.env.XDG_RUNTIME_DIR,
   HOME: process.env.HOME,
   PATH: process.env.PATH,
   NO_COLOR: process.env.NO_COLOR,

@@ -127,7 +127,7 @@ export function pathProblem(path: string): string | null {
  * Why a symbolic link at `path` must not point to `target`, or null. Only leading `..` are allowed, no more than the link
  * is deep: a later `..` could go through another link and come out elsewhere.
  */
-function linkProblem(path: string, target: string): string | null {
+export function linkProblem(path: string, target: string): string | null {
   if (target === '' || target.includes('\0')) return 'is a link without a usable target';
   if (/^([/\\]|[a-z]:)/i.test(target)) return `is a link to the absolute path '${target}'`;
   const parts = target.split('/').filter((part) => part !== '' && part !== '.');

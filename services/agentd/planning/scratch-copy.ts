@@ -142,6 +142,25 @@ export class GitScratchCopy implements ScratchCopy {
     return { tree: this.#tree, patch: await patchBetween(this.gitDir, this.#base, this.#tree) };
   }
 
+  /**
+   * Takes over a change that was made elsewhere, whole: files whose content this copy's repository holds already, by `writeBlobs`,
+   * and names of deleted ones. Whoever calls has checked the paths.
+   */
+  async take(
+    files: readonly Pick<TreeEntry, 'mode' | 'id' | 'path'>[],
+    deleted: readonly Buffer[],
+  ): Promise<void> {
+    if (files.length + deleted.length === 0) return;
+    const none = '0'.repeat(this.#base.length);
+    await this.#update(
+      Buffer.concat([
+        // First, because a folder may stand by now where a file was.
+        ...deleted.flatMap((name) => [Buffer.from(`0 ${none}\t`), name, Buffer.of(0)]),
+        ...files.map(({ mode, id, path }) => Buffer.from(`${mode} ${id}\t${path}\0`)),
+      ]),
+    );
+  }
+
   async #put(file: { path: string; mode: string }, content: Uint8Array): Promise<void> {
     if (content.length > maxFileBytes) {
       throw new TooLarge(
@@ -154,7 +173,7 @@ export class GitScratchCopy implements ScratchCopy {
   }
 
   /** @param record as `git update-index --index-info` takes it */
-  async #update(record: string): Promise<void> {
+  async #update(record: string | Buffer): Promise<void> {
     const at = { gitDir: this.gitDir, env: { GIT_INDEX_FILE: join(this.gitDir, 'scratch-index') } };
     await git(['read-tree', this.#tree], at);
     await git(['update-index', '-z', '--index-info'], { ...at, input: record });
@@ -224,7 +243,7 @@ function excerpt(line: string, at: number): string {
   return `${start > 0 ? '…' : ''}${line.slice(start, end).toWellFormed()}${end < line.length ? '…' : ''}`;
 }
 
-const maxPathBytes = 1024;
+export const maxPathBytes = 1024;
 
 /** Why a tool must not write to a path, whatever the tree holds; null when it may. */
 function writeProblem(path: string): string | null {

@@ -1,7 +1,7 @@
 import { git } from '#kit/git/git.ts';
+import { IgnoreRules } from '#kit/git/ignore-rules.ts';
 import { readObjects } from '#kit/git/objects.ts';
 import { linkMode, splitAtNul, submoduleMode } from '#kit/git/tree.ts';
-import { IgnoreRules } from './ignore-rules.ts';
 import { pathText } from './path-text.ts';
 
 /** How many files were left out, and why. */

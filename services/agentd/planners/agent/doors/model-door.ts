@@ -1,0 +1,136 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { messageOf } from '#kit/errors.ts';
+import { type Connections, openConnections } from '#kit/http/client.ts';
+import { createServer } from '#kit/http/node-http.ts';
+import { listenOn } from './listen-on.ts';
+
+export interface ModelDoorOptions {
+  /** Path of the Unix socket, in a folder that this user alone can enter. */
+  readonly socket: string;
+  /** Of core-model-gateway, for example `http://127.0.0.1:8092`. */
+  readonly gatewayUrl: string;
+  /** Of this run. It never enters the sandbox. */
+  readonly key: string;
+}
+
+export interface Door {
+  /** Ends every connection and removes the socket. */
+  close(): Promise<void>;
+}
+
+/** All that an agent may ask of the gateway. */
+const allowed: readonly { readonly method: string; readonly path: RegExp }[] = [
+  { method: 'POST', path: /^\/v1\/(chat\/completions|messages|messages\/count_tokens|responses)$/ },
+  {
+    method: 'POST',
+    path: /^\/v1beta\/models\/[^/:]+:(generateContent|streamGenerateContent|countTokens)$/,
+  },
+  { method: 'GET', path: /^\/v1\/models(\/[^/]+)?$/ },
+];
+
+/** What belongs to one connection alone (RFC 9110, 7.6.1), and every form in which an agent gives a credential. */
+const kept = new Set([
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['expect', 'host', 'proxy-authenticate', 'proxy-authorization'],
+  ...['authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'set-cookie'],
+]);
+const credentialParameter = 'key';
+/** An agent has a few at a time. */
+const maxConnections = 64;
+
+/**
+ * Leads from a sandbox to core-model-gateway: passes on what asks a model, piece by piece in both directions, under the key of the
+ * run in place of whatever credential came with it. Everything else is refused.
+ */
+export async function openModelDoor({ socket, gatewayUrl, key }: ModelDoorOptions): Promise<Door> {
+  // The gateway keeps the time of its upstreams.
+  const connections = openConnections({ idleMs: 0 });
+  const server: Server = createServer({ requestTimeout: 0 }, (request, response) => {
+    void answer(request, response, { gatewayUrl, key, connections });
+  });
+  server.maxConnections = maxConnections;
+  await listenOn(server, socket);
+  return {
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await connections.destroy();
+      await closed;
+    },
+  };
+}
+
+interface Gateway {
+  readonly gatewayUrl: string;
+  readonly key: string;
+  readonly connections: Connections;
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { gatewayUrl, key, connections }: Gateway,
+): Promise<void> {
+  const { method = '', url = '' } = request;
+  const target = targetOf(url);
+  // Whether somebody is there: some agents ask that first.
+  if (method === 'HEAD' && target?.pathname === '/') return void response.writeHead(200).end();
+  if (target === null || !allowed.some((rule) => rule.method === method && rule.path.test(target.pathname))) {
+    const path = target?.pathname ?? url;
+    return refuse(response, 403, `the door to the models does not lead to ${method} ${path.slice(0, 200)}`);
+  }
+  const left = new AbortController();
+  response.once('close', () => left.abort());
+  try {
+    const reply = await connections.request(
+      gatewayUrl.replace(/\/+$/, '') + target.pathname + target.search,
+      {
+        method: method as 'GET' | 'POST',
+        headers: [...passedOn(request), 'authorization', `Bearer ${key}`],
+        body: method === 'GET' ? null : request,
+        signal: left.signal,
+      },
+    );
+    response.writeHead(reply.statusCode, passedOnObject(reply.headers));
+    response.flushHeaders();
+    await pipeline(reply.body, response);
+  } catch (error) {
+    // A broken answer must not look like a whole one.
+    if (response.headersSent) response.destroy();
+    else refuse(response, 502, `core-model-gateway did not answer: ${messageOf(error)}`);
+  }
+}
+
+/** null for what names no path of this server. */
+function targetOf(url: string): URL | null {
+  if (!url.startsWith('/') || !URL.canParse(url, 'http://door')) return null;
+  const target = new URL(url, 'http://door');
+  if (target.host !== 'door') return null;
+  if (target.searchParams.has(credentialParameter)) target.searchParams.delete(credentialParameter);
+  return target;
+}
+
+/** Names and values in turn, as they came. */
+function passedOn({ rawHeaders, headers }: IncomingMessage): string[] {
+  const named = new Set((headers.connection ?? '').toLowerCase().split(/[\s,]+/));
+  return rawHeaders.filter((_, index) => {
+    const name = rawHeaders[index - (index % 2)]!.toLowerCase();
+    return !kept.has(name) && !named.has(name);
+  });
+}
+
+function passedOnObject(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string | string[]> {
+  const entries = Object.entries(headers).filter(([name, value]) => value !== undefined && !kept.has(name));
+  return Object.fromEntries(entries) as Record<string, string | string[]>;
+}
+
+/** In the shape of errors that the clients of all dialects read. */
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const type = status === 403 ? 'permission_error' : 'api_error';
+  response
+    .writeHead(status, { 'content-type': 'application/json', connection: 'close' })
+    .end(JSON.stringify({ type: 'error', error: { type, code: `door_${status}`, message } }));
+}
