@@ -172,7 +172,7 @@ CMD ["core", "--help"]
 # With what only development needs: the reference is generated from the source. Optional packages are programs of other machines.
 FROM node:24-bookworm-slim AS site-pages
 WORKDIR /core
-COPY package.json package-lock.json ./
+COPY package.json package-lock.json CHANGELOG.md ./
 COPY site/package.json site/package-lock.json site/
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
     npm ci --omit=optional --ignore-scripts --no-audit --no-fund \

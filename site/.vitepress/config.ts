@@ -1,13 +1,19 @@
 import { defineConfig } from 'vitepress';
 import { anchorCodes } from './anchor-codes.ts';
 import { pagesThere, sidebarOf } from './sidebar.ts';
+import { sourceLinks, version } from './source.ts';
+import { labelCells } from './table-labels.ts';
+
+const source = sourceLinks();
 
 /** Characters of code that stay on one line in the first column of a table. */
 const longCode = 26;
 
 /** A path or a list may go on in the next line after each of its parts. */
 function breakable(html: string): string {
-  return html.length > longCode ? html.replaceAll(/(?<=[\w}])[/,](?=[\w{])/g, '$&<wbr>') : html;
+  return html.length > longCode
+    ? html.replaceAll(/(?<=[\w}\]]|&quot;)[/,.](?=[\w{]|&quot;)/g, '$&<wbr>')
+    : html;
 }
 
 // biome-ignore lint/style/noDefaultExport: VitePress reads the default export
@@ -27,6 +33,7 @@ export default defineConfig({
       // A link is what is written as one; an address in a sentence may be anybody's.
       md.set({ linkify: false });
       anchorCodes(md);
+      labelCells(md);
       // Code is shown as it stands: `{{slot}}` is no template of ours.
       md.renderer.rules.code_inline = (tokens, index, _, __, renderer) => {
         const token = tokens[index]!;
@@ -42,11 +49,43 @@ export default defineConfig({
       { text: 'Concepts', link: '/concepts' },
       { text: 'Commands', link: '/reference/commands' },
       { text: 'Errors', link: '/errors' },
+      { text: version, link: '/reference/changes' },
     ],
+    ...(source === null
+      ? {}
+      : {
+          editLink: { pattern: source.editPattern, text: 'Edit this page' },
+          socialLinks: [
+            {
+              icon: new URL(source.repository).hostname === 'github.com' ? 'github' : 'git',
+              link: source.repository,
+              ariaLabel: 'Source code',
+            },
+          ],
+        }),
     sidebar: sidebarOf(pagesThere()) as never,
     outline: { level: [2, 3], label: 'On this page' },
-    search: { provider: 'local', options: { detailedView: true } },
-    docFooter: { prev: 'Before', next: 'Next' },
+    search: {
+      provider: 'local',
+      options: {
+        detailedView: true,
+        miniSearch: {
+          searchOptions: {
+            // Guides first, then what explains, then what lists everything. It runs in the browser and sees nothing of this file.
+            boostDocument: (page) => {
+              if (
+                /^\/(guide-|getting-started|what-it-is|concepts|running|docker|terminal|bridge\.|schedules|backup|upgrade)/.test(
+                  page,
+                )
+              )
+                return 2;
+              return /^\/(reference\/|errors|configuration|commands|http-api|status)/.test(page) ? 0.5 : 1;
+            },
+          },
+        },
+      },
+    },
+    docFooter: { prev: 'Previous', next: 'Next' },
     externalLinkIcon: false,
   },
   vite: { build: { chunkSizeWarningLimit: 2_000 } },

@@ -79,6 +79,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
     [
       ['figures', 'Figures'],
       ['comparison', 'Compared with others'],
+      ['reference/changes', 'Changes'],
     ],
   ],
 ];

@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect } from 'chai';
 import { pagesThere, sidebarOf } from '../../site/.vitepress/sidebar.ts';
+import { version } from '../../site/.vitepress/source.ts';
 import { describeWith } from '../needs.ts';
 import { type Browser, openBrowser } from './site-browser.ts';
 import { builtSite, serveSite, siteFolder } from './site-build.ts';
@@ -86,12 +87,17 @@ describeWith(['site'], 'the documentation site', function () {
       'reference/core-agentd.html',
       'reference/settings.html',
       'errors.html',
+      'figures.html',
+      'comparison.html',
     ]) {
       for (const width of [1280, 390]) {
         it(`shows /${page} at ${width} pixels, without a script's complaint and not wider than the window`, async () => {
           await browser.show(`${site.url}/${page}`, { width });
           expect(await browser.evaluate('document.documentElement.scrollWidth')).to.equal(width);
           expect(browser.problems()).to.deep.equal([]);
+          const clipped =
+            "[...document.querySelectorAll('.vp-doc table')].filter((table) => table.scrollWidth > table.clientWidth).length";
+          expect(await browser.evaluate(clipped), 'tables wider than the text').to.equal(0);
           const elsewhere = browser
             .requests()
             .filter((url) => !url.startsWith(site.url) && !url.startsWith('data:'));
@@ -113,19 +119,47 @@ describeWith(['site'], 'the documentation site', function () {
     });
 
     it('finds a word of a page by its own search', async () => {
+      expect((await found('digest_mismatch'))[0]).to.match(/^\/[a-z/-]+\.html/);
+      expect(browser.problems()).to.deep.equal([]);
+    });
+
+    it('ranks guides before the reference', async () => {
+      for (const word of ['github token', 'backup', 'docker']) {
+        const pages = (await found(word)).map((link) => link.replace(/#.*/, ''));
+        const reference = pages.findIndex((page) => /^\/(reference|errors|configuration)/.test(page));
+        expect(pages[0], pages.join(' ')).to.match(/^\/(guide-|backup|docker|getting-started)/);
+        expect(reference === -1 || reference > 2, pages.join(' ')).to.equal(true);
+      }
+    });
+
+    it('shows the version, which leads to the changes', async () => {
+      await browser.show(`${site.url}/`, { width: 1280 });
+      const links =
+        "[...document.querySelectorAll('.VPNavBarMenu a')].map((a) => [a.textContent.trim(), a.getAttribute('href')])";
+      expect(await browser.evaluate(links)).to.deep.include([version, '/reference/changes.html']);
+    });
+
+    it('holds the recording on its home page still where the reader says so', async () => {
+      await browser.show(`${site.url}/`, { width: 1280 });
+      const content = "getComputedStyle(document.querySelector('.core-film img')).content";
+      expect(await browser.evaluate(content)).to.equal('normal');
+      await browser.evaluate("document.querySelector('.core-film input').click()");
+      expect(await browser.evaluate(content)).to.contain('/plan.svg');
+    });
+
+    /** Addresses of what the search finds, best first. */
+    async function found(words: string): Promise<string[]> {
       await browser.show(`${site.url}/concepts.html`, { width: 1280 });
-      const found = await browser.evaluate(`(async () => {
+      return browser.evaluate(`(async () => {
         const until = async (look) => { for (;;) { const seen = look(); if (seen) return seen; await new Promise((next) => setTimeout(next, 30)); } };
         document.querySelector('.VPNavBarSearchButton, .DocSearch-Button, #local-search button, .VPNavBarSearch button').click();
         const input = await until(() => document.querySelector('.VPLocalSearchBox input'));
-        input.value = 'digest_mismatch';
+        input.value = '${words}';
         input.dispatchEvent(new Event('input', { bubbles: true }));
-        const result = await until(() => document.querySelector('.VPLocalSearchBox .result'));
-        return result.getAttribute('href');
+        await until(() => document.querySelector('.VPLocalSearchBox .result'));
+        return [...document.querySelectorAll('.VPLocalSearchBox .result')].map((result) => result.getAttribute('href'));
       })()`);
-      expect(found).to.match(/^\/[a-z/-]+\.html/);
-      expect(browser.problems()).to.deep.equal([]);
-    });
+    }
   });
 });
 

@@ -14,7 +14,7 @@ export function settingsPage(): GeneratedPage {
   const text = generatedPage(
     'Every setting',
     'the codecs of the configuration',
-    '[Configuration](../configuration.md) says where the files lie and how they are laid over each other. `./core config show` prints what is in force and where it comes from. `NAME` stands for a name of yours, `[]` for each entry of a list.',
+    '[Configuration](../configuration.md) says where the files lie and how they are laid over each other. `./core config show` prints what is in force and where it comes from. `NAME` stands for a name of yours, `[]` for each entry of a list. An environment variable that sets a key is listed below it.',
     ...concerns.map((concern) => concernSection(concern, variables)),
     variablesSection(),
   );
@@ -32,19 +32,11 @@ function concernSection(concern: Concern, variables: ReadonlyMap<string, string>
   const rows = settingRows(concern).map((row) => {
     const variable = variables.get(`${concern.name}.${row.path}`);
     const preset = row.holds && !row.rule.endsWith('null') ? '' : defaultOf(defaults, row);
-    return [
-      code(row.path),
-      prose(row.rule),
-      preset,
-      variable === undefined ? '' : code(variable),
-      prose(row.meaning ?? ''),
-    ];
+    const named = variable === undefined ? '' : `<br>${code(variable)}`;
+    const fallback = preset === '' ? '' : `<br>default ${preset}`.replace('default needed', '*needed*');
+    return [`${code(row.path)}${named}`, `${prose(row.rule)}${fallback}`, prose(row.meaning ?? '')];
   });
-  return blocks(
-    `## ${concern.name}.json`,
-    concern.about,
-    table(['Key', 'Value', 'Default', 'Variable', 'Meaning'], rows),
-  );
+  return blocks(`## ${concern.name}.json`, concern.about, table(['Key', 'Value', 'Meaning'], rows));
 }
 
 const longest = 60;
