@@ -25,11 +25,13 @@ describe('The door to the models', () => {
   let door: Door;
   let seen: IncomingMessage[];
   let answer: Answer;
+  let refusals: string[];
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'core-door-'));
     socket = join(folder, 'model.sock');
     seen = [];
+    refusals = [];
     answer = (_, response) => response.end('answered');
     gateway = createServer((request, response) => {
       seen.push(request);
@@ -37,7 +39,12 @@ describe('The door to the models', () => {
     }).listen(0, '127.0.0.1');
     await once(gateway, 'listening');
     const { port } = gateway.address() as AddressInfo;
-    door = await openModelDoor({ socket, gatewayUrl: `http://127.0.0.1:${port}`, key: 'run-key' });
+    door = await openModelDoor({
+      socket,
+      gatewayUrl: `http://127.0.0.1:${port}`,
+      key: 'run-key',
+      onRefused: (body) => refusals.push(body),
+    });
   });
 
   afterEach(async () => {
@@ -195,6 +202,18 @@ describe('The door to the models', () => {
     const response = await ask('POST', '/v1/messages', { body: '{}' });
     const outcome = await text(response).catch(() => 'broken');
     expect(outcome).to.equal('broken');
+  });
+
+  it('reports what the gateway says when a budget is used up, and passes it on', async () => {
+    answer = (request, response) => {
+      response.writeHead(request.url === '/v1/messages' ? 402 : 400).end('the budget of the run is used up');
+    };
+    for (const path of ['/v1/messages', '/v1/responses']) {
+      expect(await text(await ask('POST', path, { body: '{}' }))).to.equal(
+        'the budget of the run is used up',
+      );
+    }
+    expect(refusals).to.deep.equal(['the budget of the run is used up']);
   });
 
   it('says that the gateway does not answer', async () => {

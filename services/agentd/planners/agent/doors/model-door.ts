@@ -12,6 +12,8 @@ export interface ModelDoorOptions {
   readonly gatewayUrl: string;
   /** Of this run. It never enters the sandbox. */
   readonly key: string;
+  /** Called with the body where the gateway has no budget left for the run, or asks it to wait. */
+  readonly onRefused?: (body: string) => void;
 }
 
 export interface Door {
@@ -35,6 +37,8 @@ const kept = new Set([
   ...['expect', 'host', 'proxy-authenticate', 'proxy-authorization'],
   ...['authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'set-cookie'],
 ]);
+/** No budget, and too many requests. */
+const refusals = new Set([402, 429]);
 const credentialParameter = 'key';
 /** An agent has a few at a time. */
 const maxConnections = 64;
@@ -43,14 +47,14 @@ const maxConnections = 64;
  * Leads from a sandbox to core-model-gateway: passes on what asks a model, piece by piece in both directions, under the key of the
  * run in place of whatever credential came with it. Everything else is refused.
  */
-export async function openModelDoor({ socket, gatewayUrl, key }: ModelDoorOptions): Promise<Door> {
+export async function openModelDoor(options: ModelDoorOptions): Promise<Door> {
   // The gateway keeps the time of its upstreams.
   const connections = openConnections({ idleMs: 0 });
   const server: Server = createServer({ requestTimeout: 0 }, (request, response) => {
-    void answer(request, response, { gatewayUrl, key, connections });
+    void answer(request, response, { ...options, connections });
   });
   server.maxConnections = maxConnections;
-  await listenOn(server, socket);
+  await listenOn(server, options.socket);
   return {
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -61,16 +65,14 @@ export async function openModelDoor({ socket, gatewayUrl, key }: ModelDoorOption
   };
 }
 
-interface Gateway {
-  readonly gatewayUrl: string;
-  readonly key: string;
+interface Gateway extends Omit<ModelDoorOptions, 'socket'> {
   readonly connections: Connections;
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { gatewayUrl, key, connections }: Gateway,
+  { gatewayUrl, key, onRefused, connections }: Gateway,
 ): Promise<void> {
   const { method = '', url = '' } = request;
   const target = targetOf(url);
@@ -93,6 +95,11 @@ async function answer(
       },
     );
     response.writeHead(reply.statusCode, passedOnObject(reply.headers));
+    if (onRefused && refusals.has(reply.statusCode)) {
+      const body = await reply.body.text();
+      onRefused(body);
+      return void response.end(body);
+    }
     response.flushHeaders();
     await pipeline(reply.body, response);
   } catch (error) {
