@@ -18,8 +18,11 @@ export interface Access {
    * @throws InvalidInput (`host_repeated`), Forbidden (`host_not_allowed`, `origin_not_allowed`)
    */
   checkOrigin(hosts: readonly string[], origin: string | undefined): void;
-  /** @throws Unauthorized (`token_invalid`) */
-  authenticate(authorization: string | undefined): Identity | null;
+  /**
+   * @param elsewhere a token that stands alone, used where there is no authorization header
+   * @throws Unauthorized (`token_invalid`)
+   */
+  authenticate(authorization: string | undefined, elsewhere?: string): Identity | null;
   /** @throws Unauthorized (`token_required`), Forbidden (`scope_missing`) */
   checkScope(identity: Identity | null, scope: Scope | null): void;
 }
@@ -65,9 +68,9 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
         `origin ${JSON.stringify(origin)} is not allowed: must be that of the host, ${host}`,
       );
     },
-    authenticate(authorization) {
-      if (authorization === undefined) return null;
-      const text = /^bearer +([^\s]+) *$/i.exec(authorization)?.[1];
+    authenticate(authorization, elsewhere) {
+      if (authorization === undefined && elsewhere === undefined) return null;
+      const text = authorization === undefined ? elsewhere : /^bearer +([^\s]+) *$/i.exec(authorization)?.[1];
       const identity = text === undefined ? null : tokens.authenticate(text);
       if (identity !== null) return identity;
       throw new Unauthorized(

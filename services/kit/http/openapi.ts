@@ -1,7 +1,7 @@
 import { Problem } from '../contracts/problem.ts';
 import { type JsonSchema, jsonSchema } from '../json-schema.ts';
 import { problemType } from './problem.ts';
-import type { AnswerDescription, ParameterDescription, Route } from './route.ts';
+import type { AnswerDescription, ParameterDescription, Route, TokenPlaces } from './route.ts';
 
 /** The OpenAPI 3.1 document of a service, made of its routes. */
 export function openApiDocument(
@@ -19,9 +19,21 @@ export function openApiDocument(
     paths,
     components: {
       schemas: { Problem: jsonSchema(Problem) },
-      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer' },
+        ...Object.assign({}, ...routes.map(({ tokenIn }) => placesOf(tokenIn))),
+      },
     },
   };
+}
+
+/** Security schemes by name. */
+function placesOf({ headers = [], query }: TokenPlaces = {}): Record<string, object> {
+  const places = [
+    ...headers.map((name) => ({ type: 'apiKey', in: 'header', name })),
+    ...(query === undefined ? [] : [{ type: 'apiKey', in: 'query', name: query }]),
+  ];
+  return Object.fromEntries(places.map((place) => [place.name, place]));
 }
 
 function operation(route: Route): Record<string, unknown> {
@@ -29,7 +41,12 @@ function operation(route: Route): Record<string, unknown> {
   const body = requestBody(route);
   return {
     summary: route.summary,
-    ...(scope === null ? { security: [] } : { security: [{ token: [] }], 'x-core-scope': scope }),
+    ...(scope === null
+      ? { security: [] }
+      : {
+          security: ['token', ...Object.keys(placesOf(route.tokenIn))].map((name) => ({ [name]: [] })),
+          'x-core-scope': scope,
+        }),
     parameters: parametersOf(route),
     ...(body === null ? {} : { requestBody: body }),
     responses: {

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type * as t from 'io-ts';
 import { decode } from '../decode.ts';
 import { InvalidInput } from '../errors.ts';
@@ -12,6 +12,10 @@ export interface RouteRequest<B = unknown> {
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly body: B;
   readonly header: (name: string) => string | undefined;
+  /** All of the request, as they came, for a handler that passes them on. */
+  readonly headers: IncomingHttpHeaders;
+  /** The query as it came, without its question mark. */
+  readonly search: string;
   /** Who asks; null where the route is open and nobody said. */
   readonly identity: Identity | null;
   readonly log: Logger;
@@ -67,14 +71,23 @@ export interface AnswerDescription {
   readonly content?: t.Mixed | string;
 }
 
+/** Where a token may stand beside `authorization`, because clients of an interface send it there. */
+export interface TokenPlaces {
+  /** Names of headers, in lower case. */
+  readonly headers?: readonly string[];
+  /** Name of a query parameter. */
+  readonly query?: string;
+}
+
 export interface RouteFacts {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE';
   /** As OpenAPI writes it: `/v1/runs/{run_id}`. */
   readonly path: string;
   /** One line for the documentation. */
   readonly summary: string;
   /** `read` is open where the installation leaves reading open; null is open always. */
   readonly scope: Scope | null;
+  readonly tokenIn?: TokenPlaces;
   readonly query?: Readonly<Record<string, ParameterDescription>>;
   readonly requestHeaders?: Readonly<Record<string, ParameterDescription>>;
   readonly answers: Readonly<Record<number, AnswerDescription>>;

@@ -23,6 +23,7 @@ import {
   type Route,
   type RouteRequest,
   type StreamReply,
+  type TokenPlaces,
   type WrittenReply,
 } from './route.ts';
 import { standardRoutes } from './standard-routes.ts';
@@ -141,14 +142,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   /** @throws what `Access` throws */
-  function admit(ctx: Context): void {
+  function admit(ctx: Context, tokenIn?: TokenPlaces): void {
     access.checkOrigin(hostsOf(ctx.req), ctx.req.headers.origin);
-    ctx.state.identity = access.authenticate(ctx.req.headers.authorization);
+    ctx.state.identity = access.authenticate(ctx.req.headers.authorization, tokenAt(ctx, tokenIn));
   }
 
   async function answerRoute(route: Route, ctx: Context & { params: Record<string, string> }): Promise<void> {
     ctx.state.route = route;
-    admit(ctx);
+    admit(ctx, route.tokenIn);
     ctx.state.admitted = true;
     access.checkScope(ctx.state.identity, route.scope);
     const request: RouteRequest = {
@@ -157,6 +158,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       query: declaredQuery(ctx.query, route),
       body: await readBody(ctx.req, route.body, bodyLimit),
       header: (name) => ctx.get(name) || undefined,
+      headers: ctx.req.headers,
+      search: ctx.querystring,
       identity: ctx.state.identity,
       log: logger.child({ request_id: ctx.state.id }),
     };
@@ -228,7 +231,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   const router = new Router<State>();
   for (const route of routes) {
-    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    const path = route.path.replaceAll(':', '\\:').replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(path, [route.method], (ctx) => answerRoute(route, ctx as never));
   }
   const koa = new Koa<State>();
@@ -288,6 +291,16 @@ function hostsOf({ url = '', headersDistinct }: IncomingMessage): readonly strin
   const hosts = headersDistinct.host ?? [];
   const authority = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
   return authority === undefined ? hosts : hosts.map(() => authority);
+}
+
+/** The first that is there. */
+function tokenAt(
+  { req, query }: Context,
+  { headers = [], query: parameter }: TokenPlaces = {},
+): string | undefined {
+  const inQuery = parameter === undefined ? undefined : query[parameter];
+  const values = [...headers.map((name) => req.headers[name]), inQuery];
+  return values.flat().find((value) => value !== undefined && value !== '');
 }
 
 function bodyOfAnswer(bytes: string | Uint8Array | AsyncIterable<string>): string | Buffer | Readable {
