@@ -14,17 +14,17 @@ import { type ModelLanes, modelLanes } from './calls/models.ts';
 import { type GatewayConfig, readGatewayConfig, upstreamNames } from './configuration.ts';
 import { checkHealth, reachUpstreams } from './health.ts';
 import { keyRoutes } from './http/key-routes.ts';
-import { callRoutes, modelListRoutes, openAiError } from './http/model-routes.ts';
+import { callRoutes, errorReply, modelListRoutes } from './http/model-routes.ts';
 import { usageRoutes } from './http/usage-routes.ts';
 import { withRunKeys } from './ledger/accounts.ts';
 import { openLedger } from './ledger/ledger.ts';
-import type { PriceList } from './ledger/money.ts';
+import { type PriceList, priceOf } from './ledger/money.ts';
 import { createCallMetrics } from './metrics.ts';
 import { askContextTokens } from './providers/context-window.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
-import { liveUpstream } from './providers/registry.ts';
 import type { AdapterParts, UpstreamFacts } from './providers/upstream.ts';
 import { upstreamsInMode } from './recordings/mode.ts';
+import { liveUpstream } from './upstreams.ts';
 
 export interface GatewayParts {
   readonly folders: Pick<Folders, 'state' | 'secrets' | 'config'>;
@@ -130,7 +130,7 @@ export function composeGateway(parts: GatewayParts) {
       ...callRoutes({ calls, redactor }),
     ],
     /** Response for unmatched routes, as clients of OpenAI's interface expect it. */
-    refuseUnknown: (error: unknown, id: string) => openAiError(error, id, redactor),
+    refuseUnknown: (error: unknown, id: string) => errorReply('chat', error, id, redactor),
     health: () => {
       const { config } = live.current;
       return checkHealth({ version, config, folders, ledger, file: () => live.health(), upstreams });
@@ -177,7 +177,7 @@ export function priceList({ models }: Pick<GatewayConfig, 'models'>): PriceList 
   return new Map(
     Object.entries(models).map(([name, entry]) => {
       const names = upstreamNames(entry);
-      return [name, new Map(entry.upstreams.map(({ price }, position) => [names[position]!, price ?? null]))];
+      return [name, new Map(entry.upstreams.map((one, position) => [names[position]!, priceOf(one)]))];
     }),
   );
 }

@@ -78,8 +78,8 @@ export type Price = t.TypeOf<typeof Price>;
 export const UpstreamEntry = t.intersection([
   t.strict({
     /** Which interface it speaks. */
-    kind: oneOf(['openai', 'anthropic']),
-    /** Up to and with `/v1`. */
+    kind: oneOf(['openai', 'anthropic', 'google']),
+    /** Up to and with `/v1`, for `google` `/v1beta`. */
     base_url: BaseUrl,
     /** Its name there. */
     model: NonEmptyString,
@@ -94,6 +94,8 @@ export const UpstreamEntry = t.intersection([
       concurrency: nullable(integerBetween(1, 10_000)),
       /** False for an upstream that does not know `stream_options`; usage of its streams is then estimated. */
       stream_usage: t.boolean,
+      /** Whether an `openai` upstream has the Responses interface too; absent: at OpenAI and Azure. */
+      responses: t.boolean,
       /** Which member an `openai` upstream reads as the limit of an answer; absent: what is usual where it is. */
       limit_member: oneOf(['max_tokens', 'max_completion_tokens']),
     }),
@@ -230,12 +232,29 @@ export function checkModels(file: string, { models }: Pick<GatewayConfig, 'model
   }
 }
 
-function checkKinds(file: string, name: string, { kind, upstreams }: ModelEntry): void {
-  const at = kind === 'embeddings' ? upstreams.findIndex((one) => one.kind === 'anthropic') : -1;
-  if (at === -1) return;
-  throw invalid(
-    `${file}: ${pointerTo(name)}/upstreams/${at}/kind is "anthropic": must be "openai" for a model of kind embeddings, as Anthropic has none`,
-  );
+const notEmbedding: Readonly<Partial<Record<UpstreamEntry['kind'], string>>> = {
+  anthropic: 'Anthropic has none',
+  google: 'those of Google are asked by its OpenAI-compatible interface',
+};
+
+function checkKinds(file: string, name: string, { kind, tier, upstreams }: ModelEntry): void {
+  for (const [position, upstream] of upstreams.entries()) {
+    const at = `${file}: ${pointerTo(name)}/upstreams/${position}`;
+    const why = notEmbedding[upstream.kind];
+    if (kind === 'embeddings' && why !== undefined) {
+      throw invalid(
+        `${at}/kind is ${JSON.stringify(upstream.kind)}: must be "openai" for a model of kind embeddings, as ${why}`,
+      );
+    }
+    if (upstream.responses !== undefined && upstream.kind !== 'openai') {
+      throw invalid(`${at}/responses is for upstreams of kind "openai": must be left out`);
+    }
+  }
+  if (tier != null && upstreams.every((one) => one.kind === 'google')) {
+    throw invalid(
+      `${file}: ${pointerTo(name)}/tier is ${JSON.stringify(tier)}: must be left out, as the planner asks by chat completions, which upstreams of kind "google" do not speak; Gemini does at its OpenAI-compatible interface`,
+    );
+  }
 }
 
 function pointerTo(name: string): string {

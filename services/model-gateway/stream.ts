@@ -5,12 +5,13 @@ import { providerHeader } from '#kit/contracts/model-gateway/provider-header.ts'
 import { Interrupted } from '#kit/errors.ts';
 import type { WriteHead } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
-import { errorEvent } from './calls/error-answer.ts';
 import type { Lane, Model } from './calls/models.ts';
+import { dialectFor } from './dialects/registry.ts';
 import type { Account } from './ledger/accounts.ts';
 import type { Reservation } from './ledger/ledger.ts';
 import type { CallResult, LostAttempt } from './ledger/settlement.ts';
 import type { CallMetrics } from './metrics.ts';
+import type { Endpoint } from './providers/endpoints.ts';
 import { ownCodes, ownWords, UpstreamFailure, upstreamCodes } from './providers/failure.ts';
 import { type ModelCall, type UpstreamAnswer, WholeBody } from './providers/upstream.ts';
 import { noUsage } from './providers/usage.ts';
@@ -215,7 +216,7 @@ interface Relayed {
 async function relay(
   answer: UpstreamAnswer,
   { response, writeHead }: { readonly response: ServerResponse; readonly writeHead: WriteHead },
-  { stream: isStream, signal }: Pick<ModelCall, 'stream' | 'signal'>,
+  { endpoint, stream: isStream, signal }: Pick<ModelCall, 'endpoint' | 'stream' | 'signal'>,
 ): Promise<Relayed> {
   if (answer.body instanceof WholeBody) {
     const { bytes } = answer.body;
@@ -246,7 +247,7 @@ async function relay(
   } catch (error) {
     failure = error;
     void body.return?.().catch(() => {});
-    breakOff(response, error, isStream);
+    breakOff(response, error, isStream ? endpoint : null);
   }
   return { failure, sentBytes };
 }
@@ -261,12 +262,14 @@ async function drained(response: ServerResponse, signal: AbortSignal): Promise<v
   if (!response.destroyed) signal.throwIfAborted();
 }
 
-function breakOff(response: ServerResponse, error: unknown, isStream: boolean): void {
+/** @param streamed what a stream answers; null for a whole answer */
+function breakOff(response: ServerResponse, error: unknown, streamed: Endpoint | null): void {
   if (response.destroyed) return;
-  if (!response.headersSent || !isStream || !(error instanceof UpstreamFailure)) {
+  if (!response.headersSent || streamed === null || !(error instanceof UpstreamFailure)) {
     response.destroy();
     return;
   }
-  response.write(errorEvent(error.openaiError), () => response.destroy());
+  const event = dialectFor(streamed).errorEvent(error.openaiError, error.status);
+  response.write(event, () => response.destroy());
   setTimeout(() => response.destroy(), lastWordMs).unref();
 }

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { sendJson } from '../fixtures/model-upstream/openai-answers.ts';
+import { benches, speaking } from '../fixtures/model-upstream/dialects.ts';
+import { sendJson, speakOpenAi } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
@@ -107,7 +108,9 @@ describe('The commands of models', () => {
   it('name the value, the rule and the choices of what is wrong, and write nothing', async () => {
     const wrong: [string[], string][] = [
       [['--tier', 'huge'], '/tier is "huge": must be one of large, small'],
-      [['--kind', 'grpc'], 'must be one of openai, anthropic'],
+      [['--kind', 'grpc'], 'must be one of openai, anthropic, google'],
+      [['--kind', 'google', '--tier', 'small'], 'by chat completions, which upstreams of kind "google"'],
+      [['--kind', 'google', '--responses'], '/responses is for upstreams of kind "openai"'],
       [['--price', 'cheap'], '--price is "cheap": must be INPUT,OUTPUT'],
       [['--url', 'ftp://x'], 'must be an http or https address'],
       [['--key-file', '/nowhere'], 'the key cannot be read from /nowhere: ENOENT'],
@@ -119,6 +122,38 @@ describe('The commands of models', () => {
     }
     expect(existsSync(join(home, 'config/models.json'))).to.equal(false);
     expect(upstream.requests).to.have.length(0);
+  });
+
+  it('try an upstream by each interface of its own', async () => {
+    const [, responses, google] = benches;
+    upstream.next(speaking(google!));
+    const price = ['--price', '1,2,0.1,1.25'];
+    expect((await add('gemini', '--kind', 'google', ...price)).stdout).to.match(
+      /^gemini answers: 111 tokens in/,
+    );
+    expect(upstream.requests[0]).to.deep.include({ path: '/v1/models/tiny-1:generateContent' });
+    expect(upstream.requests[0]!.json).to.deep.include({ generationConfig: { maxOutputTokens: 16 } });
+    expect(configured().models.gemini.upstreams[0]).to.deep.include({
+      kind: 'google',
+      price: { input: 1, output: 2, cached: 0.1, cache_writes: 1.25 },
+    });
+    upstream.always((request, response) =>
+      (request.path === '/v1/responses' ? speaking(responses!) : speakOpenAi)(request, response),
+    );
+    expect((await add('coder', '--responses')).code).to.equal(0);
+    expect(configured().models.coder.upstreams[0]).to.include({ responses: true });
+    upstream.always((request, response) =>
+      request.path === '/v1/responses'
+        ? sendJson(response, 404, { error: { message: 'no such path' } })
+        : speakOpenAi(request, response),
+    );
+    const { code, stderr } = await add('other', '--responses');
+    expect(code).to.equal(5);
+    expect(stderr).to.match(/does not answer responses: 404: .*no such path/);
+    const checked = await run('check');
+    expect(checked.code).to.equal(5);
+    expect(checked.stdout).to.match(/coder +\S+ +none +\d+ +ok, 11 tokens/);
+    expect(checked.stdout).to.match(/coder +\S+ +none +\d+ +failed by Responses: 404: /);
   });
 
   it('check each upstream in a table, and fail when one does', async () => {

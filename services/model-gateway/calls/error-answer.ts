@@ -1,10 +1,16 @@
 import { CoreError, Unauthorized } from '#kit/errors.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
+import { dialects } from '../dialects/registry.ts';
+import type { DialectName } from '../providers/endpoints.ts';
 import { type OpenAiError, typeOf, UpstreamFailure } from '../providers/failure.ts';
 
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+interface ShownError extends Pick<ErrorAnswer, 'status' | 'headers'> {
   readonly error: OpenAiError;
 }
 
@@ -13,8 +19,22 @@ const codes: Readonly<Record<string, string>> = {
   token_required: 'invalid_api_key',
 };
 
-/** Any error as a client of OpenAI's interface gets it. Texts that are not meant for clients stay inside. */
-export function errorAnswer(error: unknown, id: string, redactor: Redactor): ErrorAnswer {
+/** Any error as a client of the dialect gets it: in the upstream's own words where it speaks the same. */
+export function errorAnswer(
+  dialect: DialectName,
+  error: unknown,
+  id: string,
+  redactor: Redactor,
+): ErrorAnswer {
+  const { status, headers, error: shown } = shownError(error, id, redactor);
+  const own = error instanceof UpstreamFailure && error.own?.dialect === dialect ? error.own : null;
+  if (own === null) return { status, headers, body: dialects[dialect].errorBody(shown, status) };
+  const { 'content-type': _, ...said } = own.headers ?? {};
+  return { status, headers: { ...said, ...headers }, body: own.body };
+}
+
+/** In OpenAI's words. Texts that are not meant for clients stay inside. */
+function shownError(error: unknown, id: string, redactor: Redactor): ShownError {
   if (error instanceof UpstreamFailure) {
     return { status: error.status, headers: waitHeader(error.retryAfterMs), error: error.openaiError };
   }
@@ -39,11 +59,6 @@ export function errorAnswer(error: unknown, id: string, redactor: Redactor): Err
       code: codes[known.code] ?? known.code,
     },
   };
-}
-
-/** The last event of a stream that breaks. */
-export function errorEvent(error: OpenAiError): string {
-  return `data: ${JSON.stringify({ error })}\n\n`;
 }
 
 function headersOf(error: CoreError): Record<string, string> {

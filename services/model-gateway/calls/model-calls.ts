@@ -5,9 +5,8 @@ import type { Logger } from '#kit/log.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { CallMetrics } from '../metrics.ts';
 import { lateFailure } from '../providers/failure.ts';
-import type { ModelCall } from '../providers/upstream.ts';
 import { type Caller, CallUnderWay } from '../stream.ts';
-import { decodeCall, estimateTokens } from './decode-call.ts';
+import { decodeCall, estimateTokens, type SentCall } from './decode-call.ts';
 import { chosenModel, type Model, unusualTtl } from './models.ts';
 
 export interface ModelCallParts {
@@ -20,12 +19,12 @@ export interface ModelCallParts {
   readonly totalMs: number;
 }
 
-export interface CallRequest {
-  readonly endpoint: ModelCall['endpoint'];
-  /** The body. */
-  readonly bytes: Buffer;
+export interface CallRequest extends SentCall {
   /** The header of that name. */
   readonly via: string | undefined;
+  /** What of the request goes on to an upstream that speaks the same dialect. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly search?: string;
 }
 
 /** Calls from their request to the settlement of what they cost. */
@@ -51,13 +50,13 @@ export class ModelCalls {
   }
 
   async #handle(
-    { endpoint, bytes, via: given }: CallRequest,
+    { via: given, headers = {}, search = '', ...sent }: CallRequest,
     response: ServerResponse,
     caller: Caller,
   ): Promise<void> {
     const started = performance.now();
     const via = this.#loops.onward(given);
-    const decoded = decodeCall(endpoint, bytes);
+    const decoded = decodeCall(sent);
     const model = chosenModel(decoded, caller.account, this.#parts.models());
     const [first] = model.lanes;
     const { each, ...estimate } = estimateTokens(decoded, model);
@@ -78,7 +77,7 @@ export class ModelCalls {
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
       const outputLimit = reservation.bounded ? each : null;
-      await underWay.run({ ...decoded, via, outputLimit, signal: ending.signal }, response);
+      await underWay.run({ ...decoded, via, headers, search, outputLimit, signal: ending.signal }, response);
     } finally {
       clearTimeout(limit);
     }

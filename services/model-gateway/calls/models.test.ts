@@ -13,7 +13,10 @@ describe('The time to live of cached input with the key of a run', () => {
   ): Model {
     const text = { type: 'text', text: 'Hello', cache_control: { type: 'ephemeral', ttl } };
     const messages = [{ role: 'user', content: [text] }];
-    const call = decodeCall('chat/completions', Buffer.from(JSON.stringify({ model: 'a', messages })));
+    const call = decodeCall({
+      endpoint: 'chat/completions',
+      bytes: Buffer.from(JSON.stringify({ model: 'a', messages })),
+    });
     const model: Model = { name: 'a', kind: 'chat', outputLimit: null, hasHourPrice, lanes: [] };
     return chosenModel(call, account, new Map([['a', model]]));
   }

@@ -1,11 +1,14 @@
 import { Forbidden, NotFound } from '#kit/errors.ts';
 import { FairSemaphore, type SemaphoreState } from '#kit/jobs/fair-semaphore.ts';
 import { type GatewayConfig, type ModelEntry, upstreamNames } from '../configuration.ts';
+import { dialectFor, endpointFacts } from '../dialects/registry.ts';
+import { objectsIn } from '../dialects/rules.ts';
 import type { Account } from '../ledger/accounts.ts';
+import { priceOf } from '../ledger/money.ts';
 import type { LaneState } from '../metrics.ts';
 import { ownFailure, type UpstreamFailure } from '../providers/failure.ts';
 import type { MakeUpstream, Upstream, UpstreamFacts } from '../providers/upstream.ts';
-import { type DecodedCall, InvalidCall, outputAsked } from './decode-call.ts';
+import { type DecodedCall, InvalidCall } from './decode-call.ts';
 
 /** An upstream with the place that a call has to have there. */
 export interface Lane {
@@ -24,15 +27,22 @@ export interface Model {
   readonly lanes: readonly Lane[];
 }
 
-/** What a call asks for, where it may. @throws UnknownModel, ForbiddenModel, InvalidCall */
+/** What a call asks for, where it may, with the upstreams that answer it. @throws UnknownModel, ForbiddenModel, InvalidCall */
 export function chosenModel(call: DecodedCall, account: Account, models: ReadonlyMap<string, Model>): Model {
   const model = models.get(call.model);
-  const wanted = call.endpoint === 'embeddings' ? 'embeddings' : 'chat';
+  const wanted = endpointFacts(call.endpoint).for;
   const isOwn = account.models === null || account.models.includes(call.model);
   if (model === undefined || !isOwn || model.kind !== wanted) throw notChosen(call, wanted, account, models);
   checkLimit(call, model);
   checkOthers(call, account, model);
-  return model;
+  const lanes = model.lanes.filter(({ upstream }) => upstream.answers?.(call.endpoint) ?? true);
+  if (lanes.length === model.lanes.length) return model;
+  if (lanes.length > 0) return { ...model, lanes };
+  throw new InvalidCall(
+    'not_translatable',
+    `no upstream of model ${JSON.stringify(model.name)} answers ${call.endpoint}, and it cannot be translated for them: ask by another interface, or choose another model`,
+    'model',
+  );
 }
 
 function notChosen(
@@ -53,8 +63,8 @@ function notChosen(
   return new InvalidCall('model_kind', `${said} is for ${model.kind}, not for ${wanted}: ${must}`, 'model');
 }
 
-function checkLimit({ request }: DecodedCall, { outputLimit }: Model): void {
-  const asked = outputAsked(request);
+function checkLimit({ endpoint, request }: DecodedCall, { outputLimit }: Model): void {
+  const asked = dialectFor(endpoint).outputAsked(request);
   if (asked === null || outputLimit === null || asked.tokens <= outputLimit) return;
   const { param, tokens } = asked;
   throw new InvalidCall('invalid_input', `${param} is ${tokens}: must be at most ${outputLimit}`, param);
@@ -75,13 +85,19 @@ function checkOthers(call: DecodedCall, { run, models, budget }: Account, model:
   }
 }
 
-const plainTiers = new Set(['auto', 'default', 'flex', 'standard_only']);
+/** Members by which an answer may cost more than the price that is known here, with the values that do not. */
+const plain: Readonly<Record<string, readonly string[]>> = {
+  service_tier: ['auto', 'default', 'flex', 'standard_only'],
+  serviceTier: ['standard', 'flex', 'unspecified'],
+  speed: ['standard'],
+  inference_geo: ['global'],
+};
 
-/** Some ways to answer cost more than the price that is known here. */
 function checkDearer(call: DecodedCall, { hasHourPrice = false }: Model): void {
-  const { service_tier: tier } = call.request;
-  if (tier != null && !(typeof tier === 'string' && plainTiers.has(tier))) {
-    throw dearer('service_tier', JSON.stringify(tier), [...plainTiers].join(', '));
+  for (const [member, values] of Object.entries(plain)) {
+    const value = call.request[member];
+    if (value == null || (typeof value === 'string' && values.includes(value.toLowerCase()))) continue;
+    throw dearer(member, JSON.stringify(value), values.join(', '));
   }
   const ttl = unusualTtl(call);
   if (ttl === undefined || (ttl === '1h' && hasHourPrice)) return;
@@ -110,21 +126,19 @@ function noneThere(all: number, wanted: string): string {
 /** The first time to live of a breakpoint of the prompt cache that is not the usual 5m; undefined where there is none. */
 export function unusualTtl({ request, bytes }: Pick<DecodedCall, 'request' | 'bytes'>): unknown {
   if (!bytes.includes('"ttl"')) return undefined;
-  const messages = listOf(request.messages);
+  const messages = objectsIn(request.messages);
+  const blocks = messages.flatMap(({ content }) => objectsIn(content));
   const marked = [
     request,
+    ...objectsIn(request.system),
     ...messages,
-    ...messages.flatMap(({ content }) => listOf(content)),
-    ...listOf(request.tools),
+    ...blocks,
+    ...blocks.flatMap(({ content }) => objectsIn(content)),
+    ...objectsIn(request.tools),
   ];
   return marked
     .map((one: { readonly cache_control?: { readonly ttl?: unknown } }) => one.cache_control?.ttl)
     .find((ttl) => ttl != null && ttl !== '5m');
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: what clients send has every shape
-function listOf(value: unknown): any[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : [];
 }
 
 export interface ModelLanes {
@@ -179,7 +193,7 @@ export function modelLanes(
       kind: entry.kind ?? 'chat',
       outputLimit: entry.limits?.output_tokens ?? null,
       contextLimit: entry.limits?.context_tokens ?? null,
-      hasHourPrice: entry.upstreams.every(({ price }) => price == null || price.cache_writes_1h != null),
+      hasHourPrice: entry.upstreams.every((one) => priceOf(one)?.cache_writes_1h !== null),
       lanes,
     });
   }

@@ -1,6 +1,6 @@
 import { decode, NonEmptyString } from '#kit/decode.ts';
 import { Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
-import { BaseUrl, ModelEntry, ModelName } from '../configuration.ts';
+import { BaseUrl, ModelEntry, ModelName, type Price } from '../configuration.ts';
 import { readKey } from './key-file.ts';
 
 /**
@@ -9,13 +9,14 @@ import { readKey } from './key-file.ts';
  */
 export function entryFrom(options: AskedOptions & { readonly credential: string | null }): ModelEntry {
   decode(ModelName, options.name, 'the name of the model', 'invalid_option');
-  const { kind, url, model, credential, tier, embeddings } = options;
+  const { kind, url, model, credential, tier, embeddings, responses } = options;
   const upstream = {
     kind,
     base_url: url.replace(/\/+$/, ''),
     model,
     credential,
     price: options.price === undefined ? null : priceFrom(options.price),
+    ...(responses === true && { responses }),
   };
   const entry = {
     kind: embeddings === true ? 'embeddings' : 'chat',
@@ -26,18 +27,23 @@ export function entryFrom(options: AskedOptions & { readonly credential: string 
 }
 
 /** @throws InvalidInput (`invalid_option`) */
-export function priceFrom(text: string): { input: number; output: number; cached?: number } {
+export function priceFrom(text: string): Price {
   const numbers = text
     .split(',')
     .map((part) => (/^\s*\d+(\.\d+)?\s*$/.test(part) ? Number(part) : Number.NaN));
-  const [input = Number.NaN, output = Number.NaN, cached] = numbers;
-  if (numbers.length > 3 || numbers.some(Number.isNaN) || Number.isNaN(output)) {
+  const [input = Number.NaN, output = Number.NaN, cached, cache_writes] = numbers;
+  if (numbers.length > 4 || numbers.some(Number.isNaN) || Number.isNaN(output)) {
     throw new InvalidInput(
       'invalid_option',
-      `--price is ${JSON.stringify(text)}: must be INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US dollars for a million tokens, for example 1.25,10,0.125`,
+      `--price is ${JSON.stringify(text)}: must be INPUT,OUTPUT[,CACHED[,CACHE_WRITES]] in US dollars for a million tokens, for example 1.25,10,0.125`,
     );
   }
-  return { input, output, ...(cached === undefined ? {} : { cached }) };
+  return {
+    input,
+    output,
+    ...(cached !== undefined && { cached }),
+    ...(cache_writes !== undefined && { cache_writes }),
+  };
 }
 
 /** What people run, with the address where it usually is. */
@@ -48,6 +54,12 @@ export const knownPlaces = [
     name: 'Gemini',
     kind: 'openai',
     url: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    key: true,
+  },
+  {
+    name: 'Gemini by its own interface, for agents',
+    kind: 'google',
+    url: 'https://generativelanguage.googleapis.com/v1beta',
     key: true,
   },
   { name: 'Ollama on this machine', kind: 'openai', url: 'http://127.0.0.1:11434/v1', key: false },
@@ -63,9 +75,11 @@ export interface GivenOptions {
   readonly keyFile?: string | undefined;
   readonly secretName?: string | undefined;
   readonly tier?: string | undefined;
-  /** `INPUT,OUTPUT[,CACHED]` in US dollars for a million tokens. */
+  /** `INPUT,OUTPUT[,CACHED[,CACHE_WRITES]]` in US dollars for a million tokens. */
   readonly price?: string | undefined;
   readonly embeddings?: boolean | undefined;
+  /** An `openai` address has the Responses interface too. */
+  readonly responses?: boolean | undefined;
 }
 
 export type AskedOptions = GivenOptions & Record<'name' | 'kind' | 'url' | 'model', string>;
@@ -105,7 +119,11 @@ async function askAll(given: GivenOptions): Promise<AskedOptions> {
   const kind = given.kind ?? place?.kind ?? 'openai';
   const url =
     given.url ??
-    (await ask('Address, up to and with /v1', (text) => decode(BaseUrl, text, 'the address'), place?.url));
+    (await ask(
+      'Address, up to and with /v1 or /v1beta',
+      (text) => decode(BaseUrl, text, 'the address'),
+      place?.url,
+    ));
   const model =
     given.model ??
     (await ask('Name of the model there', (text) => decode(NonEmptyString, text.trim(), 'the name')));
@@ -121,7 +139,7 @@ async function askAll(given: GivenOptions): Promise<AskedOptions> {
         )) || undefined);
   const tier =
     given.tier ??
-    (given.embeddings === true
+    (given.embeddings === true || kind === 'google'
       ? undefined
       : await select({
           message: 'What planners use it for',
@@ -134,7 +152,7 @@ async function askAll(given: GivenOptions): Promise<AskedOptions> {
   const price =
     given.price ??
     ((await ask(
-      'US dollars per million tokens, INPUT,OUTPUT[,CACHED] (nothing: free)',
+      'US dollars per million tokens, INPUT,OUTPUT[,CACHED[,CACHE_WRITES]] (nothing: free)',
       (text) => text === '' || priceFrom(text),
     )) ||
       undefined);

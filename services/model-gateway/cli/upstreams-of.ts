@@ -5,18 +5,19 @@ import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
 import { adapterParts } from '../compose.ts';
-import { type GatewayConfig, type ModelEntry, type UpstreamEntry, upstreamNames } from '../configuration.ts';
+import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
 import { minHiddenLength } from '../providers/mask.ts';
-import { liveUpstream } from '../providers/registry.ts';
 import type { ModelCall, Upstream } from '../providers/upstream.ts';
+import { hasResponses, liveUpstream } from '../upstreams.ts';
 
 interface ConfiguredUpstream {
   readonly model: string;
-  readonly kind: 'chat' | 'embeddings';
   readonly entry: UpstreamEntry;
   readonly credential: 'present' | 'short' | 'missing' | 'none';
   readonly upstream: Upstream;
+  /** By which it is tried: one for each interface that it has of its own. */
+  readonly endpoints: readonly ProbedEndpoint[];
 }
 
 /** Every upstream of the configuration, ready to be asked without the service; `close` ends its connections. */
@@ -32,14 +33,20 @@ export function openUpstreams(
       const facts = { model, name: names[index]!, entry: one, limits: entry.limits };
       return {
         model,
-        kind: entry.kind ?? 'chat',
         entry: one,
         credential: credentialState(folders.secrets, one.credential ?? null),
         upstream: liveUpstream(facts, parts),
+        endpoints: entry.kind === 'embeddings' ? ['embeddings'] : endpointsOf(one),
       };
     });
   });
   return { all, close: () => parts.connections.destroy() };
+}
+
+/** Anthropic's is asked by chat completions, which are translated to it. */
+function endpointsOf(entry: UpstreamEntry): readonly ProbedEndpoint[] {
+  if (entry.kind === 'google') return ['generateContent'];
+  return hasResponses(entry) ? ['chat/completions', 'responses'] : ['chat/completions'];
 }
 
 function credentialState(secrets: string, name: string | null): ConfiguredUpstream['credential'] {
@@ -62,8 +69,19 @@ interface Probed {
 /** Few enough to cost next to nothing, and as many as every upstream takes. */
 const tokens = 16;
 
+const message = { role: 'user', content: 'Hi' };
+/** The upstream puts its own name for the model there. */
+const model = 'probe';
+const requests = {
+  'chat/completions': { model, messages: [message] },
+  embeddings: { model, input: 'Hi' },
+  responses: { model, input: 'Hi' },
+  generateContent: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
+} as const;
+type ProbedEndpoint = keyof typeof requests;
+
 /** The smallest request that says whether an upstream answers with its model and its credential. */
-export async function probe(upstream: Upstream, kind: ModelEntry['kind'], waitMs: number): Promise<Probed> {
+export async function probe(upstream: Upstream, endpoint: ProbedEndpoint, waitMs: number): Promise<Probed> {
   const started = performance.now();
   const signal = AbortSignal.timeout(waitMs);
   const ended = (ok: boolean, detail: string): Probed => ({
@@ -72,7 +90,7 @@ export async function probe(upstream: Upstream, kind: ModelEntry['kind'], waitMs
     ms: Math.round(performance.now() - started),
   });
   try {
-    return ended(true, await answerTo(upstream, kind, signal));
+    return ended(true, await answerTo(upstream, callOf(endpoint, signal)));
   } catch (error) {
     if (signal.aborted) return ended(false, `no answer in ${waitMs / 1000} s`);
     const status = error instanceof UpstreamFailure ? `${error.status}: ` : '';
@@ -80,11 +98,7 @@ export async function probe(upstream: Upstream, kind: ModelEntry['kind'], waitMs
   }
 }
 
-async function answerTo(upstream: Upstream, kind: ModelEntry['kind'], signal: AbortSignal): Promise<string> {
-  const call =
-    kind === 'embeddings'
-      ? callOf('embeddings', { input: 'Hi' }, signal)
-      : callOf('chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }, signal);
+async function answerTo(upstream: Upstream, call: ModelCall): Promise<string> {
   try {
     return await read(upstream, call);
   } catch (error) {
@@ -95,10 +109,9 @@ async function answerTo(upstream: Upstream, kind: ModelEntry['kind'], signal: Ab
   }
 }
 
-function callOf(endpoint: ModelCall['endpoint'], members: object, signal: AbortSignal): ModelCall {
+function callOf(endpoint: ProbedEndpoint, signal: AbortSignal): ModelCall {
   const outputLimit = endpoint === 'embeddings' ? null : tokens;
-  // The upstream puts its own name for the model there.
-  const request = { model: 'probe', ...members };
+  const request = requests[endpoint];
   const bytes = Buffer.from(JSON.stringify(request));
   return { endpoint, bytes, request, stream: false, includeUsage: false, outputLimit, signal };
 }

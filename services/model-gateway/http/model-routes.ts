@@ -8,61 +8,87 @@ import type { ContextWindows } from '../calls/context-windows.ts';
 import { errorAnswer } from '../calls/error-answer.ts';
 import type { ModelCalls } from '../calls/model-calls.ts';
 import type { GatewayConfig } from '../configuration.ts';
+import { dialectFor, dialects, endpointFacts } from '../dialects/registry.ts';
 import { accountOf } from '../ledger/accounts.ts';
-import { OpenAiError } from '../providers/failure.ts';
-import type { ModelCall } from '../providers/upstream.ts';
+import { type DialectName, dialectOf, type Endpoint, endpoints } from '../providers/endpoints.ts';
+import { requestHeaders } from '../providers/headers.ts';
 
 interface ModelRouteParts {
   readonly calls: ModelCalls;
   readonly redactor: Redactor;
 }
 
-const OpenAiErrorReply = t.strict({ error: OpenAiError });
+const maxBody = 20 * 1024 * 1024;
 
-const maxBody = 10 * 1024 * 1024;
-
-/** The two endpoints through which calls go; their errors have OpenAI's shape. */
+/** The endpoints through which calls go; their errors have the shape of their dialect. */
 export function callRoutes(parts: ModelRouteParts): readonly Route[] {
-  return [
-    callRoute('chat/completions', 'Complete a conversation, whole or as a stream', parts),
-    callRoute('embeddings', 'Vectors of texts', parts),
-  ];
+  return [...endpoints.map((endpoint) => callRoute(endpoint, parts)), firstLook];
 }
 
-function callRoute(
-  endpoint: ModelCall['endpoint'],
-  summary: string,
-  { calls, redactor }: ModelRouteParts,
-): Route {
+/** Claude Code looks whether somebody is there before it asks. */
+const firstLook = route(
+  {
+    method: 'HEAD',
+    path: '/',
+    summary: 'That somebody is there',
+    scope: null,
+    anyQuery: true,
+    answers: { 200: { description: 'Nothing else' } },
+  },
+  async () => ({ content: { type: 'text/plain', bytes: '' } }),
+);
+
+function callRoute(endpoint: Endpoint, { calls, redactor }: ModelRouteParts): Route {
+  const { path, summary } = endpointFacts(endpoint);
+  const { tokenIn } = dialectFor(endpoint);
+  const dialect = dialectOf[endpoint];
   return routeWithBytes(
     {
       method: 'POST',
-      path: `/v1/${endpoint}`,
+      path,
       summary,
       scope: 'model',
+      tokenIn,
       body: t.UnknownRecord,
       bodyLimit: maxBody,
       anyQuery: true,
       debugBelow: 500,
       answers: {
-        200: { description: 'As OpenAI describes it', content: t.UnknownRecord },
-        400: { description: 'What went wrong, here and upstream', content: OpenAiErrorReply },
+        200: { description: 'As its maker describes it', content: t.UnknownRecord },
+        400: { description: 'What went wrong, here and upstream', content: t.UnknownRecord },
       },
-      errorReply: (error, id) => openAiError(error, id, redactor),
+      errorReply: (error, id) => errorReply(dialect, error, id, redactor),
     },
-    async ({ id, identity, header, body }) => ({
+    async ({ id, identity, header, headers, search, params, body }) => ({
       write(response, writeHead) {
         // The scope needs a token, so that somebody is there.
         const caller = { id, account: accountOf(identity!), writeHead };
-        return calls.handle({ endpoint, bytes: body, via: header('via') }, response, caller);
+        const sent = {
+          endpoint,
+          bytes: body,
+          named: params.model,
+          via: header('via'),
+          ...(dialect !== 'chat' && {
+            headers: requestHeaders(headers),
+            search: passedQuery(search, tokenIn.query),
+          }),
+        };
+        return calls.handle(sent, response, caller);
       },
     }),
   );
 }
 
-export function openAiError(error: unknown, id: string, redactor: Redactor): Reply {
-  const { status, headers, error: shown } = errorAnswer(error, id, redactor);
-  return { status, headers, json: { error: shown } };
+/** Without the token that stands in it. */
+function passedQuery(search: string, token: string | undefined): string {
+  const query = new URLSearchParams(search);
+  if (token !== undefined) query.delete(token);
+  return query.size === 0 ? '' : `?${query}`;
+}
+
+export function errorReply(dialect: DialectName, error: unknown, id: string, redactor: Redactor): Reply {
+  const { status, headers, body } = errorAnswer(dialect, error, id, redactor);
+  return { status, headers, json: body };
 }
 
 /**
@@ -91,6 +117,7 @@ export function modelListRoutes(
         },
       }));
   };
+  const { tokenIn } = dialects.messages;
   return [
     route(
       {
@@ -98,6 +125,8 @@ export function modelListRoutes(
         path: '/v1/models',
         summary: 'The models that the caller may ask',
         scope: 'read',
+        tokenIn,
+        anyQuery: true,
         answers: { 200: { description: 'In the order of the configuration', content: ModelList } },
       },
       async ({ identity }) => ({ json: { object: 'list', data: modelsOf(identity) } }),
@@ -108,6 +137,8 @@ export function modelListRoutes(
         path: '/v1/models/{id}',
         summary: 'One of them, with what its upstreams say of its context window',
         scope: 'read',
+        tokenIn,
+        anyQuery: true,
         answers: { 200: { description: 'The model', content: ModelFacts } },
       },
       async ({ identity, params }) => {

@@ -1,5 +1,29 @@
-import type { Price } from '../configuration.ts';
+import type { Price, UpstreamEntry } from '../configuration.ts';
 import type { Usage } from '../providers/usage.ts';
+
+/**
+ * What an upstream takes for a million tokens, with what its entry does not say of caches: at Anthropic the multiples of the price of
+ * input that hold for each of its models, elsewhere the price of input. Source: docs.claude.com, "Prompt caching".
+ */
+export function priceOf({ kind, price }: Pick<UpstreamEntry, 'kind' | 'price'>): FullPrice | null {
+  if (price == null) return null;
+  const { input, output } = price;
+  const usual = kind === 'anthropic' ? { cached: input * 0.1, writes: input * 1.25, hour: input * 2 } : null;
+  return {
+    input,
+    output,
+    cached: price.cached ?? usual?.cached ?? input,
+    cache_writes: price.cache_writes ?? usual?.writes ?? input,
+    cache_writes_1h: price.cache_writes_1h ?? usual?.hour ?? null,
+  };
+}
+
+interface FullPrice extends Price {
+  readonly cached: number;
+  readonly cache_writes: number;
+  /** null: as `cache_writes`, and it is not known to be right. */
+  readonly cache_writes_1h: number | null;
+}
 
 /** Micro-dollars, a whole number. Dollars for a million tokens are micro-dollars for one. */
 export type Money = number;

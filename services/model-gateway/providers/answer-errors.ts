@@ -1,34 +1,58 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type OpenAiError, ownFailure, retryAfterOf, typeOf, UpstreamFailure } from '../failure.ts';
-import { type Mask, withoutSecrets } from '../mask.ts';
-import { isObject } from '../usage.ts';
+import { mapTexts } from '#kit/map-texts.ts';
+import {
+  type OpenAiError,
+  type OwnWords,
+  ownFailure,
+  retryAfterOf,
+  typeOf,
+  UpstreamFailure,
+} from './failure.ts';
+import { type Mask, withoutSecrets } from './mask.ts';
+import { isObject } from './usage.ts';
 
 const maxMessage = 2_000;
 
-/**
- * The failure that an answer with a status of 300 and more stands for.
- * @param body the beginning of the answer's body, masked
- */
-export function upstreamError(
-  upstream: string,
-  status: number,
-  headers: IncomingHttpHeaders,
-  body: string,
-  mask: Mask,
-): UpstreamFailure {
-  if (status < 400) return redirected(upstream, status);
-  const retryAfterMs = retryAfterOf(single(headers['retry-after']));
-  const error = errorIn(upstream, status, body, mask);
-  // What is no status of HTTP could not be given on.
-  return new UpstreamFailure({ status: status > 599 ? 502 : status, error, retryAfterMs });
+/** Of an upstream's answer, as a failure is made of it. */
+interface Refused {
+  readonly upstream: string;
+  readonly mask: Mask;
+  /** The beginning of the answer's body, or the data of an event, masked. */
+  readonly body: string;
+  /** The dialect that the upstream speaks, and what a client may see of its headers. */
+  readonly own: Omit<OwnWords, 'body'> | null;
 }
 
-/** The failure that the first event of a stream with status 200 reports. @param event its data, masked */
-export function errorInStream(upstream: string, event: string, mask: Mask): UpstreamFailure {
-  const { error } = parsed(event) as { error?: { code?: unknown; status?: unknown } };
-  const reported = [error?.code, error?.status].map(Number).find((code) => code >= 400 && code <= 599);
-  const status = reported ?? 502;
-  return new UpstreamFailure({ status, error: errorIn(upstream, status, event, mask), charged: true });
+/** The failure that an answer with a status of 300 and more stands for. */
+export function upstreamError(
+  status: number,
+  headers: IncomingHttpHeaders,
+  refused: Refused,
+): UpstreamFailure {
+  const { upstream, body, mask } = refused;
+  if (status < 400) return redirected(upstream, status);
+  return new UpstreamFailure({
+    // What is no status of HTTP could not be given on.
+    status: status > 599 ? 502 : status,
+    error: errorIn(upstream, status, body, mask),
+    retryAfterMs: retryAfterOf(single(headers['retry-after'])),
+    own: ownWordsIn(refused),
+  });
+}
+
+/** The failure that the first event of a stream with status 200 reports. */
+export function errorInStream(status: number, refused: Refused): UpstreamFailure {
+  const error = errorIn(refused.upstream, status, refused.body, refused.mask);
+  return new UpstreamFailure({ status, error, charged: true, own: ownWordsIn(refused) });
+}
+
+/** What stands in front of a client as it came has to be an object with an `error`, as every dialect's is. */
+function ownWordsIn({ body, mask, own }: Refused): OwnWords | undefined {
+  if (own === null) return undefined;
+  const value = parsed(body);
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  if (!isObject(first) || !isObject(first.error)) return undefined;
+  return { ...own, body: mapTexts(first, (text) => withoutSecrets(text, mask)) };
 }
 
 export function redirected(upstream: string, status: number): UpstreamFailure {
@@ -104,34 +128,4 @@ function cut(text: string, length: number): string {
 
 function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
-}
-
-const allowed = new Set([
-  'content-type',
-  'retry-after',
-  'x-request-id',
-  'openai-processing-ms',
-  'openai-model',
-  'openai-version',
-]);
-
-/** A name could hold anything, so only those that upstreams are known to use. */
-const rateLimit =
-  /^x-ratelimit-(?:limit|remaining|reset)(?:-(?:requests|tokens|input-tokens|output-tokens|project-tokens|images))?(?:-(?:second|minute|hour|day|month))?$/;
-
-/** Whether a client may see it, under the name that it has for the upstream or for the client. */
-export function isAnswerHeader(name: string): boolean {
-  return allowed.has(name) || name === 'x-upstream-request-id' || rateLimit.test(name);
-}
-
-/** What a client may see of an upstream's headers. Names that are not listed here stay here, those of the connection first. */
-export function answerHeaders(headers: IncomingHttpHeaders, mask: Mask): Record<string, string> {
-  const given: Record<string, string> = {};
-  for (const name in headers) {
-    if (name === 'x-upstream-request-id' || !isAnswerHeader(name)) continue;
-    const value = headers[name];
-    const text = mask.hide(Array.isArray(value) ? value.join(', ') : (value ?? ''));
-    if (/^[\t\x20-\x7e]*$/.test(text)) given[name === 'x-request-id' ? 'x-upstream-request-id' : name] = text;
-  }
-  return given;
 }

@@ -27,6 +27,38 @@ const List = t.type({ data: t.array(Listed) });
 
 const maxBytes = 8 * 1024 * 1024;
 
+/** What Google says of one model. */
+const GoogleModel = t.type({ inputTokenLimit: Tokens });
+
+/** How a kind is asked about its models, by the credential. */
+interface Question {
+  /** Below `base_url`. @param model its name there */
+  path(model: string): string;
+  headers(credential: string): Readonly<Record<string, string>>;
+  /** Beside the credential. */
+  readonly more?: Readonly<Record<string, string>>;
+  tokens(answer: string, model: string): number | null;
+}
+
+const questions: Readonly<Record<UpstreamEntry['kind'], Question>> = {
+  openai: {
+    path: () => '/models',
+    headers: (credential) => ({ authorization: `Bearer ${credential}` }),
+    tokens: tokensInList,
+  },
+  anthropic: {
+    path: () => '/models?limit=1000',
+    headers: (credential) => ({ 'x-api-key': credential }),
+    more: { 'anthropic-version': '2023-06-01' },
+    tokens: tokensInList,
+  },
+  google: {
+    path: (model) => `/models/${encodeURIComponent(model)}`,
+    headers: (credential) => ({ 'x-goog-api-key': credential }),
+    tokens: (answer) => smallest([decodeJson(GoogleModel, answer, 'the model').inputTokenLimit]),
+  },
+};
+
 /** Tokens that input and answer have room in, as the upstream's list of models says; null where it does not. Never throws. */
 export async function askContextTokens(
   { kind, base_url, model, credential = null }: UpstreamEntry,
@@ -35,14 +67,15 @@ export async function askContextTokens(
 ): Promise<number | null> {
   try {
     const { text } = credentialOf(credential)();
-    const own: Record<UpstreamEntry['kind'], Record<string, string>> = {
-      openai: text === null ? {} : { authorization: `Bearer ${text}` },
-      anthropic: { 'anthropic-version': '2023-06-01', ...(text !== null && { 'x-api-key': text }) },
-    };
-    const query = kind === 'anthropic' ? '?limit=1000' : '';
-    const { statusCode, body } = await connections.request(`${base_url.replace(/\/+$/, '')}/models${query}`, {
+    const { path, headers, more, tokens } = questions[kind];
+    const { statusCode, body } = await connections.request(`${base_url.replace(/\/+$/, '')}${path(model)}`, {
       method: 'GET',
-      headers: { accept: 'application/json', 'user-agent': userAgent, ...own[kind] },
+      headers: {
+        accept: 'application/json',
+        'user-agent': userAgent,
+        ...more,
+        ...(text !== null && headers(text)),
+      },
       signal,
     });
     const pieces: Buffer[] = [];
@@ -53,19 +86,27 @@ export async function askContextTokens(
       pieces.push(piece);
     }
     if (statusCode !== 200) return null;
-    const { data } = decodeJson(List, Buffer.concat(pieces).toString(), 'the list of models');
-    // A server with one model answers with it whatever the request calls it.
-    const found = data.find(({ id }) => id === model) ?? (data.length === 1 ? data[0] : undefined);
-    return found === undefined ? null : tokensOf(found);
+    return tokens(Buffer.concat(pieces).toString(), model);
   } catch {
     return null;
   }
 }
 
+function tokensInList(answer: string, model: string): number | null {
+  const { data } = decodeJson(List, answer, 'the list of models');
+  // A server with one model answers with it whatever the request calls it.
+  const found = data.find(({ id }) => id === model) ?? (data.length === 1 ? data[0] : undefined);
+  return found === undefined ? null : tokensOf(found);
+}
+
 function tokensOf({ meta, ...listed }: Listed): number | null {
   const { context_length, max_model_len, context_window, max_context_length, max_input_tokens } = listed;
   const trained = meta?.n_ctx ?? meta?.n_ctx_train;
-  const said = [context_length, max_model_len, context_window, max_context_length, max_input_tokens, trained];
+  const windows = [context_length, max_model_len, context_window, max_context_length];
+  return smallest([...windows, max_input_tokens, trained]);
+}
+
+function smallest(said: readonly (number | null | undefined)[]): number | null {
   const sizes = said.filter((size) => size != null && Number.isInteger(size) && size > 0) as number[];
   return sizes.length === 0 ? null : Math.min(...sizes);
 }

@@ -2,6 +2,7 @@ import * as t from 'io-ts';
 import { nullable } from '#kit/decode.ts';
 import { CoreError, codeOf, messageOf } from '#kit/errors.ts';
 import { retryAfterSeconds } from '#kit/http/retry-after.ts';
+import type { DialectName } from './endpoints.ts';
 
 /** What OpenAI's interface says of an error, in a body as `{"error": …}`. */
 export const OpenAiError = t.strict({
@@ -38,7 +39,16 @@ export interface FailureFacts {
   readonly retryAfterMs?: number | null;
   /** Whether the upstream may have done work that is paid for. */
   readonly charged?: boolean;
+  /** Where the upstream said it in a dialect that a client may speak too. */
+  readonly own?: OwnWords | undefined;
   readonly cause?: unknown;
+}
+
+/** An upstream's own words for its error, masked. */
+export interface OwnWords {
+  readonly dialect: DialectName;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An upstream did not answer the call. Its words are masked already. */
@@ -48,14 +58,17 @@ export class UpstreamFailure extends CoreError {
   readonly remedy: Remedy;
   readonly retryAfterMs: number | null;
   readonly charged: boolean;
+  readonly own: OwnWords | null;
 
-  constructor({ status, error, remedy, retryAfterMs = null, charged = false, cause }: FailureFacts) {
+  constructor(facts: FailureFacts) {
+    const { status, error, remedy, retryAfterMs = null, charged = false, own = null, cause } = facts;
     super(error.code ?? error.type, error.message, cause === undefined ? {} : { cause });
     this.status = status;
     this.openaiError = error;
     this.remedy = remedy ?? remedyOf(status);
     this.retryAfterMs = retryAfterMs;
     this.charged = charged;
+    this.own = own;
   }
 }
 

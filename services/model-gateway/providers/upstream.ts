@@ -1,18 +1,23 @@
 import type { Connections } from '#kit/http/client.ts';
 import type { GatewayConfig, ModelEntry, UpstreamEntry } from '../configuration.ts';
 import type { ReadCredential } from './credential.ts';
+import type { Endpoint } from './endpoints.ts';
 import type { Usage } from './usage.ts';
 
 /** What a client asked, decoded as far as the gateway has to know it. */
 export interface ModelCall {
-  readonly endpoint: 'chat/completions' | 'embeddings';
+  readonly endpoint: Endpoint;
   /** The body as it came. */
   readonly bytes: Buffer;
-  /** The same, parsed. Numbers in it may have lost digits; only `bytes` are exact. */
+  /** The same, parsed, with the model where the path names it. Numbers in it may have lost digits; only `bytes` are exact. */
   readonly request: Readonly<Record<string, unknown>>;
   readonly stream: boolean;
   /** The client itself asked for the usage chunk of a stream. */
   readonly includeUsage: boolean;
+  /** Of the client, those that go on to an upstream of its own dialect; in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The query of such a request, with its question mark where there is one. */
+  readonly search?: string;
   /** The gateways that it has passed, this one too, for upstreams. */
   readonly via?: string;
   /** Tokens that one answer may have at most, because a budget binds the call; what the client asked for where it set a limit. */
@@ -27,7 +32,7 @@ export interface UpstreamAnswer {
   /** In lower case; only those that a client may see. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * In OpenAI's format, masked. It throws UpstreamFailure where the upstream breaks off; leaving it ends the request upstream.
+   * In the dialect of the call, masked. It throws UpstreamFailure where the upstream breaks off; leaving it ends the request upstream.
    */
   readonly body: AsyncIterable<Uint8Array>;
   /** Once `body` has ended, was left or broke; null where the upstream reported none. */
@@ -70,6 +75,8 @@ export function wholeAnswer({
 export interface Upstream {
   /** For people and measurements, for example `api.openai.com/gpt-5.2`; unique among those of a model. */
   readonly name: string;
+  /** Whether it can be asked there; absent: always. */
+  answers?(endpoint: Endpoint): boolean;
   /** @throws UpstreamFailure for everything but an answer that can be given on, those with a status of 400 and more too */
   send(call: ModelCall): Promise<UpstreamAnswer>;
 }

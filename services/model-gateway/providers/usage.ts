@@ -15,7 +15,7 @@ export const bytesPerToken = 3.5;
 /** Of a call that no upstream answered. */
 export const noUsage: Usage = { input: 0, output: 0, cached: 0, cache_writes: 0 };
 
-/** The `usage` of an OpenAI answer; null where it is none or has no number that could be right. */
+/** The `usage` of an OpenAI answer, of chat completions or Responses; null where it is none or has no number that could be right. */
 export function usageOf(value: unknown): Usage | null {
   if (!isObject(value)) return null;
   const input = count(value.prompt_tokens ?? value.input_tokens);
@@ -25,7 +25,8 @@ export function usageOf(value: unknown): Usage | null {
   // Vectors have no output, and only a total says so.
   const output = written == null && total !== null && total >= input ? total - input : count(written);
   if (output === null) return null;
-  const details = isObject(value.prompt_tokens_details) ? value.prompt_tokens_details : {};
+  const said = value.prompt_tokens_details ?? value.input_tokens_details;
+  const details = isObject(said) ? said : {};
   return {
     input,
     output,

@@ -1,19 +1,21 @@
 import type { Redactor } from '#kit/redaction/redactor.ts';
+import type { EventWire, Json } from '../providers/pass-through/wire.ts';
 import { bytesOf, type Chunk } from './recording.ts';
 
 /**
  * Chunks without secrets; those that hold none stay as they are, byte for byte, the others become one. A secret may lie across
  * chunks, stand in escapes of JSON, and in a stream a model writes it in pieces over several events: then the first event that has
  * a part of a text gets all of it.
+ * @param deltas of an event of a stream; null for a whole answer
  */
 export function cleanChunks(
   chunks: readonly Chunk[],
-  isStream: boolean,
+  deltas: EventWire['deltas'] | null,
   redactor: Redactor,
 ): readonly Chunk[] {
   const text = Buffer.concat(chunks.map(bytesOf)).toString('utf8');
-  const events = isStream ? (text.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? []) : [];
-  const clean = isStream ? cleanEvents(events, redactor).join('') : cleanBody(text, redactor);
+  const events = deltas !== null ? (text.match(/[\s\S]*?(?:\r?\n){2}|[\s\S]+$/g) ?? []) : [];
+  const clean = deltas !== null ? cleanEvents(events, deltas, redactor).join('') : cleanBody(text, redactor);
   return clean === text ? chunks : [[chunks[0]?.[0] ?? 0, clean]];
 }
 
@@ -24,10 +26,10 @@ function cleanBody(text: string, redactor: Redactor): string {
   return redactor.redact(isSame(value, clean) ? text : JSON.stringify(clean));
 }
 
-function cleanEvents(events: readonly string[], redactor: Redactor): string[] {
+function cleanEvents(events: readonly string[], deltas: EventWire['deltas'], redactor: Redactor): string[] {
   const values = events.map((event) => parsed(dataOf(event)));
   const changed = new Set<unknown>();
-  for (const pieces of spreadTexts(values)) {
+  for (const pieces of spreadTexts(values, deltas)) {
     const text = pieces.map(({ holder, member }) => holder[member]).join('');
     const clean = redactor.redact(text);
     if (clean === text) continue;
@@ -40,8 +42,14 @@ function cleanEvents(events: readonly string[], redactor: Redactor): string[] {
     const value = values[index];
     const clean = value === undefined ? value : redactor.redactDeep(value);
     const isAsItWas = !changed.has(value) && isSame(value, clean);
-    return redactor.redact(isAsItWas ? event : `data: ${JSON.stringify(clean)}\n\n`);
+    return redactor.redact(isAsItWas ? event : `${nameOf(event)}data: ${JSON.stringify(clean)}\n\n`);
   });
+}
+
+/** The line of an event's name; empty where it has none. */
+function nameOf(event: string): string {
+  const [line] = /^event:.*$/m.exec(event) ?? [];
+  return line === undefined ? '' : `${line}\n`;
 }
 
 /** The lines of data of an event, as one text. */
@@ -73,18 +81,28 @@ interface TextPiece {
 const maxDepth = 20;
 
 /**
- * Texts that a model wrote in pieces over several events of a stream: in the deltas of each choice all that stands at the same
- * place, whatever it is called. Elements of lists go by their `index` where they have one.
+ * Texts that a model wrote in pieces over several events of a stream: in the deltas all that stands at the same place, whatever it is
+ * called. Elements of lists go by their `index` where they have one.
  * @param events parsed; what is none is skipped
  */
-function spreadTexts(events: readonly unknown[]): readonly (readonly TextPiece[])[] {
+function spreadTexts(
+  events: readonly (object | undefined)[],
+  deltas: EventWire['deltas'],
+): readonly (readonly TextPiece[])[] {
   const texts = new Map<string, TextPiece[]>();
   for (const event of events) {
-    const { choices } = (event ?? {}) as { choices?: unknown };
-    if (!Array.isArray(choices)) continue;
-    for (const choice of choices) note(choice?.delta, `${choice?.index ?? 0}`, event, texts, 0);
+    if (event === undefined) continue;
+    for (const { place, holder, member } of deltas(event as Json)) {
+      const value = holder[member];
+      if (typeof value === 'string') add(texts, place, { event, holder, member });
+      else note(value, place, event, texts, 0);
+    }
   }
   return [...texts.values()];
+}
+
+function add(texts: Map<string, TextPiece[]>, place: string, piece: TextPiece): void {
+  texts.set(place, [...(texts.get(place) ?? []), piece]);
 }
 
 function note(
@@ -102,8 +120,6 @@ function note(
       note(item, place, event, texts, depth + 1);
       continue;
     }
-    const pieces = texts.get(place) ?? [];
-    pieces.push({ event, holder, member: name });
-    texts.set(place, pieces);
+    add(texts, place, { event, holder, member: name });
   }
 }

@@ -1,6 +1,7 @@
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
+import { dialectFor } from '../dialects/registry.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
 import { cleanChunks } from './clean-chunks.ts';
@@ -43,6 +44,7 @@ export class Recorder {
     const { name } = upstream;
     return {
       name,
+      answers: (endpoint) => upstream.answers?.(endpoint) ?? true,
       send: async (call) => {
         const started = performance.now();
         try {
@@ -104,7 +106,7 @@ export class Recorder {
         endpoint: call.endpoint,
         head_ms,
         request,
-        answer: answer && this.#cleaned(answer, call.stream),
+        answer: answer && this.#cleaned(answer, call),
         refusal: refusal && redactor.redactDeep(refusal),
       });
     } catch (error) {
@@ -112,9 +114,10 @@ export class Recorder {
     }
   }
 
-  #cleaned(answer: RecordedAnswer, isStream: boolean): RecordedAnswer {
+  #cleaned(answer: RecordedAnswer, { endpoint, stream }: ModelCall): RecordedAnswer {
     const { redactor } = this.#options;
-    const chunks = cleanChunks(answer.chunks, isStream, redactor);
+    const { deltas } = dialectFor(endpoint).wire.events;
+    const chunks = cleanChunks(answer.chunks, stream ? deltas : null, redactor);
     // A length may have changed, and is known again when it is served.
     const { 'content-length': _, ...headers } = answer.headers;
     return {
@@ -126,8 +129,12 @@ export class Recorder {
   }
 }
 
-function wordsOf({ status, openaiError }: UpstreamFailure): NonNullable<Recording['refusal']> {
-  return { status, error: openaiError };
+function wordsOf({ status, openaiError, own }: UpstreamFailure): NonNullable<Recording['refusal']> {
+  return {
+    status,
+    error: openaiError,
+    own: own === null ? undefined : { dialect: own.dialect, body: { ...own.body } },
+  };
 }
 
 /** To a tenth. */

@@ -1,6 +1,8 @@
 import { digestOf } from '#kit/digest.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
+import { dialectFor } from '../dialects/registry.ts';
+import type { Endpoint } from '../providers/endpoints.ts';
 import type { ModelCall } from '../providers/upstream.ts';
 
 export interface RecordedRequest {
@@ -19,16 +21,19 @@ export function recordedRequest(
 ): RecordedRequest {
   // Halves of characters have no bytes: what stands for them is written.
   const request = mapTexts(call.request, (text) => redactor.redact(text).toWellFormed());
-  return { key: keyOf(call.endpoint, request), request, messages: messageDigests(request) };
+  const { endpoint } = call;
+  return { key: keyOf(endpoint, request), request, messages: messageDigests(endpoint, request) };
 }
 
-export function keyOf(endpoint: string, request: Readonly<Record<string, unknown>>): string {
+export function keyOf(endpoint: Endpoint, request: Readonly<Record<string, unknown>>): string {
   return digestOf({ endpoint, request: lasting(request) });
 }
 
-export function messageDigests(request: Readonly<Record<string, unknown>>): string[] {
-  const { messages } = lasting(request);
-  return Array.isArray(messages) ? messages.map((message) => digestOf({ message })) : [];
+/** Of each part of the conversation in order. */
+export function messageDigests(endpoint: Endpoint, request: Readonly<Record<string, unknown>>): string[] {
+  return dialectFor(endpoint)
+    .turns(lasting(request))
+    .map((message) => digestOf({ message }));
 }
 
 /** Members of a request that say nothing about what is asked. */
@@ -36,6 +41,7 @@ const volatileMembers = new Set([
   'user',
   'safety_identifier',
   'metadata',
+  'client_metadata',
   'store',
   'prompt_cache_key',
   'prompt_cache_retention',

@@ -1,9 +1,10 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
-import { decodeJson, integerBetween, nullable, oneOf, Sha256, Timestamp } from '#kit/decode.ts';
+import { decodeJson, integerBetween, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
+import { dialectOf, endpoints } from '../providers/endpoints.ts';
 import { OpenAiError } from '../providers/failure.ts';
 import { keyOf } from './recording-key.ts';
 
@@ -15,7 +16,14 @@ export type Chunk = t.TypeOf<typeof Chunk>;
 
 const Usage = t.strict({ input: Count, output: Count, cached: Count, cache_writes: Count });
 
-const Refusal = t.strict({ status: integerBetween(400, 599), error: OpenAiError });
+/** The upstream's own words, where it said it in the dialect of the client. */
+const OwnWords = t.strict({ dialect: oneOf([...new Set(Object.values(dialectOf))]), body: t.UnknownRecord });
+
+const Refusal = t.strict({
+  status: integerBetween(400, 599),
+  error: OpenAiError,
+  own: optional(OwnWords),
+});
 
 const Answer = t.strict({
   status: integerBetween(200, 599),
@@ -37,7 +45,7 @@ export const Recording = t.strict({
   recorded_at: Timestamp,
   model: t.string,
   upstream: t.string,
-  endpoint: oneOf(['chat/completions', 'embeddings']),
+  endpoint: oneOf(endpoints),
   /** Milliseconds until the answer's head. */
   head_ms: t.number,
   request: t.record(t.string, t.unknown),

@@ -1,6 +1,7 @@
 import { Redactor } from '#kit/redaction/redactor.ts';
+import { dialectFor } from '../dialects/registry.ts';
 import { ownFailure, UpstreamFailure } from '../providers/failure.ts';
-import { isAnswerHeader } from '../providers/openai-compatible/failures.ts';
+import { isHeaderText } from '../providers/headers.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
 import {
   bytesOf,
@@ -77,7 +78,7 @@ function served(answer: RecordedAnswer, call: ModelCall): UpstreamAnswer {
   return {
     status: answer.status,
     headers: {
-      ...answerHeadersOf(answer.headers),
+      ...answerHeadersOf(answer.headers, call),
       ...(!call.stream && answer.broken === null && { 'content-length': String(length) }),
     },
     body: chunksOf(answer, call.signal),
@@ -86,9 +87,13 @@ function served(answer: RecordedAnswer, call: ModelCall): UpstreamAnswer {
 }
 
 /** People edit recordings and take them from elsewhere: only what a live upstream could have given goes on. */
-function answerHeadersOf(headers: Readonly<Record<string, string>>): Record<string, string> {
+function answerHeadersOf(
+  headers: Readonly<Record<string, string>>,
+  { endpoint }: ModelCall,
+): Record<string, string> {
+  const { wire } = dialectFor(endpoint);
   return Object.fromEntries(
-    Object.entries(headers).filter(([name, value]) => isAnswerHeader(name) && /^[\t\x20-\x7e]*$/.test(value)),
+    Object.entries(headers).filter(([name, value]) => wire.isAnswerHeader(name) && isHeaderText(value)),
   );
 }
 
@@ -110,7 +115,7 @@ function nearestRecordings(asked: RecordedRequest, known: readonly Known[]): str
   const model = String(asked.request.model);
   return known
     .map(({ file, recording }) => {
-      const messages = messageDigests(recording.request);
+      const messages = messageDigests(recording.endpoint, recording.request);
       const shared = sharedPrefix(asked.messages, messages);
       const sameModel = recording.model === model ? 1 : 0;
       const sameLength = messages.length === asked.messages.length ? 1 : 0;

@@ -14,21 +14,24 @@ const waitMs = 30_000;
 export function define(program: Command, run: RunCommand): void {
   program
     .command('check')
-    .description('ask each upstream its smallest request')
+    .description('ask each upstream its smallest request, by each interface of its own')
     .action(() =>
       run(async (context) => {
         const folders = modelFolders(context.home);
         const config = readGatewayConfig({ folders, environment });
         const { all, close } = openUpstreams(config, folders, 'check');
         const results = await Promise.all(
-          all.map(async ({ model, kind, credential, upstream, entry }) => ({
-            model,
-            upstream: upstream.name,
-            kind: entry.kind,
-            credential,
-            priced: entry.price != null,
-            ...(await probe(upstream, kind, waitMs)),
-          })),
+          all.flatMap(({ model, credential, upstream, entry, endpoints }) =>
+            endpoints.map(async (endpoint) => ({
+              model,
+              upstream: upstream.name,
+              kind: entry.kind,
+              endpoint,
+              credential,
+              priced: entry.price != null,
+              ...(await probe(upstream, endpoint, waitMs)),
+            })),
+          ),
         ).finally(close);
         const ok = results.every((result) => result.ok);
         printResult(context, { ok, upstreams: results }, () =>
@@ -42,6 +45,7 @@ export function define(program: Command, run: RunCommand): void {
 interface Result {
   readonly model: string;
   readonly upstream: string;
+  readonly endpoint: string;
   readonly credential: string;
   readonly priced: boolean;
   readonly ok: boolean;
@@ -52,16 +56,15 @@ interface Result {
 function resultLines(results: readonly Result[]): string[] {
   const lines = tableLines(
     ['model', 'upstream', 'credential', { title: 'ms', right: true }, ''],
-    results.map(({ model, upstream, credential, ms, ok, detail }) => [
-      model,
-      upstream,
-      credential,
-      String(ms),
-      ok ? `ok, ${detail}` : `failed: ${detail}`,
-    ]),
+    results.map(({ model, upstream, endpoint, credential, ms, ok, detail }) => {
+      const by = endpoint === 'responses' ? ' by Responses' : '';
+      return [model, upstream, credential, String(ms), ok ? `ok${by}, ${detail}` : `failed${by}: ${detail}`];
+    }),
   );
-  const free = results.filter(({ priced }) => !priced).map(({ upstream }) => upstream);
-  const short = results.filter(({ credential }) => credential === 'short').map(({ upstream }) => upstream);
+  const free = [...new Set(results.filter(({ priced }) => !priced).map(({ upstream }) => upstream))];
+  const short = [
+    ...new Set(results.filter(({ credential }) => credential === 'short').map(({ upstream }) => upstream)),
+  ];
   if (short.length > 0) {
     lines.push(
       `with a key of fewer than ${minHiddenLength} characters, which is not hidden where they repeat it: ${short.join(', ')}`,

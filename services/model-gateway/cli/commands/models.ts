@@ -36,13 +36,14 @@ export function define(program: Command, run: RunCommand): void {
     .command('add')
     .description('configure a model: try a request, then write it into models.json')
     .argument('[name]', 'what it is called here')
-    .option('--kind <kind>', 'openai (also everything compatible) or anthropic')
-    .option('--url <address>', 'up to and with /v1')
+    .option('--kind <kind>', 'openai (also everything compatible), anthropic or google')
+    .option('--url <address>', 'up to and with /v1, of google /v1beta')
     .option('--model <name>', 'what it is called there')
     .option('--key-file <file>', 'holds the key, which is copied to the secrets; - is standard input')
     .option('--secret-name <name>', 'what the copy of the key is called; default is a free name')
     .option('--tier <tier>', 'large or small: which roles plan with it')
-    .option('--price <list>', 'INPUT,OUTPUT[,CACHED] in US dollars for a million tokens')
+    .option('--price <list>', 'INPUT,OUTPUT[,CACHED[,CACHE_WRITES]] in US dollars for a million tokens')
+    .option('--responses', 'an openai address has the Responses interface too, as that of OpenAI has')
     .option('--embeddings', 'it makes embeddings')
     .option('--fallback', 'a further upstream of a model that is configured')
     .option('--replace', 'in place of a model that is configured')
@@ -118,11 +119,13 @@ async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof en
   const config = readGatewayConfig({ folders, environment });
   const { all, close } = openUpstreams({ ...config, models: { [name]: entry } }, folders, 'add');
   try {
-    const tried = await probe(all[0]!.upstream, all[0]!.kind, waitMs);
-    if (tried.ok) return tried;
+    const [{ upstream, endpoints }] = all as [(typeof all)[number]];
+    const tries = await Promise.all(endpoints.map((endpoint) => probe(upstream, endpoint, waitMs)));
+    const failed = tries.findIndex(({ ok }) => !ok);
+    if (failed === -1) return tries[0]!;
     throw new Unavailable(
       'model_does_not_answer',
-      `${all[0]!.upstream.name} does not answer: ${tried.detail}`,
+      `${upstream.name} does not answer ${endpoints[failed]}: ${tries[failed]!.detail}`,
       {
         hint: 'Nothing was configured. Correct what is wrong, or give --no-try to configure it as it is.',
       },
@@ -159,8 +162,9 @@ async function list(context: CommandContext): Promise<number> {
   return exitCodes.done;
 }
 
-function priceText({ input, output, cached }: Price): string {
-  return `$${input} in, $${output} out${cached == null ? '' : `, $${cached} cached`}`;
+function priceText({ input, output, cached, cache_writes: writes }: Price): string {
+  const caches = `${cached == null ? '' : `, $${cached} cached`}${writes == null ? '' : `, $${writes} cache writes`}`;
+  return `$${input} in, $${output} out${caches}`;
 }
 
 /** Takes a model out, then the copies of keys that `model add` made for it alone; other secrets are listed and stay. */

@@ -1,11 +1,33 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { rewriteRequest } from './request.ts';
+import type { LimitMember } from '../../providers/pass-through/wire.ts';
+import type { ModelCall } from '../../providers/upstream.ts';
+import { chat } from './chat.ts';
+
+interface Change {
+  readonly model: string;
+  readonly askUsage: boolean;
+  readonly outputLimit?: { readonly member: LimitMember; readonly tokens: number };
+}
+
+function rewriteRequest(bytes: Buffer, { model, askUsage, outputLimit }: Change): Buffer {
+  const call: ModelCall = {
+    endpoint: 'chat/completions',
+    bytes,
+    request: {},
+    stream: askUsage,
+    includeUsage: false,
+    outputLimit: outputLimit?.tokens ?? null,
+    signal: new AbortController().signal,
+  };
+  const limitMember = outputLimit?.member ?? 'max_tokens';
+  return chat.wire.body(call, { model, streamUsage: true, limitMember });
+}
 
 const rewritten = (text: string, askUsage = false) =>
   rewriteRequest(Buffer.from(text), { model: 'there', askUsage }).toString();
 
-describe('The rewriting of a request', () => {
+describe('The rewriting of a chat completion', () => {
   it('changes the model and nothing else, to the last digit of a number', () => {
     const text = `{ "a" : 1e400 ,"model": "here" , "n":123456789012345678901234567890, "s":"\\"model\\":\\"x\\"\\\\", "o":{"model":"inner"}}`;
     expect(rewritten(text)).to.equal(

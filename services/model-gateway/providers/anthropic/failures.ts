@@ -1,4 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
+import { errorIn, redirected } from '../answer-errors.ts';
 import {
   connectionFailure,
   ownFailure,
@@ -9,7 +10,6 @@ import {
   UpstreamFailure,
 } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
-import { errorIn, redirected } from '../openai-compatible/failures.ts';
 import { isObject } from '../usage.ts';
 
 /** What came back is no answer to the request; the message continues a sentence about the upstream. */

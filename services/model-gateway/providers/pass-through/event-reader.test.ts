@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { chat } from '../../dialects/chat/chat.ts';
 import { Mask } from '../mask.ts';
-import { BrokenStream, ChunkReader } from './chunks.ts';
+import { BrokenStream, EventReader } from './event-reader.ts';
 
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 const word = event({
@@ -12,7 +13,7 @@ const told = event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 
 const done = 'data: [DONE]\n\n';
 
 function read(text: string, hideUsage: boolean, cuts: readonly number[] = []) {
-  const reader = new ChunkReader({ hideUsage, mask: new Mask([]) });
+  const reader = new EventReader({ wire: chat.wire.events, hideUsage, mask: new Mask([]) });
   const bytes = Buffer.from(text);
   let out = '';
   let at = 0;
@@ -68,7 +69,7 @@ describe('The reader of a stream', () => {
   });
 
   it('has not begun with comments', () => {
-    const reader = new ChunkReader({ hideUsage: false, mask: new Mask([]) });
+    const reader = new EventReader({ wire: chat.wire.events, hideUsage: false, mask: new Mask([]) });
     reader.push(Buffer.from(': PROCESSING\n\n: PROCESSING\n\nevent: ping\n\n'));
     expect(reader.begun).to.equal(false);
     reader.push(Buffer.from(word));
@@ -131,7 +132,7 @@ describe('The reader of a stream', () => {
 
   it('gives on names, ids and comments of events, and hides secrets in all of them', () => {
     const key = 'sk-planted-0123456789abcdef';
-    const reader = new ChunkReader({ hideUsage: true, mask: new Mask([key]) });
+    const reader = new EventReader({ wire: chat.wire.events, hideUsage: true, mask: new Mask([key]) });
     const given = `: ${key}\n\nevent: ${key}\nid: ${key}\ndata: {"choices":[],"x":"${key}"}\n\n`;
     const hidden = given.replaceAll(key, '*'.repeat(key.length));
     const bytes = Buffer.from(given);

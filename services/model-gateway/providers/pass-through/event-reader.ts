@@ -2,9 +2,10 @@ import type { Readable } from 'node:stream';
 import { createParser, type EventSourceMessage, type ParseError } from 'eventsource-parser';
 import { mapTexts } from '#kit/map-texts.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
-import { isObject, type Usage, usageOf } from '../usage.ts';
+import { isObject, type Usage } from '../usage.ts';
+import type { EventWire, Json } from './wire.ts';
 
-/** What an upstream sent is not a stream of a chat completion. */
+/** What an upstream sent is not a stream of its dialect. */
 export class BrokenStream extends Error {}
 
 /** Of an event, in characters. */
@@ -14,17 +15,12 @@ const maxDepth = 20;
 /** So long, in milliseconds, an upstream may take to end after `[DONE]`. */
 const graceMs = 1_000;
 
-interface Chunk {
-  readonly usage?: unknown;
-  readonly choices?: unknown;
-  readonly error?: unknown;
-}
-
 /**
- * Reads the events of a chat completion and gives them on, masked: each event's data stays as it came, line ends become
- * newlines. Counts what the ledger charges on the way: the usage that the upstream reports, and the text of the deltas.
+ * Reads the events of a stream and gives them on, masked: each event's data stays as it came, line ends become newlines. Counts
+ * what the ledger charges on the way: the usage that the upstream reports, and the text of the deltas.
  */
-export class ChunkReader {
+export class EventReader {
+  readonly #wire: EventWire;
   readonly #hideUsage: boolean;
   readonly #mask: Mask;
   readonly #decoder = new TextDecoder();
@@ -41,15 +37,17 @@ export class ChunkReader {
   #contentBytes = 0;
   #contentAtUsage = 0;
   usage: Usage | null = null;
-  /** `[DONE]` came. */
+  /** `[DONE]` came, or an event that nothing follows. */
   done = false;
-  /** A choice gave its `finish_reason`. */
+  /** The answer is whole, though more may follow. */
   finished = false;
   /** Data of the event by which the upstream reported an error, masked. */
   failure: string | null = null;
 
   /** @param hideUsage for a client that did not ask for the usage chunk */
-  constructor({ hideUsage, mask }: { readonly hideUsage: boolean; readonly mask: Mask }) {
+  constructor(options: { readonly wire: EventWire; readonly hideUsage: boolean; readonly mask: Mask }) {
+    const { wire, hideUsage, mask } = options;
+    this.#wire = wire;
     this.#hideUsage = hideUsage;
     this.#mask = mask;
   }
@@ -63,7 +61,7 @@ export class ChunkReader {
   end(): string {
     const last = this.isOver ? '' : this.#feed(`${this.#decoder.decode()}\n\n`);
     if (this.isOver || this.finished) return last;
-    throw new BrokenStream('it ended before the answer did, without a finish_reason');
+    throw new BrokenStream(`it ended before the answer did, without ${this.#wire.end}`);
   }
 
   /** Nothing that follows is for the client. */
@@ -115,17 +113,22 @@ export class ChunkReader {
       this.done = true;
       return;
     }
-    const chunk = this.#parsed(data);
-    this.#count(chunk);
-    if (reportsError(chunk)) {
-      const masked = JSON.stringify(mapTexts(chunk, (text) => withoutSecrets(text, this.#mask)));
-      const text = masked === JSON.stringify(chunk) ? data : masked;
+    const value = this.#parsed(data);
+    const meaning = this.#wire.meaning(value);
+    this.#count(value);
+    if (meaning === 'failure') {
+      const masked = JSON.stringify(mapTexts(value, (text) => withoutSecrets(text, this.#mask)));
+      const text = masked === JSON.stringify(value) ? data : masked;
       give(text);
       this.failure = text;
-    } else if (!this.#isHidden(chunk)) give(data);
+      return;
+    }
+    if (meaning !== 'usage' || !this.#hideUsage) give(data);
+    if (meaning === 'whole') this.finished = true;
+    if (meaning === 'last') this.done = true;
   }
 
-  #parsed(data: string): Chunk {
+  #parsed(data: string): Json {
     try {
       const value: unknown = JSON.parse(data);
       if (isObject(value)) return value;
@@ -133,22 +136,17 @@ export class ChunkReader {
     throw new BrokenStream(`it has the data ${this.#shown(data)}, which is not a JSON object`);
   }
 
-  #count({ choices, usage }: Chunk): void {
+  #count(event: Json): void {
     this.#events++;
-    for (const choice of Array.isArray(choices) ? choices : []) {
-      if (typeof choice?.finish_reason === 'string') this.finished = true;
-      const bytes = contentBytes(choice?.delta);
+    for (const { holder, member } of this.#wire.deltas(event)) {
+      const bytes = contentBytes(holder[member]);
       this.#contentBytes += bytes;
       if (bytes > 0) this.#eventsWithContent++;
     }
-    const reported = usageOf(usage);
+    const reported = this.#wire.usage(event, this.usage);
     if (reported === null) return;
     this.usage = reported;
     this.#contentAtUsage = this.#contentBytes;
-  }
-
-  #isHidden({ choices, usage }: Chunk): boolean {
-    return this.#hideUsage && usageOf(usage) !== null && Array.isArray(choices) && choices.length === 0;
   }
 
   #shown(text: string): string {
@@ -157,14 +155,8 @@ export class ChunkReader {
   }
 }
 
-/** An error of the stream or of a choice, even if the stream continues. */
-function reportsError({ error, choices }: Chunk): boolean {
-  if (error != null) return true;
-  return Array.isArray(choices) && choices.some((choice) => choice?.finish_reason === 'error');
-}
-
 /** Members of a delta that no model wrote. */
-const unwritten = new Set(['role', 'id', 'type']);
+const unwritten = new Set(['role', 'id', 'type', 'signature', 'thoughtSignature']);
 
 /** Of every text in a delta that the model wrote, whatever its member is called. */
 function contentBytes(value: unknown, depth = 0): number {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { mapTexts } from '#kit/map-texts.ts';
+import { errorIn, errorInStream, upstreamError } from '../answer-errors.ts';
 import {
   connectionFailure,
   lateFailure,
@@ -8,6 +9,7 @@ import {
   type Progress,
   type UpstreamFailure,
 } from '../failure.ts';
+import { answerHeaders } from '../headers.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
 import {
   type ModelCall,
@@ -16,26 +18,15 @@ import {
   type UpstreamOptions,
   wholeAnswer,
 } from '../upstream.ts';
-import { isObject, usageOf } from '../usage.ts';
-import { BrokenStream, ChunkReader, drain } from './chunks.ts';
-import { answerHeaders, errorIn, errorInStream, upstreamError } from './failures.ts';
-import { type LimitMember, rewriteRequest } from './request.ts';
+import { isObject } from '../usage.ts';
+import { BrokenStream, drain, EventReader } from './event-reader.ts';
+import type { LimitMember, Wire } from './wire.ts';
 
 /** In bytes, all three. */
 const maxError = 64 * 1024;
 const maxWhole = 256 * 1024 * 1024;
 /** Of comments before the first event. */
 const maxEarly = 64 * 1024;
-
-/** OpenAI's newer models refuse the older member, which is the only one that many others know. */
-function limitMemberAt(hostname: string): LimitMember {
-  return /(^|\.)openai\.(azure\.)?com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
-}
-
-/** What OpenAI's newer models answer wherever they are: the caller asks again, and from then on the newer member is sent. */
-function refusesOlderLimit(status: number, text: string): boolean {
-  return status === 400 && text.includes('max_tokens') && text.includes('max_completion_tokens');
-}
 
 interface Answer {
   readonly status: number;
@@ -47,24 +38,28 @@ interface Answer {
   readonly signal: AbortSignal;
 }
 
-/** An upstream with OpenAI's interface: requests and answers go through but for the model's name and the usage of streams. */
-export class OpenAiUpstream implements Upstream {
+/**
+ * An upstream that speaks the dialect of the calls that it gets: requests and answers go through but for the model's name, limits
+ * that a budget sets, and the usage of streams.
+ */
+export class PassThroughUpstream implements Upstream {
   readonly name: string;
   readonly #options: UpstreamOptions;
+  readonly #wire: Wire;
   readonly #baseUrl: string;
   #limitMember: LimitMember;
 
-  constructor(options: UpstreamOptions) {
-    const { base_url, limit_member } = options.entry;
+  constructor(options: UpstreamOptions, wire: Wire) {
     this.name = options.name;
     this.#options = options;
-    this.#baseUrl = base_url.replace(/\/+$/, '');
-    this.#limitMember = limit_member ?? limitMemberAt(new URL(base_url).hostname);
+    this.#wire = wire;
+    this.#baseUrl = options.entry.base_url.replace(/\/+$/, '');
+    this.#limitMember = wire.limitMember?.usual(options.entry) ?? 'max_tokens';
   }
 
   async send(call: ModelCall): Promise<UpstreamAnswer> {
     const { first_token_ms } = this.#options.timeouts;
-    if (!call.stream) return await this.#whole(await this.#ask(call, call.signal));
+    if (!call.stream) return await this.#whole(call, await this.#ask(call, call.signal));
     const first = new AbortController();
     const timer = setTimeout(
       () => first.abort(lateFailure(this.name, 'first', first_token_ms)),
@@ -84,13 +79,14 @@ export class OpenAiUpstream implements Upstream {
   async #ask(call: ModelCall, signal: AbortSignal): Promise<Answer> {
     const { text, mask } = this.#options.credential();
     const progress: { stage: Progress } = { stage: 'unsent' };
-    const asked = this.#options.connections.request(`${this.#baseUrl}/${call.endpoint}`, {
+    const path = this.#wire.path(call, this.#options.entry.model);
+    const asked = this.#options.connections.request(`${this.#baseUrl}${path}`, {
       method: 'POST',
       onSent: () => {
         progress.stage = 'sent';
       },
       headers: this.#headers(call, text),
-      body: this.#body(call),
+      body: this.#wire.body(call, this.#there()),
       signal,
     });
     const { statusCode, headers, body } = await asked.catch((error) => {
@@ -104,23 +100,21 @@ export class OpenAiUpstream implements Upstream {
 
   #headers(call: ModelCall, credential: string | null): Record<string, string> {
     return {
+      'user-agent': this.#options.userAgent,
+      ...call.headers,
+      ...this.#wire.headers(call),
       'content-type': 'application/json',
       accept: call.stream ? 'text/event-stream' : 'application/json',
       // An encoded answer could neither be searched for the credential nor read for its usage.
       'accept-encoding': 'identity',
-      'user-agent': this.#options.userAgent,
       ...(call.via !== undefined && { via: call.via }),
-      ...(credential !== null && { authorization: `Bearer ${credential}` }),
+      ...(credential !== null && this.#wire.credential(credential)),
     };
   }
 
-  #body({ bytes, stream, includeUsage, outputLimit = null }: ModelCall): Buffer {
-    const { model, stream_usage = true } = this.#options.entry;
-    return rewriteRequest(bytes, {
-      model,
-      askUsage: stream && stream_usage && !includeUsage,
-      outputLimit: outputLimit === null ? null : { member: this.#limitMember, tokens: outputLimit },
-    });
+  #there() {
+    const { model, stream_usage: streamUsage = true } = this.#options.entry;
+    return { model, streamUsage, limitMember: this.#limitMember };
   }
 
   async #accepted(call: ModelCall, answer: Answer): Promise<Answer> {
@@ -132,9 +126,9 @@ export class OpenAiUpstream implements Upstream {
     }
     if (status < 200 || status >= 300) {
       const text = await beginning(answer);
-      if (this.#options.entry.limit_member === undefined && refusesOlderLimit(status, text))
-        this.#limitMember = 'max_completion_tokens';
-      throw upstreamError(this.name, status, headers, text, mask);
+      if (this.#options.entry.limit_member === undefined)
+        this.#limitMember = this.#wire.limitMember?.learn(status, text) ?? this.#limitMember;
+      throw upstreamError(status, headers, this.#refused(answer, text));
     }
     if (!call.stream || type === 'text/event-stream') return answer;
     const text = await beginning(answer);
@@ -143,7 +137,19 @@ export class OpenAiUpstream implements Upstream {
     throw this.#invalid(`answered ${what} where an event stream was asked for${reported}`);
   }
 
-  async #whole({ status, headers, type, body, mask, signal }: Answer): Promise<UpstreamAnswer> {
+  /** Chat completions are what every upstream is made to look like: their errors have OpenAI's words alone. */
+  #refused({ headers, mask }: Answer, body: string) {
+    const { dialect } = this.#wire;
+    const own = dialect === 'chat' ? null : { dialect, headers: this.#given(headers, mask) };
+    return { upstream: this.name, mask, body, own };
+  }
+
+  #given(headers: IncomingHttpHeaders, mask: Mask): Record<string, string> {
+    return answerHeaders(headers, mask, this.#wire.isAnswerHeader);
+  }
+
+  async #whole(call: ModelCall, answer: Answer): Promise<UpstreamAnswer> {
+    const { status, headers, type, body, mask, signal } = answer;
     const pieces: Buffer[] = [];
     let size = 0;
     try {
@@ -163,19 +169,17 @@ export class OpenAiUpstream implements Upstream {
     }
     return wholeAnswer({
       status,
-      headers: answerHeaders(headers, mask),
+      headers: this.#given(headers, mask),
       // Some upstreams report errors with status 200.
       text: value.error == null ? text : JSON.stringify(mapTexts(value, hiding(mask))),
-      usage: usageOf(value.usage),
+      usage: this.#wire.usage(value, call),
     });
   }
 
   /** Resolves with the first event, so that until then another upstream can be asked. */
-  async #stream(
-    { status, headers, body, mask, signal }: Answer,
-    hideUsage: boolean,
-  ): Promise<UpstreamAnswer> {
-    const reader = new ChunkReader({ hideUsage, mask });
+  async #stream(answer: Answer, hideUsage: boolean): Promise<UpstreamAnswer> {
+    const { status, headers, body, mask, signal } = answer;
+    const reader = new EventReader({ wire: this.#wire.events, hideUsage, mask });
     const events = eventsOf(body, reader);
     const explained = (error: unknown, given: boolean) =>
       error instanceof BrokenStream ? this.#broken(error, given) : this.#explained(error, signal, 'begun');
@@ -195,10 +199,10 @@ export class OpenAiUpstream implements Upstream {
     try {
       const first = await firstOf(events, reader);
       // Nobody has seen it yet, so that another attempt can help.
-      if (reader.failure !== null) throw errorInStream(this.name, reader.failure, mask);
+      if (reader.failure !== null) throw this.#failureIn(reader.failure, answer);
       return {
         status,
-        headers: answerHeaders(headers, mask),
+        headers: this.#given(headers, mask),
         body: all(first),
         usage: () => reader.usage,
         usageIsPartial: () => reader.usageIsPartial,
@@ -208,6 +212,11 @@ export class OpenAiUpstream implements Upstream {
       await events.return(undefined);
       throw explained(error, false);
     }
+  }
+
+  #failureIn(event: string, answer: Answer): UpstreamFailure {
+    const status = this.#wire.events.status(JSON.parse(event)) ?? 502;
+    return errorInStream(status, this.#refused(answer, event));
   }
 
   #explained(error: unknown, signal: AbortSignal, progress: Progress): unknown {
@@ -230,7 +239,7 @@ export class OpenAiUpstream implements Upstream {
 }
 
 /** Whole events of a stream; leaving them ends it upstream. @throws BrokenStream, and what reading throws */
-async function* eventsOf(body: Readable, reader: ChunkReader): AsyncGenerator<string> {
+async function* eventsOf(body: Readable, reader: EventReader): AsyncGenerator<string> {
   try {
     for await (const piece of body.iterator({ destroyOnReturn: false })) {
       const events = reader.push(piece);
@@ -246,7 +255,7 @@ async function* eventsOf(body: Readable, reader: ChunkReader): AsyncGenerator<st
 }
 
 /** The first event with the comments before it: they are no token, and another upstream may yet have to be asked. */
-async function firstOf(events: AsyncGenerator<string>, reader: ChunkReader): Promise<string> {
+async function firstOf(events: AsyncGenerator<string>, reader: EventReader): Promise<string> {
   let early = '';
   while (!reader.begun) {
     const { done, value } = await events.next();

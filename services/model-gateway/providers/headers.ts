@@ -1,0 +1,84 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Mask } from './mask.ts';
+
+/** Between two ends of one connection, and what is said of the body, which the gateway says itself. Source: RFC 9110, 7.6.1. */
+const ofConnection = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'content-length',
+  'content-encoding',
+];
+
+/** Of a request: what is for this gateway alone, chooses who pays, or says where the client is. */
+const ofCaller = new Set([
+  ...ofConnection,
+  ...['host', 'expect', 'content-type', 'accept', 'accept-encoding', 'via', 'origin', 'referer'],
+  ...['authorization', 'proxy-authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie'],
+  ...['openai-organization', 'openai-project', 'chatgpt-account-id', 'x-goog-user-project'],
+  ...['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port'],
+  ...['x-forwarded-prefix', 'x-real-ip', 'x-http-method-override', 'x-request-id'],
+]);
+
+/** The headers of a client that go on to an upstream: all but those of the connection, credentials and cookies. */
+export function requestHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  return passed(headers, (name) => !ofCaller.has(name) && !name.startsWith('sec-'));
+}
+
+/** Of an answer: what is for this gateway alone, or what this gateway says itself. */
+const ofServer = new Set([
+  ...ofConnection,
+  ...['set-cookie', 'set-cookie2', 'www-authenticate', 'proxy-authenticate', 'alt-svc', 'server', 'date'],
+  ...['via', 'x-upstream', 'strict-transport-security', 'content-security-policy', 'referrer-policy'],
+  ...['cache-control', 'x-content-type-options', 'x-frame-options', 'x-xss-protection', 'vary'],
+]);
+
+/** Whether a client may see it: all but those of the connection, cookies and what browsers go by. */
+export function isAnswerHeader(name: string): boolean {
+  return !ofServer.has(name) && !/^(?:cross-origin|access-control)-/.test(name);
+}
+
+/** The upstream's id of a request has another name for the client, as the gateway gives it an id of its own. */
+const requestId = 'x-request-id';
+export const upstreamRequestId = 'x-upstream-request-id';
+
+/** The headers of an answer that go on to a client, masked. @param may whether one of that name does */
+export function answerHeaders(
+  headers: IncomingHttpHeaders,
+  mask: Mask,
+  may: (name: string) => boolean,
+): Record<string, string> {
+  const isGiven = (name: string) => name !== upstreamRequestId && may(name);
+  const { [requestId]: id, ...others } = passed(headers, isGiven, mask);
+  return id === undefined ? others : { ...others, [upstreamRequestId]: id };
+}
+
+/** Visible ASCII: what else stands in a header could not be given on as it is. */
+export function isHeaderText(text: string): boolean {
+  return /^[\t\x20-\x7e]*$/.test(text);
+}
+
+function passed(
+  headers: IncomingHttpHeaders,
+  may: (name: string) => boolean,
+  mask?: Mask,
+): Record<string, string> {
+  const named = headersOfConnection(headers);
+  const given: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || named.has(name) || !may(name)) continue;
+    const text = Array.isArray(value) ? value.join(', ') : value;
+    const shown = mask === undefined ? text : mask.hide(text);
+    if (isHeaderText(shown)) given[name] = shown;
+  }
+  return given;
+}
+
+/** A sender names in `connection` what else is for the next hop alone. */
+function headersOfConnection({ connection = '' }: IncomingHttpHeaders): ReadonlySet<string> {
+  return new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
+}

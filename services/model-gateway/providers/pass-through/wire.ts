@@ -1,0 +1,64 @@
+import type { UpstreamEntry } from '../../configuration.ts';
+import type { DialectName } from '../endpoints.ts';
+import type { ModelCall } from '../upstream.ts';
+import type { Usage } from '../usage.ts';
+
+/** A JSON object that an upstream sent. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** How a dialect looks between the gateway and an upstream that speaks it itself. */
+export interface Wire {
+  readonly dialect: DialectName;
+  /** Below `base_url`, from its slash on. @param model its name there */
+  path(call: ModelCall, model: string): string;
+  /** Beside what belongs to the connection; the credential is put over them. */
+  headers(call: ModelCall): Readonly<Record<string, string>>;
+  credential(text: string): Readonly<Record<string, string>>;
+  body(call: ModelCall, there: There): Buffer;
+  /** Whether a client may see a header of an answer. */
+  isAnswerHeader(name: string): boolean;
+  /** Of a whole answer; null where it reports none. */
+  usage(answer: Json, call: ModelCall): Usage | null;
+  readonly events: EventWire;
+  /** Under which name an upstream reads the limit of an answer, where there is more than one. */
+  readonly limitMember?: {
+    usual(entry: UpstreamEntry): LimitMember;
+    /** What a refusal teaches; null where it says nothing of it. */
+    learn(status: number, text: string): LimitMember | null;
+  };
+}
+
+export type LimitMember = 'max_tokens' | 'max_completion_tokens';
+
+/** What an upstream needs of a request beside what its client wrote. */
+export interface There {
+  readonly model: string;
+  readonly limitMember: LimitMember;
+  /** It reports the usage of a stream where it is asked to. */
+  readonly streamUsage: boolean;
+}
+
+/**
+ * What an event says of its stream: that more follows, that the answer is whole though more may follow, that nothing follows, that
+ * the upstream failed, or nothing but the usage, which a client may not have asked for.
+ */
+export type Meaning = 'more' | 'whole' | 'last' | 'failure' | 'usage';
+
+/** A text, or what holds texts, that the model goes on with in later events at the same place. */
+export interface Delta {
+  readonly place: string;
+  readonly holder: Record<string, unknown>;
+  readonly member: string;
+}
+
+/** The events of a stream, each parsed. */
+export interface EventWire {
+  /** What an answer ends with, for what is said of one that does not. */
+  readonly end: string;
+  meaning(event: Json): Meaning;
+  deltas(event: Json): readonly Delta[];
+  /** null for an event that reports no usage. @param before what earlier events reported */
+  usage(event: Json, before: Usage | null): Usage | null;
+  /** The status of HTTP that an error means which came as the first event; null where it does not say. */
+  status(event: Json): number | null;
+}
