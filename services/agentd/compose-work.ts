@@ -216,6 +216,8 @@ function composeWork(
     previewUndo: (runId: string) => previewUndo(execution, runId),
     undo: (request: Parameters<typeof undoRun>[1], watch: Watch) => undoRun(execution, request, watch),
     /** null where no context service is configured. */
+    context,
+    /** null where no context service is configured. */
     delivery,
     forge: forgeNamed,
     /** The forge named, else the one that knows the repository. @throws NotFound, Conflict (`forge_ambiguous`), Unavailable */

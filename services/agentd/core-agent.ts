@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { Conflict, CoreError, InvalidInput } from '#kit/errors.ts';
+import { Conflict, CoreError, InvalidInput, Unavailable } from '#kit/errors.ts';
 import type {
   DecisionRequest,
   ExecutionRequest,
@@ -257,6 +257,15 @@ export class CoreAgent {
   async deliverPending(signal: AbortSignal) {
     const { delivery } = await this.#work();
     return delivery === null ? null : delivery.deliverPending(signal);
+  }
+
+  /** What core-context is asked with. @throws Unavailable (`context_unavailable`) where none is configured */
+  async context() {
+    const { context } = await this.#work();
+    if (context !== null) return context;
+    throw new Unavailable('context_unavailable', 'no core-context is configured', {
+      hint: 'Set context.url in core.json; ./core up does so.',
+    });
   }
 
   /** How much waits for the context service; null where none is configured. */

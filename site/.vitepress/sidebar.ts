@@ -31,6 +31,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-model', 'Use a model'],
       ['bridge', 'Connect a dashboard'],
       ['schedules', 'Plan on a schedule'],
+      ['mcp', 'Use Core from another agent'],
       ['guide-teams', 'Work as a team'],
       ['guide-remote-access', 'Reach it from elsewhere'],
       ['terminal', 'Decide in the terminal'],

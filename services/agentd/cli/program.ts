@@ -5,6 +5,7 @@ import { cancel, executeApproved, recover, resume, undo } from './commands/execu
 import { gateByGate } from './commands/gate-by-gate.ts';
 import { config, forges, prune, serve } from './commands/installation.ts';
 import { forge } from './commands/local-forge.ts';
+import { mcp } from './commands/mcp.ts';
 import { actions, diff, plan, planIssue, runs, show, verify } from './commands/runs.ts';
 import { sync } from './commands/sync.ts';
 import { notEmpty } from './option-values.ts';
@@ -50,6 +51,7 @@ const commands: readonly ((program: Command, run: Run) => void)[] = [
   prune,
   forges,
   forge,
+  mcp,
   serve,
 ];
 

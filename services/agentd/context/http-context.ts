@@ -1,10 +1,12 @@
 import type * as t from 'io-ts';
+import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { RecordedReply, ScoreReply } from '#kit/contracts/context/execution.ts';
-import { LookupReply, type LookupResult } from '#kit/contracts/context/memory.ts';
+import { LookupReply, type LookupResult, RecordReply } from '#kit/contracts/context/memory.ts';
 import { SearchReply, type SearchResult } from '#kit/contracts/context/search.ts';
 import { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from '#kit/errors.ts';
 import { createHttpClient } from '#kit/http/client.ts';
+import type { ContextAccess } from '../mcp/core-tools.ts';
 import type { ContextWriter } from '../outbox/run-delivery.ts';
 import type { Context } from '../planning/context.ts';
 import type { ContextPassage } from '../planning/planner.ts';
@@ -18,7 +20,11 @@ export interface HttpContextOptions {
 }
 
 /** core-context over HTTP, as spec.md and `GET /v1/openapi.json` name its endpoints. */
-export function httpContext({ baseUrl, token, timeoutMs }: HttpContextOptions): Context & ContextWriter {
+export function httpContext({
+  baseUrl,
+  token,
+  timeoutMs,
+}: HttpContextOptions): Context & ContextWriter & ContextAccess {
   const refreshMs = Math.max(10_000, timeoutMs);
   const name = `core-context at ${new URL(baseUrl).origin}`;
 
@@ -60,6 +66,8 @@ export function httpContext({ baseUrl, token, timeoutMs }: HttpContextOptions): 
       return actions;
     },
     recordPlan: (plan, signal) => write('/v1/execution/plan', plan, RecordedReply, signal),
+    cypher: (request, signal) => write('/v1/graphdb/cypher', request, CypherReply, signal),
+    remember: (memory, signal) => write('/v1/memory/record', memory, RecordReply, signal),
     recordOutcome: (outcome, signal) => write('/v1/execution/outcome', outcome, RecordedReply, signal),
   };
 }

@@ -15,6 +15,7 @@ import { deliverRegularly } from './context-delivery.ts';
 import { eventRoutes } from './event-routes.ts';
 import { checkHealth, dependencyChecks } from './health-checks.ts';
 import { issueRoutes } from './issue-routes.ts';
+import { mcpRoutes } from './mcp.ts';
 import { readRoutes } from './read-routes.ts';
 import { createStatusCommand, type StatusCommand } from './status-command.ts';
 import { writeRoutes } from './write-routes.ts';
@@ -42,6 +43,7 @@ export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
     ...issueRoutes(agent, work.ending),
     ...eventRoutes(options),
     ...writeRoutes({ agent, work, checkouts }),
+    ...mcpRoutes(options),
   ];
 }
 

@@ -6,7 +6,7 @@ import { codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
 import { findSecrets } from '#kit/redaction/redactor.ts';
 import type { Scope } from '#kit/tokens/tokens.ts';
-import type { Person, PlanRequest } from '../agent.ts';
+import type { NamedRun, Person, PlanRequest } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import { canBePlanned, type Run } from '../runs/run.ts';
 import type { BackgroundWork } from './background-work.ts';
@@ -42,13 +42,8 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
         answers: accepted,
       },
       async (request) => {
-        const { run, created } = await agent.createRun(planRequest(request), work.ending, () =>
-          work.checkRoom(),
-        );
-        // Work on a run that has failed is about to end.
-        const underWay = work.isAtWork(run.run_id) && run.status !== 'failed';
-        if (!canBePlanned(run) || underWay) return acceptedReply(run, created);
-        return acceptedReply(await begin(run, { agent, work }), created);
+        const { run, created } = await planInBackground(planRequest(request), { agent, work });
+        return acceptedReply(run, created);
       },
     ),
     routeWithBody(
@@ -153,6 +148,18 @@ interface RunWork<B> {
   readonly handle: (run: Run, body: B, by: Person) => Promise<void>;
 }
 
+/** Makes the run that a request asks for, or finds the one of its key, and begins to plan it where that is not under way. */
+export async function planInBackground(
+  request: PlanRequest,
+  { agent, work }: Pick<WriteRouteOptions, 'agent' | 'work'>,
+): Promise<NamedRun> {
+  const { run, created } = await agent.createRun(request, work.ending, () => work.checkRoom());
+  // Work on a run that has failed is about to end.
+  const underWay = work.isAtWork(run.run_id) && run.status !== 'failed';
+  if (!canBePlanned(run) || underWay) return { run, created };
+  return { run: await begin(run, { agent, work }), created };
+}
+
 /** A planning that others began meanwhile, here or in another process, is this one too. */
 async function begin(run: Run, { agent, work }: Pick<WriteRouteOptions, 'agent' | 'work'>): Promise<Run> {
   try {
@@ -216,7 +223,7 @@ function acceptedReply({ run_id, status }: Run, created?: boolean): Reply {
 }
 
 /** Routes with a scope always have somebody who asks. */
-function person(identity: RouteRequest['identity']): Person {
+export function person(identity: RouteRequest['identity']): Person {
   if (identity === null) throw new TypeError('a route that changes something was reached without a token');
   return identity;
 }

@@ -7,7 +7,9 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 type WriteHead = (status: number, headers: Readonly<Record<string, string>>) => void;
 
 /** The headers of a request that the protocol reads. */
-const readHeaders = ['accept', 'content-type', 'mcp-protocol-version'] as const;
+const readHeaders = ['content-type', 'mcp-protocol-version'] as const;
+/** Clients of the protocol take both; programs without it, such as curl, seldom say so. */
+const accept = 'application/json, text/event-stream';
 
 /**
  * Answers one POST of the protocol's streamable HTTP, without sessions: nothing is kept from one request to the next, so that a
@@ -30,7 +32,7 @@ export async function answerMcp(
     });
     const request = new Request('http://localhost/mcp', {
       method: 'POST',
-      headers: Object.fromEntries(given),
+      headers: { ...Object.fromEntries(given), accept },
       body: Buffer.from(body),
     });
     const answer = await transport.handleRequest(request);

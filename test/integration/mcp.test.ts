@@ -1,0 +1,171 @@
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { expect } from 'chai';
+import { createToken } from '#kit/tokens/tokens.ts';
+import { coreToolNames } from '../../services/agentd/mcp/core-tools.ts';
+import { core } from '../fixtures/world/core-command.ts';
+import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
+import { greetPatch, makeWorld, ref, type World } from '../fixtures/world/world.ts';
+
+const body = `\`\`\`diff\n${greetPatch}\`\`\`\n`;
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type Json = any;
+
+async function connected(transport: unknown): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(transport as Transport);
+  return client;
+}
+
+async function called(client: Client, name: string, input: Record<string, unknown> = {}) {
+  const { isError, content } = await client.callTool({ name, arguments: input });
+  const [{ text }] = content as [{ text: string }];
+  return { failed: isError === true, text };
+}
+
+const shown = async (client: Client, name: string, input: Record<string, unknown> = {}): Promise<Json> => {
+  const { failed, text } = await called(client, name, input);
+  expect(failed, text).to.equal(false);
+  return JSON.parse(text);
+};
+
+describe('Core as tools of the Model Context Protocol', () => {
+  let world: World;
+  let daemon: TestDaemon;
+  let client: Client;
+
+  before(async () => {
+    world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
+    daemon = await startDaemon(world);
+    client = await connected(over(daemon.token));
+  });
+
+  after(async () => {
+    await client?.close();
+    await daemon?.close();
+    await world?.close();
+  });
+
+  function over(token: string): StreamableHTTPClientTransport {
+    const headers = { authorization: `Bearer ${token}` };
+    return new StreamableHTTPClientTransport(new URL('/v1/mcp', daemon.url), { requestInit: { headers } });
+  }
+
+  it('has no tool that approves, executes or undoes', async () => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).to.deep.equal([
+      'plan_issue',
+      'list_runs',
+      'show_run',
+      'get_diff',
+      'search',
+      'memory_lookup',
+      'cypher',
+      'remember',
+    ]);
+    expect(tools.map(({ name }) => name)).to.deep.equal([...coreToolNames]);
+    const writing = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
+    expect(writing.map(({ name }) => name)).to.deep.equal(['plan_issue', 'remember']);
+    for (const name of ['approve', 'execute_approved', 'execute', 'undo', 'cancel'])
+      expect(await called(client, name, { run: 'last' })).to.include({ failed: true });
+  });
+
+  it('plans an issue, and shows the run and its patch', async () => {
+    const number = await world.newIssue(body);
+    const planned = await shown(client, 'plan_issue', { ...ref, number, wait_seconds: 120 });
+    expect(planned).to.include({ status: 'awaiting_approval', number, waits_for: 'build' });
+    expect(planned.actions.map(({ kind, approval }: Json) => [kind, approval])).to.deep.equal([
+      ['create_branch', 'required'],
+      ['apply_patch', 'required'],
+      ['run_validation', 'required'],
+      ['commit', 'required'],
+      ['push_branch', 'required'],
+      ['open_pull_request', 'required'],
+      ['comment_issue', 'required'],
+    ]);
+    expect(planned.next).to.include(`core approve ${planned.run_id} --gate build`);
+    expect(await shown(client, 'show_run', { run: `demo/hello#${number}` })).to.deep.equal(planned);
+    expect((await called(client, 'get_diff', { run: planned.run_id })).text).to.include('docs/strangers.md');
+    const { runs } = await shown(client, 'list_runs', { repository: 'demo/hello', limit: 1 });
+    expect(runs[0]).to.include({ run_id: planned.run_id, waits_for: 'build' });
+  });
+
+  it('refuses a tool without its scope, and names what is missing', async () => {
+    const folders = { state: join(world.home, 'state'), tokens: join(world.home, 'config/tokens') };
+    const reader = await connected(over(createToken(folders, { name: 'reader', scopes: ['read'] }).text));
+    const number = await world.newIssue(body);
+    const before = await world.agent.countRuns();
+    const refused = await called(reader, 'plan_issue', { ...ref, number });
+    expect(refused).to.include({ failed: true });
+    expect(refused.text).to.include('plan').and.include('[scope_missing]');
+    expect(await world.agent.countRuns()).to.equal(before);
+    expect((await called(reader, 'remember', { content: 'x', layer: 'semantic' })).text).to.include('plan');
+    await reader.close();
+  });
+
+  it('says what is wrong with arguments, and what is away', async () => {
+    expect((await called(client, 'show_run', { run: 'run_nothing' })).text).to.include(
+      '"run_nothing" is not a run',
+    );
+    expect((await called(client, 'plan_issue', { ...ref, number: 1, approve: true })).text).to.include(
+      '/approve is not known here',
+    );
+    expect((await called(client, 'list_runs', { since: 'soon' })).text).to.include('since');
+    expect((await called(client, 'search', { query: 'greet' })).text).to.include('[context_unavailable]');
+  });
+
+  const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+
+  /** By Node's own client, which sends any Host. */
+  function posted(headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+    return new Promise((resolve, reject) => {
+      const accept = 'application/json, text/event-stream';
+      const all = { 'content-type': 'application/json', accept, ...headers };
+      const sent = request(new URL('/v1/mcp', daemon.url), { method: 'POST', headers: all }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      sent.on('error', reject).end(message);
+    });
+  }
+
+  it('wants a token, its own host and its own origin', async () => {
+    const authorization = `Bearer ${daemon.token}`;
+    expect(await posted({ authorization })).to.equal(200);
+    expect(await posted({})).to.equal(401);
+    expect(await posted({ authorization: 'Bearer nothing' })).to.equal(401);
+    expect(await posted({ authorization, origin: 'https://evil.example' })).to.equal(403);
+    expect(await posted({ authorization, host: 'evil.example' })).to.equal(403);
+  });
+
+  it('has no sessions to look at or to end', async () => {
+    for (const method of ['GET', 'DELETE'])
+      expect((await fetch(new URL('/v1/mcp', daemon.url), { method })).status).to.equal(405);
+  });
+
+  it('is the same on standard input and output, for the folder where it is started', async () => {
+    const number = await world.newIssue(body);
+    const transport = new StdioClientTransport({
+      command: core,
+      args: ['mcp', '--home', world.home],
+      cwd: world.checkout.dir,
+      stderr: 'pipe',
+    });
+    const local = await connected(transport);
+    try {
+      expect((await local.listTools()).tools.map(({ name }) => name)).to.deep.equal([...coreToolNames]);
+      const planned = await shown(local, 'plan_issue', { ...ref, number, wait_seconds: 120 });
+      expect(planned).to.include({ status: 'awaiting_approval', number });
+      expect(await shown(local, 'show_run', { run: String(number) })).to.include({ run_id: planned.run_id });
+    } finally {
+      await local.close();
+    }
+  });
+});
