@@ -30,8 +30,8 @@ export interface ProgressUpdate {
 
 /** What a planning is asked for with, by HTTP and on the command line. */
 export interface PlanRequest
-  extends Pick<PlanBody, 'owner' | 'repo' | 'number'>,
-    Partial<Omit<PlanBody, 'owner' | 'repo' | 'number'>> {
+  extends Pick<PlanBody, 'owner' | 'repo'>,
+    Partial<Omit<PlanBody, 'owner' | 'repo'>> {
   readonly idempotency_key?: string;
   readonly by: Person;
 }

@@ -3,11 +3,12 @@ import { type KnownModel, readKnownModels } from '#kit/config/known-models.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
+import { sha256 } from '#kit/digest.ts';
 import { environment } from '#kit/environment.ts';
-import { CoreError, codeOf, Failed, messageOf } from '#kit/errors.ts';
+import { CoreError, codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
-import { secretFinder } from '#kit/redaction/secret-finder.ts';
+import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import { actionKinds, type SandboxTerms } from './action.ts';
 import type { ApprovedValidation } from './actions/executor.ts';
@@ -229,7 +230,9 @@ function composeWork(
     tools: async () => tools,
     /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
     async runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest> {
-      checkNumber(request.number);
+      const { number = null, task } = request;
+      requireOneSubject(number, task);
+      if (task !== undefined) requireNoSecret(task, secrets);
       const role = planningRole(agents, request.role ?? 'Depute');
       const smoke = request.forge === smokeForge.name;
       const forge = smoke ? forgeNamed(smokeForge.name) : await forgeFor(forges, request, signal);
@@ -238,7 +241,11 @@ function composeWork(
         forge: forge.name,
         owner,
         repo,
-        number: request.number,
+        number,
+        task:
+          task === undefined
+            ? undefined
+            : { content: sha256(task), trusted: request.by.scopes.includes('approve') },
         role: role.name,
         planner: smoke ? 'patch' : plannerFor(planners, request.planner),
         dry_run: request.dry_run ?? false,
@@ -281,6 +288,29 @@ function composeWork(
 
 /** What planning and execution are done with. */
 export type Work = ReturnType<typeof composeWork>;
+
+/** @throws InvalidInput (`issue_or_task`, `invalid_issue_number`) */
+function requireOneSubject(number: number | null, task: string | undefined): void {
+  if (number !== null) checkNumber(number);
+  if ((number === null) !== (task === undefined)) return;
+  const given = number === null ? 'neither' : 'both';
+  throw new InvalidInput(
+    'issue_or_task',
+    `a planning is asked for with ${given}: it must have the number of an issue, or a task`,
+  );
+}
+
+/** A task is stored as it is. @throws InvalidInput (`task_holds_secret`) */
+function requireNoSecret(task: string, secrets: SecretFinder): void {
+  if (secrets.mask(task) === task) return;
+  throw new InvalidInput(
+    'task_holds_secret',
+    'the task holds what looks like a secret, and tasks are stored',
+    {
+      hint: 'Leave it out; released_secrets of policy.json names what is none.',
+    },
+  );
+}
 
 /** The tool that was approved; for the undo of a run that an older version planned, the one that built it. */
 function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {

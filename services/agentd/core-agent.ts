@@ -53,7 +53,7 @@ export class CoreAgent {
     if (idempotency_key !== undefined)
       return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate, signal });
     mayCreate();
-    return { run: await this.#store.begin(await resolve()), created: true };
+    return { run: await this.#store.begin(await resolve(), request.task), created: true };
   }
 
   /** A run of `createRun` that could not be planned here: others may resume it. */
@@ -100,6 +100,11 @@ export class CoreAgent {
   /** The issue that a person names: a number of the repository of `folder`, `owner/repo#12`, or the address of its page. */
   async issueNamed(text: string, folder: string) {
     return (await this.#work()).issueNamed(text, folder);
+  }
+
+  /** The repository of the checkout around `folder`. @throws InvalidInput (`repository_unclear`) */
+  async repositoryOf(folder: string) {
+    return (await this.#work()).repositoryOf(folder);
   }
 
   /** The checkout around `folder`, where the run is delivered to it by default: it is of the run's repository. */

@@ -70,6 +70,7 @@ async function plannedRun(
       owner,
       repo,
       number,
+      task: undefined,
       forge: forge ?? undefined,
       role: role ?? undefined,
       planner: undefined,

@@ -2,6 +2,7 @@ import { createColors } from 'picocolors';
 import { age } from '#kit/cli/moments.ts';
 import { tableLines } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
 import { summaryOf } from './summary.ts';
 
@@ -76,10 +77,10 @@ function runLines({ storage, latest_runs }: StatusReport, width: number, now: Da
   const source = detail.startsWith('readable') ? detail.slice('readable'.length) : `; ${detail}`;
   const newest =
     latest_runs.length === runs_count || runs_count === 0 ? '' : `, the newest ${latest_runs.length}`;
-  const rows = latest_runs.map(({ run_id, status, waits_for, owner, repo, number, updated_at, title }) => [
+  const rows = latest_runs.map(({ run_id, status, waits_for, updated_at, title, ...subject }) => [
     `  ${run_id.slice(0, 'run_'.length + 13)}`,
     waits_for === null ? status : `${waits_for} waits`,
-    `${owner}/${repo}#${number}`,
+    subjectOf(subject),
     age(updated_at, now),
     title ?? '',
   ]);

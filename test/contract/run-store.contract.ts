@@ -201,7 +201,7 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const second = await store.create(sampleRequest({ repo: 'other', number: 42 }));
       const { highest_risk } = (await store.list({ limit: 10, number: 41 })).runs[0]!;
       expect(highest_risk).to.be.oneOf([...risks]);
-      const found = async (query: Partial<RunQuery>): Promise<number[]> =>
+      const found = async (query: Partial<RunQuery>): Promise<(number | null)[]> =>
         (await under.another().list({ limit: 10, ...query })).runs.map(({ number }) => number);
       expect(await found({ text: 'OTHER' })).to.deep.equal([42]);
       expect(await found({ text: '#4' })).to.deep.equal([42, 41]);

@@ -11,6 +11,7 @@ export function sampleRequest(change: Partial<RunRequest> = {}): RunRequest {
     owner: 'demo',
     repo: 'hello',
     number: 1,
+    task: undefined,
     role: 'Depute',
     planner: 'patch',
     dry_run: false,

@@ -103,7 +103,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
         );
         await killed(world, ['undo', run_id], point);
         await world.agent.resume({ run_id, by: everybody }, quiet);
-        await expectUndone(world, await world.agent.run(run_id), run.request.number);
+        await expectUndone(world, await world.agent.run(run_id), run.request.number!);
       });
     }
 
@@ -171,7 +171,7 @@ async function expectExecutedOnce(world: World, run: Run, planned: Run): Promise
   const pulls = (await world.forgeAdmin.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
   expect(pulls, 'pull requests').to.have.length(1);
   expect(pulls[0]!.head_commit).to.equal(commit);
-  expect(commentsOn(world, number), 'comments').to.have.length(1);
+  expect(commentsOn(world, number!), 'comments').to.have.length(1);
   await expectIntact(world, run);
 }
 

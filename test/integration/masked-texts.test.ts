@@ -146,7 +146,7 @@ describe('Secrets that were told to Core', () => {
     await world.agent
       .cancel({ run_id: run.run_id, by: everybody, reason: `stop ${secrets.cancel}` })
       .catch(() => {});
-    const again = await world.agent.planIssue({ ...ref, number: run.request.number, by: everybody }, quiet);
+    const again = await world.agent.planIssue({ ...ref, number: run.request.number!, by: everybody }, quiet);
     requireNoSecret(JSON.stringify(again), 'the next plan');
     requireNoSecret(storedIn(world.home), 'the state folder');
     for (const { run_id } of [run, again])

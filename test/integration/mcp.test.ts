@@ -97,6 +97,20 @@ describe('Core as tools of the Model Context Protocol', () => {
     expect(runs[0]).to.include({ run_id: planned.run_id, waits_for: 'build' });
   });
 
+  it('plans a task without an issue, which counts as written by an outsider whoever owns the token', async () => {
+    const folders = { state: join(world.home, 'state'), tokens: join(world.home, 'config/tokens') };
+    const scopes = ['read', 'plan', 'approve', 'execute'] as const;
+    const person = await connected(over(createToken(folders, { name: 'person', scopes: [...scopes] }).text));
+    const task = `Greet strangers\n\n${body}`;
+    const planned = await shown(person, 'plan_issue', { ...ref, task, wait_seconds: 120 });
+    expect(planned).to.include({ status: 'awaiting_approval', number: null });
+    expect(planned.issue).to.include({ title: 'Greet strangers' });
+    const { actions, issue } = await world.agent.run(planned.run_id);
+    expect(issue!.association).to.equal('none');
+    expect(actions[0]!.definition.influences[0]).to.include({ trusted: false });
+    await person.close();
+  });
+
   it('refuses a tool without its scope, and names what is missing', async () => {
     const folders = { state: join(world.home, 'state'), tokens: join(world.home, 'config/tokens') };
     const reader = await connected(over(createToken(folders, { name: 'reader', scopes: ['read'] }).text));

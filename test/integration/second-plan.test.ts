@@ -461,7 +461,7 @@ describe('a base that moved since the plan was made', () => {
     expect(events.filter(({ type }) => type === 'base_seen')).to.have.length(1);
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
     expect((await world.approve(run)).status).to.equal('awaiting_approval');
-    const again = await world.agent.planIssue({ ...ref, number: run.request.number, by: everybody }, quiet);
+    const again = await world.agent.planIssue({ ...ref, number: run.request.number!, by: everybody }, quiet);
     expect(again.plan!.target.base_commit).to.equal(after.base_moved!.commit);
   });
 

@@ -21,6 +21,8 @@ export const commentIssue: ActionType<'comment_issue', Params> = {
 
   propose(plan) {
     const { number, run_id, policy } = plan;
+    // A task has nowhere to comment.
+    if (number === null) return null;
     const risk = assess(policy.risk.base.comment_issue, [], policy);
     if (plan.proposes === 'comment') {
       return {

@@ -53,8 +53,8 @@ export type Duplicate = readonly [name: string, value: unknown, other: string, e
 export interface SealedPlan {
   /** sha256 of the plan's patch. */
   readonly patch: string | null;
-  /** Of the issue. */
-  readonly number: number;
+  /** Of the issue; null for a task. */
+  readonly number: number | null;
 }
 
 export interface ProposedAction<Params> {
@@ -76,8 +76,8 @@ export interface KnownActions {
 /** What every planned action shares. */
 export interface CommonPlan {
   readonly run_id: string;
-  /** Of the issue. */
-  readonly number: number;
+  /** Of the issue; null for a task. */
+  readonly number: number | null;
   readonly target: Target;
   readonly influences: readonly Influence[];
   readonly dry_run: boolean;

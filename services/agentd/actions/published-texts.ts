@@ -67,30 +67,38 @@ export function marker(runId: string, actionId: string): string {
   return `<!-- core run=${runId} action=${actionId} -->`;
 }
 
-export function commitMessage(title: string, number: number, runId: string, explanation: string): string {
+export function commitMessage(
+  title: string,
+  number: number | null,
+  runId: string,
+  explanation: string,
+): string {
   const body = firstParagraph(explanation);
-  return `${titleLine(title)} (#${number})\n\n${body === '' ? '' : `${body}\n\n`}Core-Run: ${runId}\n`;
+  return `${titleOf(title, number)}\n\n${body === '' ? '' : `${body}\n\n`}Core-Run: ${runId}\n`;
 }
 
-export function pullRequestTitle(title: string, number: number): string {
-  return `${titleLine(title)} (#${number})`;
+export function pullRequestTitle(title: string, number: number | null): string {
+  return titleOf(title, number);
+}
+
+function titleOf(title: string, number: number | null): string {
+  return number === null ? titleLine(title) : `${titleLine(title)} (#${number})`;
 }
 
 export function pullRequestBody(options: {
   readonly run_id: string;
   readonly action_id: string;
-  readonly number: number;
+  readonly number: number | null;
   readonly explanation: string;
   readonly actions: readonly { readonly ordinal: number; readonly kind: string; readonly what: string }[];
 }): string {
   const rows = options.actions.map(
     ({ ordinal, kind, what }) => `| ${ordinal} | \`${kind}\` | ${cell(what)} |`,
   );
+  const closes = options.number === null ? '' : `Closes #${options.number}\n\n`;
   return `${markdown(options.explanation)}
 
-Closes #${options.number}
-
-### How this came about
+${closes}### How this came about
 
 | # | action | what |
 |---|---|---|

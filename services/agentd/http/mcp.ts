@@ -87,7 +87,9 @@ export function mcpParts(
       return { run_id, patch: await agent.diff(run_id) };
     },
     async plan(request, waitMs, call) {
-      const { run } = await planInBackground({ ...request, by }, { agent, work });
+      // What another agent writes may come from anywhere, whoever's token it uses.
+      const scopes = by.scopes.filter((scope) => scope !== 'approve');
+      const { run } = await planInBackground({ ...request, by: { ...by, scopes } }, { agent, work });
       await ended(run.run_id, waitMs, call);
       return runView(await agent.run(run.run_id));
     },

@@ -51,6 +51,7 @@ const PlanInput = t.strict({
   owner: plan.owner,
   repo: plan.repo,
   number: plan.number,
+  task: plan.task,
   role: plan.role,
   forge: plan.forge,
   planner: plan.planner,
@@ -106,14 +107,15 @@ export function coreTools(parts: CoreToolParts): Record<CoreToolName, McpTool> {
   const { by, context } = parts;
   return {
     plan_issue: tool({
-      title: 'Plan an issue',
+      title: 'Plan an issue or a task',
       description:
-        'Reads an issue of a code forge and prepares a change in a scratch copy, as a run with proposed actions. Writes nothing to a repository: a person approves each action with Core itself. A planning that takes longer than wait_seconds goes on; ask show_run for its result.',
+        'Takes an issue of a code forge, or a task in words, and prepares a change in a scratch copy, as a run with proposed actions. Writes nothing to a repository: a person approves each action with Core itself. A planning that takes longer than wait_seconds goes on; ask show_run for its result.',
       input: PlanInput,
       members: {
         owner: 'Owner of the repository',
         repo: 'Name of the repository',
-        number: 'Number of the issue',
+        number: 'Number of the issue; or leave it out and give a task',
+        task: 'What is to be done, where there is no issue; its first line is the title',
         wait_seconds: `How long to wait for the plan; default ${defaultWaitSeconds}`,
       },
       readOnly: false,

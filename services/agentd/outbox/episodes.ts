@@ -1,4 +1,5 @@
 import type { OutcomeRecord } from '#kit/contracts/context/execution.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import type { RunEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import { wireLine, wireText } from './run-records.ts';
@@ -46,15 +47,15 @@ function sentence(
     const found = run.actions.find(({ definition }) => definition.action_id === actionId)?.definition;
     return found === undefined ? actionId : `${found.ordinal} ${found.kind}`;
   };
-  const { owner, repo, number } = run.request;
+  const subject = subjectOf(run.request);
   switch (event.type) {
     case 'source_read': {
       const { base_branch, base_commit } = event.data;
-      return core(`read ${owner}/${repo}#${number}; base ${base_branch} at ${base_commit.slice(0, 12)}`);
+      return core(`read ${subject}; base ${base_branch} at ${base_commit.slice(0, 12)}`);
     }
     case 'plan_sealed': {
       const kinds = run.actions.map(({ definition }) => definition.kind).join(', ');
-      return core(`planned ${owner}/${repo}#${number} as ${run.request.role}: ${kinds}`);
+      return core(`planned ${subject} as ${run.request.role}: ${kinds}`);
     }
     case 'planning_failed':
       return core(`planning failed: ${event.data.message}`);

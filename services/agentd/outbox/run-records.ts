@@ -1,4 +1,5 @@
 import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { contextRepository } from '../planning/context.ts';
 import { isTrustedAssociation } from '../planning/influences.ts';
 import type { RunEvent } from '../runs/event.ts';
@@ -182,7 +183,7 @@ function artifactsOf({ run_id, actions }: Run): OutcomeRecord['artifacts'] {
 
 /** A few sentences for later plannings. An outsider's title is left out: what is remembered is read as ours. */
 function summaryOf(run: Run): string {
-  const { owner, repo, number, role, planner } = run.request;
+  const { role, planner } = run.request;
   const title =
     run.issue !== null && isTrustedAssociation(run.issue.association)
       ? ` "${wireLine(run.issue.title)}"`
@@ -190,7 +191,7 @@ function summaryOf(run: Run): string {
   const files = changedFiles(run.actions);
   const on = files.length === 0 ? '' : ` on ${some(files)}`;
   const sentences = [
-    `${owner}/${repo}#${number}${title}: ${role} (planner ${planner}) proposed ${run.actions.length} actions${on}`,
+    `${subjectOf(run.request)}${title}: ${role} (planner ${planner}) proposed ${run.actions.length} actions${on}`,
     `the run is ${run.status.replaceAll('_', ' ')}`,
     ...stateSentences(run.actions),
   ];

@@ -10,7 +10,7 @@ import {
   type ValidationPlan,
 } from '../action.ts';
 import type { CommonPlan, Plan } from '../actions/kind.ts';
-import { changeForAnotherRole } from '../actions/published-texts.ts';
+import { changeForAnotherRole, oneLine } from '../actions/published-texts.ts';
 import { type ActionDefinition, actionDigest, actionType } from '../actions/registry.ts';
 import { sameAsRejectedText, withHistory } from '../actions/risk.ts';
 import type { Mirror } from '../git/mirror.ts';
@@ -172,6 +172,11 @@ function commentOnly(
   body: string,
   notices: readonly string[] = [],
 ): Draft {
+  if (common.number === null)
+    throw new Refused(
+      'task_without_change',
+      `no change is proposed, and a task has no issue to comment on; the planner says: ${oneLine(body, 1_000)}`,
+    );
   const actions = proposeActions({ ...common, proposes: 'comment', body });
   return { actions, target: common.target, title, explanation: body, patch: null, notices, checks: [] };
 }
@@ -306,11 +311,11 @@ export function rightsNotices(
   return [];
 }
 
-/** `core/<number>-<slug>-<short run id>`: letters, digits and dashes alone, whatever the title holds. */
-export function branchName(number: number, title: string, runId: string): string {
+/** `core/<number>-<slug>-<short run id>`, for a task `core/task-…`: letters, digits and dashes alone, whatever the title holds. */
+export function branchName(number: number | null, title: string, runId: string): string {
   return [
     'core/',
-    [String(number), slugOf(title), shortRunId(runId)].filter((part) => part !== '').join('-'),
+    [String(number ?? 'task'), slugOf(title), shortRunId(runId)].filter((part) => part !== '').join('-'),
   ].join('');
 }
 

@@ -1,3 +1,4 @@
+import { subjectOf } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, NotFound, Refused } from '#kit/errors.ts';
 import { isBy } from '../actions/account.ts';
@@ -47,12 +48,12 @@ export async function lookAtEarlier(store: Store, run: Run): Promise<EarlierRuns
   return { superseded, newer, notices };
 }
 
-/** Newest first. */
-function runsOfIssue(
+/** Newest first; none of a task, which stands for itself. */
+async function runsOfIssue(
   store: Pick<RunStore, 'list'>,
   { forge, owner, repo, number }: Pick<Run['request'], 'forge' | 'owner' | 'repo' | 'number'>,
 ): Promise<RunSummary[]> {
-  return allRuns(store, { forge, owner, repo, number });
+  return number === null ? [] : allRuns(store, { forge, owner, repo, number });
 }
 
 /** Supersedes what the sealed plan of `run` lists. A crash leaves the rest to `finishSuperseding`. */
@@ -114,6 +115,7 @@ export function requireNotCancelled({ run_id, cancelling }: Run): void {
 /** Why people rejected earlier proposals for the same issue, newest run first; the next planning is shown it. */
 export async function earlierRejections(store: RunStore, run: Run): Promise<RejectedPlan[]> {
   const { forge, owner, repo, number } = run.request;
+  if (number === null) return [];
   const page = await store.list({ limit: 20, forge, owner, repo, number });
   const rejections: RejectedPlan[] = [];
   for (const { run_id } of page.runs) {
@@ -148,7 +150,7 @@ export async function requireNeedOfPlan(
   watch: Watch,
 ): Promise<string[]> {
   const { number, anyway } = run.request;
-  const name = `${repository.owner}/${repository.repo}#${number}`;
+  const name = subjectOf({ ...repository, number });
   const pulls = await ownPullRequests(store, forge, run, watch.signal);
   const merged = pulls.find((pull) => pull.state === 'merged');
   const open = pulls.filter((pull) => pull.state === 'open');

@@ -49,7 +49,8 @@ export async function gatherContext(
 
   const undelivered = await deliverEarlier(watch.signal);
   const { found, problems } = await askAll(context, run, repository, sources, watch.signal);
-  const issue = entityId.issue(repository, run.request.number);
+  const { number } = run.request;
+  const issue = number === null ? null : entityId.issue(repository, number);
   const fitting = found
     .filter(({ id }) => id !== issue)
     .filter(({ about }) => isOfRepository(about, entityId.repository(repository)));
@@ -105,7 +106,11 @@ async function askAll(
   const words = `${issue.title}\n${issue.body}`.replaceAll(/\[redacted \w+\]/g, ' ');
   const query = (words.trim() || issue.title).slice(0, maxQueryLength).toWellFormed();
   const { number, role } = run.request;
-  const about = [entityId.issue(repository, number), entityId.repository(repository), entityId.agent(role)];
+  const about = [
+    ...(number === null ? [] : [entityId.issue(repository, number)]),
+    entityId.repository(repository),
+    entityId.agent(role),
+  ];
   const search = (kinds: readonly EntityKind[], limit: number) =>
     context.search({ query, repository, kinds: [...kinds], limit }, signal);
   const asked = await Promise.allSettled([

@@ -1,6 +1,6 @@
 import type { Influence } from '../action.ts';
-import type { Author, Comment, Issue, RepositoryRef } from '../ports/forge.ts';
-import { commentPlace, type IssueText } from './issue-text.ts';
+import type { Author, Comment, RepositoryRef } from '../ports/forge.ts';
+import { commentPlace, type IssueText, type PlannedIssue } from './issue-text.ts';
 import type { JudgedPassage, Rejection } from './planner.ts';
 
 /** Only people who may write to the repository anyway are trusted; a contributor once had a change merged, no more. */
@@ -20,10 +20,10 @@ export function unknownStandings({ issue, comments }: IssueText): string[] {
   return [...new Set(reasons)].map((reason) => `${reason}; counted as an outsider`);
 }
 
-export function issueInfluence({ owner, repo }: RepositoryRef, issue: Issue): Influence {
+export function issueInfluence({ owner, repo }: RepositoryRef, issue: PlannedIssue): Influence {
   return {
     kind: 'issue',
-    source: `${owner}/${repo}#${issue.number}`,
+    source: issue.number === null ? `the task for ${owner}/${repo}` : `${owner}/${repo}#${issue.number}`,
     author: issue.author.login,
     trusted: isTrusted(issue.author),
   };

@@ -3,8 +3,11 @@ import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Comment, Forge, Issue, RepositoryRef } from '../ports/forge.ts';
 import type { RunStore } from '../runs/run-store.ts';
 
+/** What is to be done: an issue, or a task, which is of none and has no number. */
+export type PlannedIssue = Omit<Issue, 'number'> & { readonly number: number | null };
+
 export interface IssueText {
-  readonly issue: Issue;
+  readonly issue: PlannedIssue;
   readonly comments: readonly Comment[];
 }
 

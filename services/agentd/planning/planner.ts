@@ -2,7 +2,8 @@ import type { KnownModel } from '#kit/config/known-models.ts';
 import type { Refused } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Influence, ValidationPlan } from '../action.ts';
-import type { Comment, Issue, Repository } from '../ports/forge.ts';
+import type { Comment, Repository } from '../ports/forge.ts';
+import type { PlannedIssue } from './issue-text.ts';
 import type { ChatMessage, Model, ModelUsage, ToolDefinition } from './model.ts';
 import type { AgentsConfig, Role } from './roles.ts';
 import type { ScratchCopy } from './scratch-copy.ts';
@@ -11,7 +12,7 @@ import type { ScratchCopy } from './scratch-copy.ts';
 export interface PlanningInput {
   readonly run_id: string;
   readonly repository: Repository;
-  readonly issue: Issue;
+  readonly issue: PlannedIssue;
   readonly comments: readonly Comment[];
   readonly role: Role;
   readonly scratch: ScratchCopy;

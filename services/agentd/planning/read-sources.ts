@@ -2,12 +2,13 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { Refused, Unauthorized } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Target } from '../action.ts';
+import { oneLine } from '../actions/published-texts.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
 import type { Forge, Issue, Repository } from '../ports/forge.ts';
 import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import { type IssueText, maskedIssue, storedIssue } from './issue-text.ts';
+import { type IssueText, maskedIssue, type PlannedIssue, storedIssue } from './issue-text.ts';
 
 /** What planning starts from: the issue as it was read, its secrets masked, and the repository at one commit. */
 export interface Sources extends IssueText {
@@ -36,18 +37,24 @@ export async function readSources(
 ): Promise<Sources> {
   const { request } = run;
   const forge = ports.forge(request.forge);
+  const { number } = request;
   const name = `${request.owner}/${request.repo}`;
   watch.progress({
     step: 'source',
     state: 'info',
-    message: `reading ${name}#${request.number} from ${forge.name}`,
+    message: number === null ? `planning a task in ${name}` : `reading ${name}#${number} from ${forge.name}`,
   });
   const repository = await forge.repository(request, watch.signal);
   const mirror = await ports.mirror(forge.name, repository);
   if (run.source !== null) return readAgain(ports, run, forge, repository, mirror, watch);
 
-  const issue = await forge.issue(repository, request.number, watch.signal);
-  const comments = await forge.comments(repository, request.number, {}, watch.signal);
+  const { issue, comments } =
+    number === null
+      ? await taskOf(ports.store, run)
+      : {
+          issue: await forge.issue(repository, number, watch.signal),
+          comments: await forge.comments(repository, number, {}, watch.signal),
+        };
   const text = maskedIssue({ issue, comments }, tally);
   watch.progress({ step: 'source', state: 'info', message: `fetching ${name}` });
   await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
@@ -67,6 +74,32 @@ export async function readSources(
   crashPoint('plan.source_read');
   return sources;
 }
+
+/** The task of a run in the form of an issue: its first line is the title, who asked for the plan its author. */
+async function taskOf(store: RunStore, { run_id, request, created_at }: Run): Promise<IssueText> {
+  const task = request.task!;
+  const text = Buffer.from(await store.artifact(run_id, task.content))
+    .toString('utf8')
+    .trim();
+  const [first = '', ...rest] = text.split('\n');
+  const title = oneLine(first, maxTitle);
+  const issue: PlannedIssue = {
+    number: null,
+    title,
+    body: title === first.trim() ? rest.join('\n').trim() : text,
+    state: 'open',
+    locked: false,
+    // Whoever may approve is trusted with what is asked for; another token may pass on what an outsider wrote.
+    author: { login: request.requested_by, association: task.trusted ? 'owner' : 'none', bot: false },
+    labels: [],
+    created_at,
+    updated_at: created_at,
+    html_url: null,
+  };
+  return { issue, comments: [] };
+}
+
+const maxTitle = 120;
 
 /** Without a token planning can read what is public; who will act is then not part of what is approved. */
 async function whereIs(forge: Forge, signal: AbortSignal): Promise<Sources['where']> {
@@ -129,7 +162,8 @@ async function readAgain(
     await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
   }
   await mirror.pin(run.run_id, base_commit);
-  const { state } = await forge.issue(repository, run.request.number, watch.signal);
+  const { number } = run.request;
+  const { state } = number === null ? stored.issue : await forge.issue(repository, number, watch.signal);
   const read = { issue: stored.issue, comments: stored.comments, base_branch, base_commit, state };
   return { ...read, repository, mirror, where: await whereIs(forge, watch.signal) };
 }

@@ -22,7 +22,10 @@ export const RunRequest = t.strict({
   forge: NonEmptyString,
   owner: NonEmptyString,
   repo: NonEmptyString,
-  number: integerBetween(1, 2_147_483_647),
+  /** Of the issue; null for a task. */
+  number: nullable(integerBetween(1, 2_147_483_647)),
+  /** In place of an issue: an artifact with its text, and whether who wrote it may also approve. Left out for an issue. */
+  task: optional(t.strict({ content: Sha256, trusted: t.boolean })),
   role: NonEmptyString,
   planner: NonEmptyString,
   /** Every check runs, no effect happens. */

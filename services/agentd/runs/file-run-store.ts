@@ -55,13 +55,13 @@ export class FileRunStore implements RunStore {
     this.#leases = createLeases(() => this.#opened().db);
   }
 
-  create(request: RunRequest): Promise<Run> {
-    return this.#with((records) => records.create(request));
+  create(request: RunRequest, task?: string): Promise<Run> {
+    return this.#with((records) => records.create(request, task));
   }
 
-  begin(request: RunRequest): Promise<Run> {
+  begin(request: RunRequest, task?: string): Promise<Run> {
     return this.#with((records) => {
-      const { run, lease } = records.begin(request);
+      const { run, lease } = records.begin(request, task);
       this.#begun.set(lease.name, lease);
       return run;
     });

@@ -42,7 +42,7 @@ export async function keyedRun(
     const known = noted ?? (await runWithKey(store, wanted));
     if (known === null) mayCreate();
     else requireSameRequest(known.request, wanted, request);
-    const run = known ?? (await store.begin(wanted));
+    const run = known ?? (await store.begin(wanted, request.task));
     crashPoint('run.before_note');
     if (noted === null) {
       makePrivateFolder(dirname(note));
@@ -56,7 +56,8 @@ export async function keyedRun(
 
 async function runWithKey(store: Store, wanted: RunRequest): Promise<Run | null> {
   const { forge, owner, repo, number, idempotency_key } = wanted;
-  for (const { run_id } of await allRuns(store, { forge, owner, repo, number })) {
+  const same = { forge, owner, repo, ...(number === null ? {} : { number }) };
+  for (const { run_id } of await allRuns(store, same)) {
     const run = await store.read(run_id);
     if (run.request.idempotency_key === idempotency_key) return run;
   }
@@ -71,7 +72,8 @@ function asksForTheSame(
   return (
     known.owner === asked.owner &&
     known.repo === asked.repo &&
-    known.number === asked.number &&
+    known.number === (asked.number ?? null) &&
+    known.task?.content === (asked.task === undefined ? undefined : sha256(asked.task)) &&
     known.forge === (forge ?? known.forge) &&
     known.role.toLowerCase() === (role ?? 'Depute').toLowerCase() &&
     known.planner === (planner ?? known.planner) &&
@@ -94,6 +96,7 @@ function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRe
   }
 }
 
-function compared({ forge, owner, repo, number, role, planner, dry_run, keep, anyway }: RunRequest) {
-  return { forge, owner, repo, number, role, planner, dry_run, keep: keep ?? false, anyway: anyway ?? false };
+function compared({ forge, owner, repo, number, task, role, planner, dry_run, keep, anyway }: RunRequest) {
+  const named = { forge, owner, repo, number, task: task?.content ?? null, role, planner, dry_run };
+  return { ...named, keep: keep ?? false, anyway: anyway ?? false };
 }

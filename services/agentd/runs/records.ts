@@ -48,12 +48,13 @@ export class RunRecords {
     this.readRow = rowReader(runsDir, this.#heads);
   }
 
-  create(request: RunRequest, runId = newRunId()): Run {
+  create(request: RunRequest, task?: string, runId = newRunId()): Run {
     const { runsDir, index, now } = this.#options;
     const opened = index();
     const { run, size } = createRunFolder(runsDir, this.#heads, {
       runId,
       request: this.#masked(request),
+      task,
       at: now(),
     });
     opened.locked(() => opened.tryPut(indexRow(run, size)));
@@ -124,11 +125,11 @@ export class RunRecords {
   /**
    * As `create`, of a run that this process plans next: its executor's lease is taken before anybody can see it.
    */
-  begin(request: RunRequest): { readonly run: Run; readonly lease: HeldLease } {
+  begin(request: RunRequest, task?: string): { readonly run: Run; readonly lease: HeldLease } {
     const runId = newRunId();
     const lease = this.#options.leases.acquire(executorLease(runId));
     try {
-      return { run: this.create(request, runId), lease };
+      return { run: this.create(request, task, runId), lease };
     } catch (error) {
       lease.release();
       throw error;

@@ -1,4 +1,4 @@
-import type { RunSummary } from '#kit/contracts/run.ts';
+import { type RunSummary, subjectOf } from '#kit/contracts/run.ts';
 import { InvalidInput, NotFound } from '#kit/errors.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
 import { allRuns, type RepositoryHere, type RunStore } from './run-store.ts';
@@ -54,9 +54,7 @@ function isOf(run: RunSummary, { forge = run.forge, owner, repo }: RepositoryRef
 const shownChoices = 5;
 
 function ambiguous(word: string, runs: readonly RunSummary[]): InvalidInput {
-  const lines = runs
-    .slice(0, shownChoices)
-    .map(({ run_id, owner, repo, number, status }) => `${run_id}  ${owner}/${repo}#${number}  ${status}`);
+  const lines = runs.slice(0, shownChoices).map((run) => `${run.run_id}  ${subjectOf(run)}  ${run.status}`);
   const more = runs.length > shownChoices ? [`and ${runs.length - shownChoices} more`] : [];
   return new InvalidInput(
     'run_ambiguous',

@@ -44,9 +44,10 @@ export type RepositoryHere = () => Promise<(RepositoryRef & { readonly forge?: s
  * `decide` what happens, and makes the answer durable before it returns. `decide` throws to refuse; nothing is written then.
  */
 export interface RunStore {
-  create(request: RunRequest): Promise<Run>;
+  /** @param task the text of a request's task, which is stored with it */
+  create(request: RunRequest, task?: string): Promise<Run>;
   /** As `create`, of a run that is planned next: nobody sees it interrupted before `lease` is asked for its executor's lease. */
-  begin(request: RunRequest): Promise<Run>;
+  begin(request: RunRequest, task?: string): Promise<Run>;
   /** A run that was begun is not planned after all. */
   abandon(runId: string): void;
   /**
@@ -110,9 +111,9 @@ export function issueLease(issue: {
   readonly forge: string;
   readonly owner: string;
   readonly repo: string;
-  readonly number: number;
+  readonly number: number | null;
 }): string {
-  return `issue ${issue.forge}/${issue.owner}/${issue.repo}#${issue.number}`;
+  return `issue ${issue.forge}/${issue.owner}/${issue.repo}#${issue.number ?? 'tasks'}`;
 }
 
 const lookEveryMs = 50;

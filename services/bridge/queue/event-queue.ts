@@ -180,8 +180,10 @@ export class EventQueue {
   }
 
   /** The event that an issue is planned for now; a run of it has just begun. */
-  underWayFor(issue: Pick<RunSummary, 'forge' | 'owner' | 'repo' | 'number'>): StoredEvent | null {
-    const keys = [targetKey(issue), targetKey({ ...issue, forge: null })];
+  underWayFor(run: Pick<RunSummary, 'forge' | 'owner' | 'repo' | 'number'>): StoredEvent | null {
+    const { number } = run;
+    if (number === null) return null;
+    const keys = [targetKey({ ...run, number }), targetKey({ ...run, number, forge: null })];
     const rest = "WHERE state = 'processing' AND target IN (?, ?) LIMIT 1";
     return selectEvents(this.#db, rest, ...keys)[0] ?? null;
   }

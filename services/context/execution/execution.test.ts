@@ -98,6 +98,25 @@ describe('the execution graph', () => {
     expect(properties(nodeId.run(run))).to.include({ recovery_branch: 'core/1-greeting-0199f3c271ab' });
   });
 
+  it('has a task of no issue as one of its own for each run', async () => {
+    const { issue } = samplePlan();
+    for (const index of [1, 2])
+      await execution.recordPlan(
+        samplePlan(index, { issue: { ...issue, number: null, title: 'Greet strangers' } }),
+      );
+    const tasks = edges().filter((edge) => edge.includes('PLANS_FOR'));
+    expect(tasks).to.deep.equal(
+      [1, 2].map(
+        (index) => `reasoning:${runIdOf(index)} -PLANS_FOR-> task:local/demo/hello#${runIdOf(index)}`,
+      ),
+    );
+    const id = nodeId.issue('local/demo/hello', runIdOf(1));
+    expect(properties(id)).to.include({ number: null });
+    expect(all('SELECT title FROM nodes WHERE id = ?', id)).to.deep.equal([
+      { title: 'demo/hello Greet strangers' },
+    ]);
+  });
+
   it('tells what became of the run, and an older message overwrites nothing', async () => {
     await execution.recordPlan(samplePlan());
     const run = runIdOf(1);

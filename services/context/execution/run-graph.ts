@@ -10,14 +10,20 @@ export function putRunGraph(record: GraphRecord, plan: PlanRecord, outcome: Outc
   putArtifacts(record, run, plan, outcome);
   touchFiles(record, run, plan);
   const reasoning = putReasoning(record, plan, outcome);
-  for (const entity of [nodeId.repository(plan.repository), nodeId.issue(plan.repository, plan.issue.number)])
+  for (const entity of [nodeId.repository(plan.repository), nodeId.issue(plan.repository, issueKey(plan))])
     relate(record, record.nodeOf(entity)!, 'has_run', reasoning, plan.created_at);
+}
+
+/** What names the issue of a plan in its repository; a task is named by its run. */
+export function issueKey({ run_id, issue }: Pick<PlanRecord, 'run_id' | 'issue'>): number | string {
+  return issue.number ?? run_id;
 }
 
 function putEntities(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): number {
   const { repository: name, issue: facts, created_at } = plan;
   const repository = repositoryNode(record, name, created_at);
-  const issueTitle = `${shortName(name)}#${facts.number} ${facts.title}`;
+  const place = facts.number === null ? shortName(name) : `${shortName(name)}#${facts.number}`;
+  const issueTitle = `${place} ${facts.title}`;
   const issue = putIssue(record, plan, issueTitle);
   const status = outcome?.status ?? plan.status;
   const title = plan.title ?? `planning of ${issueTitle}`;
@@ -55,7 +61,7 @@ function putEntities(record: GraphRecord, plan: PlanRecord, outcome: OutcomeReco
 /** The issue and its task as the newest of their plans read them; an older run that is reported again turns nothing back. */
 function putIssue(record: GraphRecord, plan: PlanRecord, title: string): number {
   const { repository, issue: facts, created_at, planned_at } = plan;
-  const id = nodeId.issue(repository, facts.number);
+  const id = nodeId.issue(repository, issueKey(plan));
   const known = record.nodeOf(id);
   if (known !== null && readAt(record, known) > Date.parse(planned_at)) return known;
   const { number, state, author, association, url } = facts;
@@ -70,7 +76,7 @@ function putIssue(record: GraphRecord, plan: PlanRecord, title: string): number 
   });
   indexText(record, issue, { title, path: null, body: facts.body });
   record.putNode({
-    id: nodeId.task(repository, number),
+    id: nodeId.task(repository, issueKey(plan)),
     label: 'Task',
     kind: 'task',
     title: facts.title,
@@ -133,7 +139,7 @@ function touchFiles(record: GraphRecord, run: number, { repository, files, plann
 }
 
 function putReasoning(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRecord | null): number {
-  const { run_id, repository, issue, planned_at } = plan;
+  const { run_id, repository, planned_at } = plan;
   const usage = outcome?.usage ?? null;
   const reasoning = record.putNode({
     id: nodeId.reasoning(run_id),
@@ -156,7 +162,7 @@ function putReasoning(record: GraphRecord, plan: PlanRecord, outcome: OutcomeRec
     },
     valid_from: plan.created_at,
   });
-  const task = record.nodeOf(nodeId.task(repository, issue.number))!;
+  const task = record.nodeOf(nodeId.task(repository, issueKey(plan)))!;
   record.putEdge({ from: reasoning, to: task, type: 'PLANS_FOR', valid_from: planned_at });
   putActions(record, reasoning, plan, outcome);
   return reasoning;

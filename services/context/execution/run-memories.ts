@@ -2,6 +2,7 @@ import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { sha256 } from '#kit/digest.ts';
 import { nodeId } from '../record/node-id.ts';
+import { issueKey } from './run-graph.ts';
 
 /** Its key names it among the memories of its run. */
 export type RunMemoryRequest = RecordRequest & { readonly key: string };
@@ -19,7 +20,7 @@ function episodesOf(plan: PlanRecord, { run_id, episodes }: OutcomeRecord): RunM
     layer: 'episodic',
     kind: 'run_event',
     content: text,
-    about: [nodeId.run(run_id), nodeId.issue(plan.repository, plan.issue.number)],
+    about: [nodeId.run(run_id), nodeId.issue(plan.repository, issueKey(plan))],
     source: speaker,
     session: run_id,
     seq,
@@ -43,7 +44,7 @@ function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord
       content: summary,
       about: [
         nodeId.run(run_id),
-        nodeId.issue(plan.repository, plan.issue.number),
+        nodeId.issue(plan.repository, issueKey(plan)),
         nodeId.repository(plan.repository),
         nodeId.agent(plan.role),
       ],
@@ -60,11 +61,7 @@ function summaryOf(plan: PlanRecord, { run_id, summary, seq, at }: OutcomeRecord
 
 function decisionsOf(plan: PlanRecord, outcome: OutcomeRecord): RunMemoryRequest[] {
   const { run_id, repository } = plan;
-  const about = [
-    nodeId.issue(repository, plan.issue.number),
-    nodeId.run(run_id),
-    nodeId.repository(repository),
-  ];
+  const about = [nodeId.issue(repository, issueKey(plan)), nodeId.run(run_id), nodeId.repository(repository)];
   return decisionFacts(plan, outcome).map(({ key, kind, content, source, actions, at }) => ({
     layer: 'semantic',
     kind,
@@ -135,7 +132,7 @@ function factOf(
     .map((some) => ({ some, decision: decisionOn(some[0]!) }))
     .toSorted((a, b) => (a.decision.at < b.decision.at ? -1 : 1));
   const newest = parts.at(-1)!.decision;
-  const issue = `${plan.repository}#${plan.issue.number}`;
+  const issue = `${plan.repository}#${issueKey(plan)}`;
   const sentences = parts.map(({ some, decision: { approval, by, reason } }) => {
     const what = some.map(({ kind, title }) => `${kind} (${title})`).join(', ');
     return `${by} ${approval} ${what} for ${issue}${reason === null ? '' : `: ${reason}`}`;

@@ -10,10 +10,11 @@ export const nodeId = {
   symbol: (repository: string, path: string, name: string, nth = 1) =>
     `symbol:${repository}:${path}#${name}${nth === 1 ? '' : `~${nth}`}`,
   section: (repository: string, path: string, slug: string) => `section:${repository}:${path}#${slug}`,
-  issue: (repository: string, number: number) => `issue:${repository}#${number}`,
+  /** A task, which is of no issue, has its run in place of a number. */
+  issue: (repository: string, number: number | string) => `issue:${repository}#${number}`,
   run: (runId: string) => `run:${runId}`,
   reasoning: (runId: string) => `reasoning:${runId}`,
-  task: (repository: string, number: number) => `task:${repository}#${number}`,
+  task: (repository: string, number: number | string) => `task:${repository}#${number}`,
   action: (runId: string, actionId: string) => `action:${runId}/${actionId}`,
   artifact: (sha256: string) => `artifact:${sha256}`,
   agent: (role: string) => `agent:${role}`,

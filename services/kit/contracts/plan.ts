@@ -18,11 +18,21 @@ export const RunTrigger = t.strict({
   actor: optional(nullable(Word)),
 });
 
-/** Body of `POST /v1/runs`. */
+/** What is to be done, where no issue says it; its first line is the title. */
+export const TaskText = stringThat(
+  'TaskText',
+  'a text of 1 to 20000 characters that is not only white space, without NUL and lone surrogates',
+  (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
+);
+
+/** Body of `POST /v1/runs`: with either a number or a task. */
 export const PlanBody = t.strict({
   owner: NonEmptyString,
   repo: NonEmptyString,
-  number: integerBetween(1, 2_147_483_647),
+  /** Of the issue. */
+  number: optional(integerBetween(1, 2_147_483_647)),
+  /** In place of an issue: nothing is read from or written to one. */
+  task: optional(TaskText),
   /** Name of a role or its dashboard key; default `Depute`. */
   role: optional(NonEmptyString),
   /** Name of a forge in `config/forges.json`. */

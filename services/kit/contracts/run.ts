@@ -19,7 +19,8 @@ export const RunSummary = t.strict({
   forge: t.string,
   owner: t.string,
   repo: t.string,
-  number: t.number,
+  /** Of the issue; null for a task, which is of no issue. */
+  number: nullable(t.number),
   title: nullable(t.string),
   role: t.string,
   created_at: Timestamp,
@@ -29,6 +30,11 @@ export const RunSummary = t.strict({
   actions: t.number,
 });
 export type RunSummary = t.TypeOf<typeof RunSummary>;
+
+/** What a run is about, for people: `demo/hello#12`, and for a task its repository alone. */
+export function subjectOf({ owner, repo, number }: Pick<RunSummary, 'owner' | 'repo' | 'number'>): string {
+  return number === null ? `${owner}/${repo}` : `${owner}/${repo}#${number}`;
+}
 
 /** `GET /v1/runs`, newest first. */
 export const RunList = t.strict({

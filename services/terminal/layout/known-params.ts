@@ -55,7 +55,7 @@ export const ShownRequest = t.partial({
   forge: t.string,
   owner: t.string,
   repo: t.string,
-  number: t.number,
+  number: nullable(t.number),
   role: t.string,
   planner: t.string,
   dry_run: t.boolean,

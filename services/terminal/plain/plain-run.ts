@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Daemon } from '../client/daemon.ts';
 import { decideAll, whatWentWrong } from '../client/effect-runner.ts';
@@ -75,12 +76,11 @@ export class PlainRun {
   #summary(): void {
     const { dialogue } = this.#options;
     const { detail } = this.#open;
-    const { owner, repo, number } = requestFacts(this.#open);
+    const { owner = '', repo = '', number = null } = requestFacts(this.#open);
+    const subject = subjectOf({ owner, repo, number });
     dialogue.say(
       '',
-      visibleLine(
-        `${owner}/${repo}#${number}, ${statusWord(detail!.status)}: ${issueFacts(this.#open).title ?? ''}`,
-      ),
+      visibleLine(`${subject}, ${statusWord(detail!.status)}: ${issueFacts(this.#open).title ?? ''}`),
       ...detail!.actions.map(
         (action) =>
           `${named(action)}, gate ${action.gate}, risk ${action.risk} ${action.risk_score}, ${action.approval === 'required' ? 'waits' : action.approval}, ${action.state}: ${visibleLine(action.title)}`,

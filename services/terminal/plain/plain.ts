@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunList, RunSummary } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import { Daemon } from '../client/daemon.ts';
 import { riskWord, statusWord } from '../layout/marks.ts';
@@ -67,7 +68,7 @@ async function listLoop(
 }
 
 function lineOf(run: RunSummary): string {
-  const name = visibleLine(`${run.owner}/${run.repo}#${run.number}`);
+  const name = visibleLine(subjectOf(run));
   const waits =
     run.waits_for === null
       ? 'nothing waits'

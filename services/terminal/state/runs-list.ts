@@ -1,4 +1,5 @@
 import type { RunSummary } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
 import type { RunsList, Sorting } from './state.ts';
 
@@ -45,8 +46,7 @@ export function selectedIndex({ rows, selected }: RunsList): number {
 
 function matches(run: RunSummary, words: readonly string[]): boolean {
   if (words.length === 0) return true;
-  const text =
-    `${run.owner}/${run.repo}#${run.number} ${run.title ?? ''} ${run.status} ${run.run_id} ${run.forge}`.toLowerCase();
+  const text = `${subjectOf(run)} ${run.title ?? ''} ${run.status} ${run.run_id} ${run.forge}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }
 

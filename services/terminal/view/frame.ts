@@ -1,4 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { issueFacts, requestFacts } from '../layout/about-run.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { statusStyle, statusWord } from '../layout/marks.ts';
@@ -108,12 +109,12 @@ function listTitle({ runs, link }: State): Row {
 }
 
 function runTitle({ open }: State, glyphs: Glyphs): Row {
-  const { owner, repo, number, role, planner, dry_run } = requestFacts(open!);
+  const { owner = '', repo = '', number = null, role, planner, dry_run } = requestFacts(open!);
   const { detail } = open!;
   const status = detail?.status;
   if (status === undefined) return [span('Core', { bold: true }), span('  the run is being read')];
   return [
-    span(visibleLine(`${owner}/${repo}#${number}`), { bold: true }),
+    span(visibleLine(subjectOf({ owner, repo, number })), { bold: true }),
     span('  '),
     detail?.undo?.finished === false
       ? span('undoing', { color: 'cyan' })

@@ -1,6 +1,7 @@
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { listRows } from '../input/list-input.ts';
 import { riskStyle, riskWord, statusStyle, statusWord } from '../layout/marks.ts';
 import { fitRow, onGround, type Row, type Span, type Style, span } from '../screen/cell.ts';
@@ -43,7 +44,7 @@ export function listRowsView(
 
 function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
   const wide = size.columns >= 100;
-  const name = (run: RunSummary) => visibleLine(`${run.owner}/${run.repo}#${run.number}`);
+  const name = (run: RunSummary) => visibleLine(subjectOf(run));
   const gray: Style = { color: 'gray' };
   const all: readonly (Column & { readonly from: number })[] = [
     {

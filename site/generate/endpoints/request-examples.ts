@@ -14,6 +14,7 @@ export const alwaysWithToken: ReadonlySet<string> = new Set([
   'GET /v1/status',
   'GET /v1/token',
   'GET /v1/usage',
+  'POST /v1/mcp',
   'POST /v1/ingress/dashboard-issue',
   ...webhookForges.map((kind) => `POST /v1/ingress/${kind}`),
 ]);
@@ -21,6 +22,7 @@ export const alwaysWithToken: ReadonlySet<string> = new Set([
 /** What people really send. A test decodes each with its endpoint's codec; others are made of the codec. */
 export const requestExamples: Readonly<Record<string, unknown>> = {
   'POST /v1/runs': { owner: 'demo', repo: 'hello', number: 1 },
+  'POST /v1/mcp': { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   'POST /v1/runs/{run_id}/actions/{action_id}/approval': { decision: 'approve', digest },
   'POST /v1/runs/{run_id}/execute': { checkout: 'hello' },
   'POST /v1/runs/{run_id}/cancel': { reason: 'Mira does it by hand.' },

@@ -1,6 +1,8 @@
 import { type Command, Option } from 'commander';
 import { filtersOf } from '#kit/cli/filters.ts';
+import { TaskText } from '#kit/contracts/plan.ts';
 import { plannerKinds } from '#kit/contracts/vocabulary.ts';
+import { decode } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
@@ -47,13 +49,56 @@ function withPlanOptions(command: Command): Command {
 export function plan(program: Command, run: Run): void {
   withPlanOptions(program.command('plan'))
     .description('read an issue and propose actions; writes nothing to the repository')
-    .argument('<issue>', '12 in a checkout of its repository, owner/repo#12, or the address of its page')
+    .argument('[issue]', '12 in a checkout of its repository, owner/repo#12, or the address of its page')
+    .option(
+      '--task <text>',
+      'in place of an issue: what is to be done; nothing is read from or written to one',
+    )
+    .option(
+      '--repository <name>',
+      'owner/repo of the task (default: that of the checkout)',
+      notEmpty('--repository'),
+    )
     .action(
-      run(async (context, text: string, options: PlanOptions) => {
-        const issue = await context.services.agent.issueNamed(text, process.cwd());
-        return planned(context, { ...issue, ...options });
+      run(async (context, text: string | undefined, { repository, ...options }: TaskOptions) => {
+        const subject = await subjectNamed(context, text, options.task, repository);
+        return planned(context, { ...subject, ...options });
       }),
     );
+}
+
+interface TaskOptions extends PlanOptions {
+  readonly repository?: string;
+}
+
+/** An issue, or the repository of a task. @throws InvalidInput (`issue_or_task`, `invalid_option`) */
+async function subjectNamed(
+  { services: { agent } }: CommandContext,
+  issue: string | undefined,
+  task: string | undefined,
+  repository: string | undefined,
+) {
+  if ((issue === undefined) === (task === undefined))
+    throw new InvalidInput('issue_or_task', 'plan takes either an issue or --task', {
+      hint: 'plan 12, or plan --task "Greet strangers"',
+    });
+  if (task !== undefined) {
+    decode(TaskText, task, '--task', 'invalid_option');
+    return repository === undefined
+      ? agent.repositoryOf(process.cwd())
+      : parseRepository('--repository', repository);
+  }
+  if (repository === undefined) return agent.issueNamed(issue!, process.cwd());
+  throw new InvalidInput(
+    'invalid_option',
+    '--repository goes with --task; an issue names its own: owner/repo#12',
+  );
+}
+
+function parseRepository(option: string, text: string): { readonly owner: string; readonly repo: string } {
+  const [, owner, repo] = /^([^/\s]+)\/([^/\s]+)$/.exec(text) ?? [];
+  if (owner !== undefined && repo !== undefined) return { owner, repo };
+  throw new InvalidInput('invalid_option', `${option} '${text}' must be owner/repo, for example koajs/koa`);
 }
 
 export function planIssue(program: Command, run: Run): void {
@@ -65,7 +110,7 @@ export function planIssue(program: Command, run: Run): void {
 
 async function planned(
   context: CommandContext,
-  { dryRun = false, ...request }: PlanOptions & Pick<PlanRequest, 'owner' | 'repo' | 'number'>,
+  { dryRun = false, ...request }: PlanOptions & Pick<PlanRequest, 'owner' | 'repo' | 'number' | 'task'>,
 ): Promise<number> {
   const { services, terminal, suggestions, verbose } = context;
   const by = await services.person();

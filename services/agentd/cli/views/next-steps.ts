@@ -1,4 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
+import { sha256 } from '#kit/digest.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
@@ -29,6 +31,15 @@ export function issueWord({ owner, repo, number }: RepositoryRef & { readonly nu
   return `${owner}/${repo}#${number}`;
 }
 
+/** What `plan` is asked with for the same again. */
+function planWords({ request, issue }: Run): string[] {
+  const { owner, repo, number, task } = request;
+  if (number !== null) return [issueWord({ owner, repo, number })];
+  // A longer task is not in what is known of a run, but for its title.
+  const isWhole = issue !== null && task?.content === sha256(issue.title);
+  return ['--repository', `${owner}/${repo}`, '--task', isWhole ? issue.title : 'TASK'];
+}
+
 /**
  * Short enough to type and still unique: the id's time in full, 48 bits of milliseconds.
  * Two runs share it only when they were made in the same millisecond; the commands then ask for more.
@@ -37,8 +48,8 @@ export function shortRunId(runId: string): string {
   return runId.slice(0, 'run_'.length + 13);
 }
 
-export function runName({ request: { owner, repo, number }, run_id }: Run): string {
-  return `${visibleLine(`${owner}/${repo}#${number}`)}  ${shortRunId(run_id)}`;
+export function runName({ request, run_id }: Run): string {
+  return `${visibleLine(subjectOf(request))}  ${shortRunId(run_id)}`;
 }
 
 export interface NextStep {
@@ -52,7 +63,7 @@ export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextSt
   const command = (...words: string[]) => commandLine(suggestions, ...words);
   const show: NextStep = { label: 'look', command: command('show', id) };
   const undo: NextStep = { label: 'undo', command: command('undo', id) };
-  const again: NextStep = { label: 'plan again', command: command('plan', issueWord(run.request)) };
+  const again: NextStep = { label: 'plan again', command: command('plan', ...planWords(run)) };
   const anyway: NextStep = { label: 'plan anyway', command: `${again.command} --anyway` };
   if (run.undo?.complete === true) return [again];
   if (run.undo?.finished === true) return [undo, again];

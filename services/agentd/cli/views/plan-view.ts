@@ -1,5 +1,6 @@
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import type { PlanFacts } from '../../runs/event.ts';
 import type { Run } from '../../runs/run.ts';
 import { apart, counted, quoted } from '../layout.ts';
@@ -31,8 +32,8 @@ export function planView(
 /** The issue and the base: two lines that open most views of a run. */
 export function headLines(run: Run, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
-  const { owner, repo, number, role, planner } = run.request;
-  const name = visibleLine(`${owner}/${repo}#${number}`);
+  const { role, planner } = run.request;
+  const name = visibleLine(subjectOf(run.request));
   const title = run.issue === null ? '' : visibleLine(run.issue.title);
   const author =
     run.issue === null ? '' : `by ${visibleLine(run.issue.author)} (${visibleLine(run.issue.association)})`;

@@ -1,5 +1,6 @@
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import type { RunStatus } from '../../runs/run.ts';
 import type { RunPage } from '../../runs/run-store.ts';
 import { type Cell, counted, table } from '../layout.ts';
@@ -23,7 +24,7 @@ export function runsView(
   const rows = runs.map((run): Cell[] => [
     shortRunId(run.run_id),
     { text: run.status, paint: statusPaint(run.status, paint) },
-    `${run.owner}/${run.repo}#${run.number}`,
+    subjectOf(run),
     age(run.updated_at, terminal.now()),
     run.waits_for ?? '-',
     run.title ?? '',

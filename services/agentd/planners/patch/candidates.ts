@@ -1,8 +1,8 @@
 import { type FilePatch, scanPatches, withoutReturn } from '#kit/git/patch.ts';
 import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
-import { commentPlace, issuePlace } from '../../planning/issue-text.ts';
-import type { Comment, Issue, RepositoryRef } from '../../ports/forge.ts';
+import { commentPlace, issuePlace, type PlannedIssue } from '../../planning/issue-text.ts';
+import type { Comment, RepositoryRef } from '../../ports/forge.ts';
 import { type Segment, segmentsOf } from './markdown.ts';
 import { locationIn, type Suggestion } from './render-patch.ts';
 
@@ -26,7 +26,11 @@ export interface Candidate {
 }
 
 /** Candidates in the order in which they are tried: trusted authors, then others, then quotes; the newest first in each. */
-export function candidatesOf(ref: RepositoryRef, issue: Issue, comments: readonly Comment[]): Candidate[] {
+export function candidatesOf(
+  ref: RepositoryRef,
+  issue: PlannedIssue,
+  comments: readonly Comment[],
+): Candidate[] {
   const texts = [
     { label: issuePlace, place: issuePlace, influence: issueInfluence(ref, issue), body: issue.body },
     ...comments.map((comment) => {

@@ -28,7 +28,7 @@ export interface RowFilter {
   readonly owner: string | null;
   readonly repo: string | null;
   readonly number: number | null;
-  /** In lower case; each is in the title or `owner/repo#number`. */
+  /** In lower case; each is in the title, or in `owner/repo#number` where there is a number. */
   readonly words: readonly string[];
   readonly since: string | null;
   readonly until: string | null;
@@ -36,7 +36,7 @@ export interface RowFilter {
 }
 
 /** Raised whenever a row of the same log reads differently. */
-const version = 2;
+const version = 3;
 const fixed = ['run_id', 'forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
 const changing = [
   'size',
@@ -58,7 +58,7 @@ const schema = `
   DROP TABLE IF EXISTS scans;
   CREATE TABLE runs (
     run_id TEXT PRIMARY KEY, size INTEGER NOT NULL, status TEXT NOT NULL, forge TEXT NOT NULL, owner TEXT NOT NULL,
-    repo TEXT NOT NULL, number INTEGER NOT NULL, title TEXT, role TEXT NOT NULL, created_at TEXT NOT NULL,
+    repo TEXT NOT NULL, number INTEGER, title TEXT, role TEXT NOT NULL, created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL, highest_risk TEXT, waiting INTEGER NOT NULL, waits_for TEXT, actions INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX runs_by_repository ON runs (owner, repo, run_id);
@@ -210,7 +210,7 @@ export class RunIndex {
     }
     for (const word of filter.words)
       where(
-        "instr(folded(coalesce(title, '') || ' ' || owner || '/' || repo || '#' || number), ?) > 0",
+        "instr(folded(coalesce(title, '') || ' ' || owner || '/' || repo || coalesce('#' || number, '')), ?) > 0",
         word,
       );
     if (filter.since !== null) where('created_at >= ?', filter.since);

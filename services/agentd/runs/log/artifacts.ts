@@ -62,6 +62,10 @@ export function isConversation({ type }: RunEvent): boolean {
 /** Every artifact that an event names, with the place that names it. */
 export function artifactReferences(event: RunEvent): { readonly digest: string; readonly field: string }[] {
   switch (event.type) {
+    case 'run_created': {
+      const { task } = event.data.request;
+      return task === undefined ? [] : [{ digest: task.content, field: 'request.task.content' }];
+    }
     case 'source_read':
       return [{ digest: event.data.issue.content, field: 'issue.content' }];
     case 'planner_prompt':

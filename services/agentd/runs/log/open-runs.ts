@@ -12,11 +12,12 @@ import { join } from 'node:path';
 import * as t from 'io-ts';
 import { v7 as uuidv7 } from 'uuid';
 import { crashPoint } from '#kit/crash-point.ts';
-import { decodeJson, NonEmptyString, Sha256, Timestamp } from '#kit/decode.ts';
+import { decodeJson, NonEmptyString, nullable, Sha256, Timestamp } from '#kit/decode.ts';
 import { makePrivateFolder, syncFolder, writeAll } from '#kit/durable-file.ts';
 import { codeOf, NotFound } from '#kit/errors.ts';
 import type { RunRequest } from '../event.ts';
 import type { Run } from '../run.ts';
+import { putArtifact } from './artifacts.ts';
 import { beforeFirst } from './event-line.ts';
 import { EventLog, writeLines } from './event-log.ts';
 import { fold } from './fold.ts';
@@ -111,7 +112,7 @@ export const Tombstone = t.strict({
   forge: t.string,
   owner: t.string,
   repo: t.string,
-  number: t.number,
+  number: nullable(t.number),
 });
 export type Tombstone = t.TypeOf<typeof Tombstone>;
 
@@ -142,7 +143,17 @@ export function newRunId(): string {
 export function createRunFolder(
   runsDir: string,
   heads: Heads,
-  { runId, request, at }: { readonly runId: string; readonly request: RunRequest; readonly at: string },
+  {
+    runId,
+    request,
+    task,
+    at,
+  }: {
+    readonly runId: string;
+    readonly request: RunRequest;
+    readonly task: string | undefined;
+    readonly at: string;
+  },
 ): { run: Run; size: number } {
   const folder = join(runsDir, `.${runId}.new`);
   const { lines, text } = writeLines(beforeFirst, at, [
@@ -152,6 +163,7 @@ export function createRunFolder(
   try {
     mkdirSync(folder, { mode: 0o700 });
     makePrivateFolder(join(folder, artifactsName));
+    if (task !== undefined) putArtifact(folder, task);
     writeNewFile(join(folder, logName), text);
     syncFolder(folder);
     renameSync(folder, join(runsDir, runId));

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { replaceFile, syncFolder } from '#kit/durable-file.ts';
 import { codeOf } from '#kit/errors.ts';
 import { risks } from '../../action.ts';
@@ -183,7 +184,7 @@ function removeOthers(folder: string, wanted: (name: string) => boolean): void {
 
 /** `summary.md`: the run on one page. */
 export function summaryText(run: Run): string {
-  const { owner, repo, number, role } = run.request;
+  const { role } = run.request;
   const { pull_request, commit, branch } = recoveryManifest(run);
   const facts: [string, string | null][] = [
     ['Status', run.status.replaceAll('_', ' ')],
@@ -198,7 +199,7 @@ export function summaryText(run: Run): string {
     ['Failure', run.failure === null ? null : `${run.failure.message} (${run.failure.code})`],
   ];
   const lines = [
-    `# ${owner}/${repo}#${number} ${inline(run.issue?.title ?? '')}`.trimEnd(),
+    `# ${subjectOf(run.request)} ${inline(run.issue?.title ?? '')}`.trimEnd(),
     '',
     ...facts.filter(([, value]) => value !== null).map(([name, value]) => `- ${name}: ${inline(value!)}`),
     '',

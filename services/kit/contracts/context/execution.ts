@@ -61,7 +61,8 @@ export const PlanRecord = t.strict({
   status: oneOf(runStatuses),
   dry_run: t.boolean,
   issue: t.strict({
-    number: integerBetween(1, 2_147_483_647),
+    /** null for a task, which is of no issue. */
+    number: nullable(integerBetween(1, 2_147_483_647)),
     title: Line,
     /** Secrets masked. */
     body: textUpTo(100_000),
