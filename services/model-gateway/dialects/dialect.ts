@@ -3,6 +3,7 @@ import type { Endpoint } from '../providers/endpoints.ts';
 import type { OpenAiError } from '../providers/failure.ts';
 import type { Json, Wire } from '../providers/pass-through/wire.ts';
 import type { Usage } from '../providers/usage.ts';
+import type { SseEvent } from './chat-answer.ts';
 
 /** The interface of a maker of models, as its clients speak it here and its servers there. */
 export interface Dialect {
@@ -52,11 +53,6 @@ export interface Media {
   readonly images: readonly number[];
   /** How many files and earlier conversations it names and does not hold. */
   readonly elsewhere: number;
-}
-
-export interface SseEvent {
-  readonly event: string;
-  readonly data: unknown;
 }
 
 /** From a dialect to chat completions and back, without any input or output of its own. */

@@ -23,10 +23,10 @@ export class SpeakingUpstream implements Upstream {
     const own = this.#spoken[dialect];
     if (own !== undefined) return await own.send(call);
     const { chat } = this.#spoken;
-    const { translation } = dialects[dialect];
+    const { translation, outputAsked } = dialects[dialect];
     if (chat === undefined || translation === null)
       throw new Error(`${this.name} is not asked in ${dialect}`);
-    return await sendTranslated(chat, translation, call);
+    return await sendTranslated(chat, translation, call, outputAsked(call.request));
   }
 
   /** Only a conversation has a counterpart: nothing that speaks chat completions counts tokens. */

@@ -3,18 +3,23 @@ import { CoreError } from '#kit/errors.ts';
 import { type OpenAiError, ownFailure, UpstreamFailure } from '../providers/failure.ts';
 import { type ModelCall, type Upstream, type UpstreamAnswer, wholeAnswer } from '../providers/upstream.ts';
 import { isObject } from '../providers/usage.ts';
-import type { SseEvent, Translation } from './dialect.ts';
+import type { SseEvent } from './chat-answer.ts';
+import type { Dialect, Translation } from './dialect.ts';
 
 /**
  * Asks an upstream that speaks chat completions, and gives its answer in the dialect of the call.
  * @throws UpstreamFailure as the upstream does, and `not_translatable` for what chat completions have nothing for
+ * @param asked the limit of output that the request has
  */
 export async function sendTranslated(
   chat: Upstream,
   { toChat, FromChat }: Translation,
   call: ModelCall,
+  asked: ReturnType<Dialect['outputAsked']>,
 ): Promise<UpstreamAnswer> {
-  const { signal, stream, outputLimit = null, via } = call;
+  const { signal, stream, via } = call;
+  // Then the upstream is told the limit by the name that it reads, also where no budget binds.
+  const outputLimit = call.outputLimit ?? asked?.tokens ?? null;
   const request = { ...refusing(() => toChat({ ...call.request })), stream };
   const answer = await chat.send({
     endpoint: 'chat/completions',

@@ -4,6 +4,8 @@ import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts
 import { count, isObject, noUsage, type Usage } from '../../providers/usage.ts';
 import type { Dialect, Media } from '../dialect.ts';
 import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import { FromChat } from './from-chat.ts';
+import { toChat } from './to-chat.ts';
 
 /** For clients that say none. Source: docs.claude.com, "Versions". */
 export const anthropicVersion = '2023-06-01';
@@ -123,7 +125,7 @@ export const messages: Dialect = {
   errorEvent(error, status) {
     return `event: error\ndata: ${JSON.stringify(messages.errorBody(error, status))}\n\n`;
   },
-  translation: null,
+  translation: { toChat, FromChat },
 };
 
 function typeOf(status: number): string {

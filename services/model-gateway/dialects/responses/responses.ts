@@ -4,6 +4,8 @@ import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts
 import { isObject, usageOf } from '../../providers/usage.ts';
 import type { Dialect, Media } from '../dialect.ts';
 import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import { FromChat } from './from-chat.ts';
+import { toChat } from './to-chat.ts';
 
 /** With these the response is over, whatever became of it. */
 const last = new Set(['response.completed', 'response.incomplete', 'response.failed']);
@@ -82,7 +84,7 @@ export const responses: Dialect = {
     const event = { type: 'error', code, message, param };
     return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
   },
-  translation: null,
+  translation: { toChat, FromChat },
 };
 
 /** Files that stand in the request count as text. An earlier response or a stored prompt is read again as input. */
