@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
+import { dialectStreams } from './gateway/dialects.ts';
 import { startFakeUpstream } from './gateway/fake-upstream.ts';
 import { firstToken, latency, readSlowly, requestsPerSecond, streamsAtOnce } from './gateway/load.ts';
 import { type ProxyProcess, startBare, startCore, startPortkey, type Target } from './gateway/proxies.ts';
@@ -28,6 +29,7 @@ export const gateway: Benchmark = {
       return [
         ...(await rates(core, bare, portkey)),
         ...(await delays(core, bare, direct)),
+        ...(await dialectDelays(core, bare)),
         ...(await streams(core, bare)),
         await slowReader(core),
       ];
@@ -85,6 +87,25 @@ async function delays(core: ProxyProcess, bare: ProxyProcess, direct: Target): P
       first.bare,
     ),
   ];
+}
+
+/** The first token in dialects that are passed through beside chat completions. */
+async function dialectDelays(core: ProxyProcess, bare: ProxyProcess): Promise<Comparison[]> {
+  const found: Comparison[] = [];
+  for (const [name, { path, request }] of Object.entries(dialectStreams)) {
+    const turn = (proxy: Target) => () =>
+      firstToken(
+        { ...proxy, url: proxy.url.replace('chat/completions', path) },
+        200,
+        JSON.stringify(request),
+      );
+    const first = await takeTurns(rounds, { core: turn(core), bare: turn(bare) });
+    const subject = `first token of a stream of ${name} through core-model-gateway`;
+    found.push(
+      compare({ subject, yardstick: 'a bare proxy', measure: 'time', bar: 1.5 }, first.core, first.bare),
+    );
+  }
+  return found;
 }
 
 async function streams(core: ProxyProcess, bare: ProxyProcess): Promise<Comparison[]> {

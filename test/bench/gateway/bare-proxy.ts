@@ -13,7 +13,7 @@ const server = createServer(async (incoming, outgoing) => {
   const headers = { 'content-type': 'application/json' };
   const body = Buffer.concat(chunks);
   const options = { method: 'POST', headers, body, dispatcher, signal: leaving.signal } as const;
-  const answer = await request(`${upstream}/chat/completions`, options);
+  const answer = await request(`${upstream}${incoming.url!.replace('/v1', '')}`, options);
   outgoing.writeHead(answer.statusCode, { 'content-type': String(answer.headers['content-type']) });
   pipeline(answer.body, outgoing, () => {});
 });

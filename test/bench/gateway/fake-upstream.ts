@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dialectStreams } from './dialects.ts';
 
 const chunks = 100;
 /** About 1 KB, as a short answer is. */
@@ -31,6 +32,8 @@ const word = event({ content: 'word ' }, null);
 const last = `${event({}, 'stop')}data: [DONE]\n\n`;
 const large = event({ content: 'x'.repeat(64 * 1024) }, null);
 
+const ofDialects = new Map(Object.values(dialectStreams).map(({ path, events }) => [`/v1/${path}`, events]));
+
 export interface FakeUpstream {
   readonly url: string;
   close(): Promise<void>;
@@ -38,7 +41,7 @@ export interface FakeUpstream {
 
 /**
  * Answers at once. A stream has 100 chunks: in a burst, `slow` with 5 ms between them, or `endless`: 512 MB as fast as they
- * are read, by the first message's text.
+ * are read, by the first message's text. Those of other dialects come in a burst.
  */
 export async function startFakeUpstream(): Promise<FakeUpstream> {
   const server = createServer(async (request, response) => {
@@ -50,6 +53,14 @@ export async function startFakeUpstream(): Promise<FakeUpstream> {
       return;
     }
     response.writeHead(200, streamHead);
+    const events = ofDialects.get(request.url!);
+    if (events !== undefined) {
+      const [first, word, last] = events;
+      response.write(first);
+      for (let sent = 0; sent < chunks; sent++) response.write(word);
+      response.end(last);
+      return;
+    }
     if (text.includes('endless')) {
       for (let sent = 0; sent < 512 * 1024 * 1024 && !response.destroyed; sent += large.length) {
         if (!response.write(large)) await drained(response);

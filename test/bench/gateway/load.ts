@@ -56,9 +56,8 @@ export async function latency(proxy: Target, requests: number): Promise<number> 
 }
 
 /** Median milliseconds until the first byte of a stream. */
-export async function firstToken(proxy: Target, streams: number): Promise<number> {
+export async function firstToken(proxy: Target, streams: number, body = bodyOf(true, '')): Promise<number> {
   const dispatcher = new Agent({ connections: 1, pipelining: 1 });
-  const body = bodyOf(true, '');
   const times: number[] = [];
   for (let asked = 0; asked < streams; asked++) {
     const started = performance.now();

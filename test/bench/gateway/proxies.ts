@@ -42,11 +42,12 @@ export async function startCore(upstream: string, home: string): Promise<ProxyPr
   mkdirSync(folders.secrets, { recursive: true });
   writeFileSync(join(folders.secrets, 'bench'), 'sk-bench-0123456789abcdefghij', { mode: 0o600 });
   const price = { input: 1, output: 2 };
-  const entry = { kind: 'openai', base_url: upstream, model: 'bench-1', credential: 'bench', price };
-  writeFileSync(
-    join(folders.config, 'models.json'),
-    JSON.stringify({ port, models: { bench: { upstreams: [entry] } } }),
-  );
+  const entry = { base_url: upstream, model: 'bench-1', credential: 'bench', price };
+  const models = {
+    bench: { upstreams: [{ ...entry, kind: 'openai', responses: true }] },
+    claude: { upstreams: [{ ...entry, kind: 'anthropic' }] },
+  };
+  writeFileSync(join(folders.config, 'models.json'), JSON.stringify({ port, models }));
   const { text } = createToken(folders, { name: 'bench', scopes: ['model'] });
   const env = { ...process.env, CORE_LOG_LEVEL: 'warn' };
   const child = spawn(program, ['serve', '--home', home], { env, stdio: ['ignore', 'inherit', 'inherit'] });
