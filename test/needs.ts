@@ -68,6 +68,14 @@ const things = {
     command: ['tmux', '-V'],
     provide: 'apt-get install tmux',
   },
+  zsh: {
+    command: ['zsh', '--version'],
+    provide: 'apt-get install zsh',
+  },
+  fish: {
+    command: ['fish', '--version'],
+    provide: 'apt-get install fish',
+  },
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
     provide: 'apt-get install util-linux (and allow user namespaces)',

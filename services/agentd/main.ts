@@ -91,6 +91,12 @@ export function openServices({ home }: { readonly home: string | undefined }): S
 
 /** Runs one command line; `./core` and `core-agentd` are two names for it. */
 export async function main(start: ProgramStart): Promise<number> {
+  const { declared, program: name, version } = start;
+  if (declared !== undefined) {
+    const { declareProgram } = await import('./cli/program.ts');
+    declared(declareProgram({ name, version, run: () => Promise.resolve() }));
+    return exitCodes.done;
+  }
   const { runCommandLine } = await import('./cli/command-line.ts');
   return runCommandLine({ ...start, stdout: process.stdout, stderr: process.stderr, open: openServices });
 }

@@ -55,9 +55,13 @@ export const environment = {
   CI: process.env.CI,
   /** The person's program for reading long texts, and the options of less. */
   PAGER: process.env.PAGER,
+  /** The person's editor: VISUAL first. */
+  EDITOR: process.env.VISUAL || process.env.EDITOR,
   LESS: process.env.LESS,
   LANG: process.env.LC_ALL || process.env.LC_CTYPE || process.env.LANG,
   TERM: process.env.TERM,
+  /** Columns to write in, where it is exported. */
+  COLUMNS: process.env.COLUMNS,
   /** How the person's own git reaches a remote; given to fetch and push alone. */
   SSH_AUTH_SOCK: process.env.SSH_AUTH_SOCK,
   GIT_SSH_COMMAND: process.env.GIT_SSH_COMMAND,
@@ -96,7 +100,7 @@ export type Environment = Readonly<Record<keyof typeof environment, string | und
  */
 const passedOn: readonly RegExp[] = [
   /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ)$/,
-  /^(LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LESS|PAGER)$/,
+  /^(LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LESS|PAGER|COLUMNS|EDITOR|VISUAL)$/,
   /^XDG_[A-Z_]+$/,
   /^CORE_[A-Z0-9_]+$/,
   /^(HTTPS?_PROXY|ALL_PROXY|NO_PROXY|https?_proxy|all_proxy|no_proxy)$/,

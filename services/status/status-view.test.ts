@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { EndpointReport, StatusReport, UnitReport } from '#kit/contracts/status.ts';
+import { displayWith } from '../../test/fixtures/terminal/display.ts';
 import { statusView } from './status-view.ts';
 
 const judged = { ok: true, required: true, detail: 'ok', fix: null };
@@ -25,7 +26,11 @@ function view(change: Partial<StatusReport>, width = 80): string {
     storage: { runs_count: 0, detail: 'readable' },
     ...change,
   } as unknown as StatusReport;
-  return statusView(report, { width, color: false, now: new Date('2026-11-21T10:00:00.000Z') });
+  return statusView(report, {
+    display: displayWith(width),
+    color: false,
+    now: new Date('2026-11-21T10:00:00.000Z'),
+  });
 }
 
 describe('The status on a terminal', () => {

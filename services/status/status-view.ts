@@ -1,14 +1,15 @@
 import { createColors } from 'picocolors';
+import type { Display } from '#kit/cli/display.ts';
+import { wrapLine } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
-import { tableLines } from '#kit/cli/table.ts';
+import { type Column, tableLines } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
 import { summaryOf } from './summary.ts';
 
 export interface ViewOptions {
-  /** Of the terminal, in columns. */
-  readonly width: number;
+  readonly display: Display;
   readonly color: boolean;
   readonly now: Date;
 }
@@ -16,7 +17,7 @@ export interface ViewOptions {
 type Word = 'ok' | 'limited' | 'off' | 'away' | 'silent' | 'starting' | 'waiting' | 'stopped' | 'failed';
 
 /** The report for people: a line for each part, the newest runs, and last what is not well and what to do. */
-export function statusView(report: StatusReport, { width, color, now }: ViewOptions): string {
+export function statusView(report: StatusReport, { display, color, now }: ViewOptions): string {
   const { green, yellow, red, dim } = createColors(color);
   const paints: Readonly<Record<Word, (text: string) => string>> = {
     ok: green,
@@ -31,14 +32,30 @@ export function statusView(report: StatusReport, { width, color, now }: ViewOpti
   };
   const names = new Set([...Object.keys(report.services), ...Object.keys(report.http)]);
   const parts = [...names].map((name) => ({ name, ...partOf(name, report) }));
-  const rows = parts.map(({ name, word, detail }) => [name, word, detail]);
-  const [, ...lines] = tableLines(['', '', ''], rows);
-  const painted = lines.map((line, index) => {
-    const { word } = parts[index]!;
-    return cut(line, width).replace(` ${word} `, ` ${paints[word](word)} `);
-  });
-  return `${[...painted, ...(painted.length === 0 ? [] : ['']), ...runLines(report, width, now), '', summaryOf(report)].join('\n')}`;
+  const rows = parts.map(({ name, word, detail }) => [name, { text: word, paint: paints[word] }, detail]);
+  const lines = [
+    ...tableLines(partColumns, rows, display),
+    ...(rows.length === 0 ? [] : ['']),
+    ...runLines(report, display, now),
+    '',
+    ...summaryOf(report).split('\n'),
+  ];
+  return lines.flatMap((line) => wrapLine(display.symbols.plain(line), display.width)).join('\n');
 }
+
+const partColumns: readonly Column[] = [
+  { title: '' },
+  { title: '' },
+  { title: '', gives: { turn: 1, to: 20 }, excess: 'wrap' },
+];
+
+const runColumns: readonly Column[] = [
+  { title: '' },
+  { title: '' },
+  { title: '', gives: { turn: 2, to: 14 }, excess: 'cutStart' },
+  { title: '', gives: { turn: 3, to: 'gone' } },
+  { title: '', gives: { turn: 1, to: 12 } },
+];
 
 function partOf(name: string, { services, http }: StatusReport): { word: Word; detail: string } {
   const unit = services[name];
@@ -71,23 +88,21 @@ function placeOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url;
 }
 
-function runLines({ storage, latest_runs }: StatusReport, width: number, now: Date): string[] {
+function runLines({ storage, latest_runs }: StatusReport, display: Display, now: Date): string[] {
   const { runs_count, detail } = storage;
   if (runs_count === null) return [`runs  unknown: ${visibleLine(detail)}`];
   const source = detail.startsWith('readable') ? detail.slice('readable'.length) : `; ${detail}`;
   const newest =
     latest_runs.length === runs_count || runs_count === 0 ? '' : `, the newest ${latest_runs.length}`;
   const rows = latest_runs.map(({ run_id, status, waits_for, updated_at, title, ...subject }) => [
-    `  ${run_id.slice(0, 'run_'.length + 13)}`,
+    run_id.slice(0, 'run_'.length + 13),
     waits_for === null ? status : `${waits_for} waits`,
     subjectOf(subject),
     age(updated_at, now),
     title ?? '',
   ]);
-  const [, ...lines] = tableLines(['', '', '', '', ''], rows);
-  return [`runs  ${runs_count}${newest}${visibleLine(source)}`, ...lines.map((line) => cut(line, width))];
-}
-
-function cut(line: string, width: number): string {
-  return line.length <= width ? line : `${line.slice(0, Math.max(1, width - 1))}…`;
+  return [
+    `runs  ${runs_count}${newest}${visibleLine(source)}`,
+    ...tableLines(runColumns, rows, display, { indent: 2 }),
+  ];
 }

@@ -1,8 +1,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import { type CommandContext, type RunCommand, runProgram } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
+import { exitCodes } from '#kit/errors.ts';
 
 /** Declares the commands of the supervisor. The code of each is loaded when it is called. */
 export function define(program: Command, run: RunCommand): void {
@@ -25,9 +26,9 @@ export function define(program: Command, run: RunCommand): void {
     .option('--only <names>', 'only these services, separated by commas')
     .option('--without <names>', 'all but these services, separated by commas')
     .action(
-      action(async ({ home, program: name }, options: Readonly<Record<string, string>>) => {
+      action(async ({ home, program: name, display }, options: Readonly<Record<string, string>>) => {
         const { up } = await import('./up.ts');
-        return up({ ...options, home, program: name });
+        return up({ ...options, home, program: name, symbols: display.symbols });
       }),
     );
 
@@ -35,9 +36,9 @@ export function define(program: Command, run: RunCommand): void {
     .command('doctor')
     .description('what works on this machine, what does not, and the fix')
     .action(
-      action(async ({ home, json, paints }) => {
+      action(async ({ home, json, paints, display }) => {
         const { doctor } = await import('./doctor.ts');
-        return doctor({ home, json, color: paints });
+        return doctor({ home, json, color: paints, display });
       }),
     );
 
@@ -49,18 +50,18 @@ export function define(program: Command, run: RunCommand): void {
     .requiredOption('--scopes <list>', 'comma-separated: read, plan, approve, execute, admin, model, mint')
     .option('--days <n>', 'until it expires; without it, never')
     .action(
-      action(async ({ home, json }, name: string, options: { scopes: string; days?: string }) => {
+      action(async ({ home, json, display }, name: string, options: { scopes: string; days?: string }) => {
         const { tokenCommands } = await import('./token.ts');
-        return tokenCommands.create({ home, json, name, ...options });
+        return tokenCommands.create({ home, json, display, name, ...options });
       }),
     );
   token
     .command('list')
     .description('list tokens')
     .action(
-      action(async ({ home, json }) => {
+      action(async ({ home, json, display }) => {
         const { tokenCommands } = await import('./token.ts');
-        return tokenCommands.list({ home, json });
+        return tokenCommands.list({ home, json, display });
       }),
     );
   token
@@ -68,9 +69,9 @@ export function define(program: Command, run: RunCommand): void {
     .description('end a token; running services know at once')
     .argument('<name>', 'which one')
     .action(
-      action(async ({ home, json }, name: string) => {
+      action(async ({ home, json, display }, name: string) => {
         const { tokenCommands } = await import('./token.ts');
-        return tokenCommands.revoke({ home, json, name });
+        return tokenCommands.revoke({ home, json, display, name });
       }),
     );
 
@@ -143,6 +144,18 @@ export function define(program: Command, run: RunCommand): void {
       action(async ({ json }, options: { dir: string; remove?: boolean }) => {
         const { install } = await import('./install.ts');
         return install({ ...options, json });
+      }),
+    );
+
+  program
+    .command('completion')
+    .description('print the script with which a shell completes commands, options and runs')
+    .addArgument(new Argument('<shell>', 'which shell').choices(['bash', 'zsh', 'fish']))
+    .action(
+      action(async (_, shell: 'bash' | 'zsh' | 'fish') => {
+        const { completionScript } = await import('./completion/completion.ts');
+        process.stdout.write(await completionScript(shell, program));
+        return exitCodes.done;
       }),
     );
 }

@@ -1,29 +1,28 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ProgramStart } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { flushOutput, ownVersion, surviveLostOutput } from '#kit/program.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { keepFilesPrivate } from '#kit/umask.ts';
 import { commandNames, overview } from './overview.ts';
+import { services, startService } from './programs.ts';
 
 /** The dispatcher of `./core`: starts the program that a command belongs to, in this process, and loads nothing else. */
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Commands of the supervisor itself. */
-const ownCommands = ['up', 'doctor', 'token', 'quickstart', 'backup', 'restore', 'secrets', 'install'];
-
-/** Commands of programs other than core-agentd, with the folder of each. */
-const services: ReadonlyMap<string, string> = new Map([
-  ['context', 'context'],
-  ['model', 'model-gateway'],
-  ['bus', 'bus-engine'],
-  ['worker', 'bus-worker'],
-  ['bridge', 'bridge'],
-  ['status', 'status'],
-  ['tui', 'terminal'],
-]);
+const ownCommands = [
+  'up',
+  'doctor',
+  'token',
+  'quickstart',
+  'backup',
+  'restore',
+  'secrets',
+  'install',
+  'completion',
+];
 
 keepFilesPrivate();
 surviveLostOutput();
@@ -48,19 +47,14 @@ async function start(args: readonly string[]): Promise<number> {
     return runSupervisorProgram(args, name);
   }
   const service = services.get(command ?? '');
-  if (service === undefined) return startService('agentd', args, name);
-  return startService(service, args.toSpliced(commandIndex(args), 1), `${name} ${command}`);
+  if (service === undefined) return startService('agentd', { args, program: name });
+  const rest = args.toSpliced(commandIndex(args), 1);
+  return startService(service, { args: rest, program: `${name} ${command}` });
 }
 
 function print(text: string): number {
   process.stdout.write(text);
   return 0;
-}
-
-/** Other services are started by their files, never imported as modules of this one. */
-async function startService(service: string, args: readonly string[], program: string): Promise<number> {
-  const { main } = await import(new URL(`../${service}/main.ts`, import.meta.url).href);
-  return main({ args, program, version: ownVersion() } satisfies ProgramStart);
 }
 
 function commandOf(args: readonly string[]): string | undefined {

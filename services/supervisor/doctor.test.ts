@@ -12,6 +12,7 @@ import { announceService } from '#kit/config/running-service.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { startGiteaServer } from '../../test/fixtures/forges/gitea-server.ts';
+import { displayWith } from '../../test/fixtures/terminal/display.ts';
 import { itWith } from '../../test/needs.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
 import { checkNode } from './health-checks/programs.ts';
@@ -37,7 +38,7 @@ describe('core doctor', () => {
         done();
       },
     });
-    return { code: await doctor({ home, json, stdout }), text };
+    return { code: await doctor({ home, json, stdout, display: displayWith() }), text };
   }
 
   it('never calls the port of a halted service free, nor the service gone', async function () {
@@ -105,7 +106,7 @@ describe('core doctor', () => {
     writeFileSync(join(home, 'config/core.json'), '{"agentd":{"port":"many"}}');
     const { code, text } = await run(false);
     expect(code).to.equal(1);
-    expect(text).to.match(/broken {3}settings .*core\.json: \/agentd\/port is "many": must be an integer/);
+    expect(text).to.match(/broken +settings .*core\.json: \/agentd\/port is "many": must be an integer/);
     expect(text).to.contain('do  Correct ');
   });
 
@@ -141,7 +142,7 @@ describe('core doctor', () => {
       put('agents', {});
       const { text: later } = await run(false);
       expect(later).to.match(
-        /broken {3}configuration .*bridge\.json: \/ingress\/github\/actions\/0 is "open": must be one of opened/,
+        /broken +configuration .*bridge\.json: \/ingress\/github\/actions\/0 is "open": must be one of opened/,
       );
       expect(later).to.contain('/sync/dashboards is "none"').and.contain('(core-bridge would not start)');
     },

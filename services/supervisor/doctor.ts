@@ -1,3 +1,5 @@
+import type { Display } from '#kit/cli/display.ts';
+import { type Cell, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
@@ -28,16 +30,17 @@ export interface DoctorOptions {
   readonly home?: string | undefined;
   readonly json?: boolean;
   readonly color?: boolean;
+  readonly display: Display;
   readonly stdout?: NodeJS.WritableStream;
 }
 
 /** `core doctor`: what works here, what does not, and the fix. Exit code 1 when Core cannot do its work. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const { stdout = process.stdout, json = false, color = false } = options;
+  const { stdout = process.stdout, json = false, color = false, display } = options;
   const folders = resolveFolders({ home: options.home }, environment);
   const findings = (await Promise.all([examine(folders), checkConfiguration(folders)])).flat();
   const ok = findings.every(({ state }) => state !== 'broken');
-  stdout.write(json ? `${JSON.stringify({ ok, findings })}\n` : await table(findings, color));
+  stdout.write(json ? `${JSON.stringify({ ok, findings })}\n` : await table(findings, color, display));
   return ok ? exitCodes.done : exitCodes.failed;
 }
 
@@ -72,21 +75,21 @@ export async function examine(folders: Folders): Promise<Finding[]> {
   return found.flat();
 }
 
-async function table(findings: readonly Finding[], color: boolean): Promise<string> {
+async function table(findings: readonly Finding[], color: boolean, display: Display): Promise<string> {
   const { createColors } = (await import('picocolors')).default;
   const paint = createColors(color);
   const words = {
-    works: paint.green('ok     '),
-    warning: paint.yellow('warning'),
-    missing: paint.dim('absent '),
-    broken: paint.red('broken '),
+    works: { text: 'ok', paint: paint.green },
+    warning: { text: 'warning', paint: paint.yellow },
+    missing: { text: 'absent', paint: paint.dim },
+    broken: { text: 'broken', paint: paint.red },
   };
-  const width = Math.max(...findings.map(({ name }) => name.length));
-  const lines = findings.flatMap(({ name, state, detail, fix }) => [
-    `${words[state]}  ${name.padEnd(width)}  ${oneLine(detail)}`,
-    ...(fix === null ? [] : [`${' '.repeat(width + 11)}${paint.dim(`do  ${oneLine(fix)}`)}`]),
+  const rows = findings.flatMap(({ name, state, detail, fix }): Cell[][] => [
+    [words[state], name, oneLine(detail)],
+    ...(fix === null ? [] : [['', '', { text: `do  ${oneLine(fix)}`, paint: paint.dim }]]),
   ]);
-  return `${lines.join('\n')}\n`;
+  const columns = ['', '', { title: '', gives: { turn: 1, to: 24 }, excess: 'wrap' }] as const;
+  return `${tableLines(columns, rows, display).join('\n')}\n`;
 }
 
 /** Words of other programs must not steer the terminal. */

@@ -1,5 +1,5 @@
 /** What `./core --help` says: every command in the order in which a newcomer meets it. */
-const sections: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+export const sections: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Begin: {
     quickstart: 'see the whole loop on a small repository of its own',
     doctor: 'what works on this machine, and how to get the rest',
@@ -51,6 +51,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     token: 'make, list and revoke tokens of the HTTP API',
     'secrets init': 'make the secret files of the compose stack',
     install: 'put core and the services on your PATH',
+    completion: 'make bash, zsh or fish complete commands, options and runs',
   },
 };
 
@@ -71,6 +72,7 @@ export function overview(program: string): string {
     '  --json            results as JSON',
     '  --verbose         more of what happens, on standard error',
     '  --no-color        no colours (also NO_COLOR)',
+    '  --ascii           no signs beyond ASCII (also a locale without UTF-8)',
     '',
     `More about one: ${program} help <command>`,
   );

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { InvalidInput } from '#kit/errors.ts';
+import { displayWith } from '../../test/fixtures/terminal/display.ts';
 import { tokenCommands } from './token.ts';
 
 describe('core token', () => {
+  const display = displayWith();
   let home: string;
   let text: string;
   const stdout = new Writable({
@@ -22,25 +24,27 @@ describe('core token', () => {
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
   it('makes a token, shows it and takes it back, without ever printing its text', () => {
-    expect(tokenCommands.create({ home, stdout, name: 'ci', scopes: 'read, plan', days: '3' })).to.equal(0);
+    expect(
+      tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'read, plan', days: '3' }),
+    ).to.equal(0);
     const secret = readFileSync(join(home, 'config/tokens/ci.token'), 'utf8').trim();
-    tokenCommands.list({ home, stdout });
+    tokenCommands.list({ home, display, stdout });
     expect(text)
       .to.contain('token ci may read, plan until')
       .and.to.match(/ci +in force +\d{4}-\d\d-\d\d +read, plan/);
-    tokenCommands.revoke({ home, stdout, name: 'ci' });
-    tokenCommands.list({ home, stdout, json: true });
+    tokenCommands.revoke({ home, display, stdout, name: 'ci' });
+    tokenCommands.list({ home, display, stdout, json: true });
     expect(text).to.contain('"state":"revoked"');
     expect(text).not.to.contain(secret);
   });
 
   it('names the scopes there are when one is unknown', () => {
-    expect(() => tokenCommands.create({ home, stdout, name: 'ci', scopes: 'write' })).to.throw(
+    expect(() => tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'write' })).to.throw(
       InvalidInput,
       'scope "write" is unknown: must be one of read, plan, approve, execute, admin, model, mint',
     );
-    expect(() => tokenCommands.create({ home, stdout, name: 'ci', scopes: 'read', days: '0' })).to.throw(
-      InvalidInput,
-    );
+    expect(() =>
+      tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'read', days: '0' }),
+    ).to.throw(InvalidInput);
   });
 });

@@ -1,3 +1,6 @@
+import type { Display } from '#kit/cli/display.ts';
+import { wrapLine } from '#kit/cli/fit-text.ts';
+import { type Column, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -13,6 +16,7 @@ import {
 interface TokenOptions {
   readonly home?: string | undefined;
   readonly json?: boolean;
+  readonly display: Display;
   readonly stdout?: NodeJS.WritableStream;
 }
 
@@ -43,13 +47,20 @@ function create(
   ]);
 }
 
+const columns: readonly Column[] = [
+  { title: '' },
+  { title: '' },
+  { title: '', gives: { turn: 2, to: 'gone' } },
+  { title: '', gives: { turn: 1, to: 16 }, excess: 'wrap' },
+];
+
 function list(options: TokenOptions): number {
   const records = openTokens(resolveFolders({ home: options.home }, environment)).list();
-  const width = Math.max(...records.map(({ name }) => name.length));
-  const lines = records.map((record) => {
+  const rows = records.map((record) => {
     const { name, created, scopes: allowed } = record;
-    return `${name.padEnd(width)}  ${shown(record).state.padEnd(8)}  ${created.slice(0, 10)}  ${allowed.join(', ')}`;
+    return [name, shown(record).state, created.slice(0, 10), allowed.join(', ')];
   });
+  const lines = tableLines(columns, rows, options.display);
   const none = ['no tokens yet; the first command that needs one makes yours'];
   return print(options, { tokens: records.map(shown) }, lines.length === 0 ? none : lines);
 }
@@ -62,11 +73,15 @@ function revoke(options: TokenOptions & { readonly name: string }): number {
 }
 
 function print(
-  { json = false, stdout = process.stdout }: TokenOptions,
+  { json = false, display, stdout = process.stdout }: TokenOptions,
   result: object,
   lines: readonly string[],
 ): number {
-  stdout.write(json ? `${JSON.stringify(result)}\n` : `${lines.join('\n')}\n`);
+  stdout.write(
+    json
+      ? `${JSON.stringify(result)}\n`
+      : `${lines.flatMap((line) => wrapLine(line, display.width)).join('\n')}\n`,
+  );
   return exitCodes.done;
 }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Symbols, symbolsFor } from '#kit/cli/display.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { urlOf } from '#kit/config/address.ts';
 import { answerMs } from '#kit/config/settings.ts';
@@ -26,6 +27,7 @@ export interface UpOptions extends StackFlags {
   readonly home?: string | undefined;
   /** How people call `./core`, for what is suggested. */
   readonly program?: string;
+  readonly symbols?: Symbols;
   readonly stdout?: NodeJS.WritableStream;
   readonly stderr?: NodeJS.WritableStream;
 }
@@ -62,10 +64,11 @@ export async function up(options: UpOptions): Promise<number> {
     throw taken.length === 1 ? taken[0] : allTaken(taken, program);
   }
 
-  const warn = (text: string) => void stderr.write(`core up │ ${text}\n`);
+  const { bar } = options.symbols ?? symbolsFor(false, environment);
+  const warn = (text: string) => void stderr.write(`core up ${bar} ${text}\n`);
   const width = Math.max(...embedded.map(({ name }) => name.length));
   const services = embedded.map((definition) => {
-    const prefix = `${definition.name.padEnd(width)} │ `;
+    const prefix = `${definition.name.padEnd(width)} ${bar} `;
     return new SupervisedService(definition, {
       line: (text) => void stderr.write(`${prefix}${text}\n`),
       ended: (why, again) =>

@@ -80,8 +80,8 @@ describe('The commands of core-context', () => {
     await service.post('/v1/memory/record', body);
     const now = new Date().toISOString().slice(0, 10);
     const { stdout } = await run('lookup', 'releases');
-    expect(stdout).to.match(new RegExp(`semantic {2}${now} \\d\\d:\\d\\d(:\\d\\d)?Z {2}`));
-    expect(stdout).to.include('semantic  2026-01-01  memory:');
+    expect(stdout).to.match(new RegExp(`semantic {2}${now} \\d\\d:\\d\\d(:\\d\\d)?Z\\n {6}memory:`));
+    expect(stdout).to.match(/semantic {2}2026-01-01\n {6}memory:/);
   });
 
   it('look up what a source said in any of several sessions, with keys', async () => {

@@ -33,7 +33,7 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     const asked = await shown.shows('The gate build', 'approve and execute');
     expect(asked).to.contain('paged:+Who gives no name is greeted as a stranger.');
     shown.keys('Enter');
-    await shown.shows('delivered as core/1-', 'The gate publish', '❯ stop here');
+    await shown.shows(/delivered as\s+core\/1-/, 'The gate publish', '❯ stop here');
     expect(world.remote.git('branch', '--list', 'core/*')).to.equal('');
     shown.keys('Up', 'Up', 'Up', 'Up');
     await shown.shows('❯ approve and execute (others');
@@ -66,7 +66,7 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     const again = run({ PAGER: 'cat' });
     await again.shows('was interrupted', 'Go on with what you approved?');
     again.keys('Enter');
-    await again.shows('delivered as core/1-', 'The gate publish');
+    await again.shows(/delivered as\s+core\/1-/, 'The gate publish');
     expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(1);
   });
 

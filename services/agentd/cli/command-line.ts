@@ -24,7 +24,13 @@ export interface CommandLineOptions {
 export async function runCommandLine(options: CommandLineOptions): Promise<number> {
   const { args, program: name, stdout, stderr } = options;
   const early = globalsOf(args);
-  const terminal = createTerminal({ stdout, stderr, color: early.color, environment });
+  const terminal = createTerminal({
+    stdout,
+    stderr,
+    color: early.color,
+    ascii: early.ascii === true,
+    environment,
+  });
   let exitCode: number = exitCodes.done;
 
   const program = createProgram({
@@ -144,6 +150,7 @@ function globalsOf(args: readonly string[]): GlobalOptions {
     json: flags.includes('--json'),
     verbose: flags.includes('--verbose'),
     color: !flags.includes('--no-color'),
+    ascii: flags.includes('--ascii'),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { wrapLine } from '#kit/cli/fit-text.ts';
 import { jsonText } from '#kit/cli/output.ts';
 import { exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
 import type { Watch } from '../agent.ts';
@@ -24,15 +25,22 @@ export type Run = <A extends unknown[]>(
   work: (context: CommandContext, ...given: A) => Promise<number>,
 ) => (...given: [...A, Command]) => Promise<void>;
 
-/** Writes a result: as JSON where that was asked for, else as this text. */
+/** Writes a result: as JSON where that was asked for, else as this text, wrapped where the terminal ends. */
 export async function answer(
   { terminal, json }: CommandContext,
   result: unknown,
-  text: () => string | Uint8Array | Promise<string>,
+  text: () => string | Promise<string>,
   exitCode: number = exitCodes.done,
 ): Promise<number> {
-  terminal.out(json ? `${jsonText(result)}\n` : await text());
+  if (json) terminal.out(`${jsonText(result)}\n`);
+  else show(terminal, await text());
   return exitCode;
+}
+
+/** Writes a text for people, wrapped where the terminal ends. */
+export function show(terminal: Terminal, text: string): void {
+  const lines = terminal.symbols.plain(text).split('\n');
+  terminal.out(lines.flatMap((line) => wrapLine(line, terminal.width)).join('\n'));
 }
 
 /** Runs a long use case with its progress on standard error. */

@@ -1,87 +1,43 @@
+import { cut, wrapLine, wrapText } from '#kit/cli/fit-text.ts';
+import { type Cell, type Column, tableLines } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { textWidth } from '#kit/cli/text-width.ts';
 import type { Terminal } from './terminal.ts';
 
-/** One cell of a table; `table` makes its text safe to print. */
-export type Cell =
-  | string
-  | {
-      readonly text: string;
-      readonly paint?: ((text: string) => string) | undefined;
-      readonly align?: 'left' | 'right';
-    };
-
-export interface TableOptions {
-  /** Default 2. */
-  readonly indent?: number;
-  /** The last column is cut to it; default that of the terminal. */
-  readonly width?: number;
-}
-
-const gap = 2;
-
-/** Lines up cells by display width, so that wide and combining characters keep the columns straight. */
+/** The table of a view: indented, its titles dim. */
 export function table(
-  given: readonly (readonly Cell[])[],
-  terminal: Pick<Terminal, 'width' | 'symbols'>,
-  { indent = 2, width = terminal.width }: TableOptions = {},
+  columns: readonly (string | Column)[],
+  rows: readonly (readonly Cell[])[],
+  terminal: Terminal,
+  indent = 2,
 ): string[] {
-  const rows = given.map((row) =>
-    row.map((cell) => {
-      const { text, paint, align } = typeof cell === 'string' ? { text: cell } : cell;
-      return { text: visibleLine(text), paint, align };
-    }),
-  );
-  const widths: number[] = [];
-  for (const row of rows) {
-    row.forEach(({ text }, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, textWidth(text));
-    });
-  }
-  return rows.map((row) => {
-    let line = ' '.repeat(indent);
-    let used = indent;
-    row.forEach((cell, column) => {
-      const last = column === row.length - 1;
-      const text = last ? cut(cell.text, width - used, terminal.symbols.ellipsis) : cell.text;
-      const space = ' '.repeat(Math.max(0, widths[column]! - textWidth(text)));
-      const painted = cell.paint === undefined ? text : cell.paint(text);
-      line += cell.align === 'right' ? space + painted : last ? painted : painted + space;
-      if (!last) line += ' '.repeat(gap);
-      used += widths[column]! + gap;
-    });
-    return line.trimEnd();
-  });
+  return tableLines(columns, rows, terminal, { indent, paint: terminal.paint.dim });
 }
 
-/** Labels with their texts, none of which is cut. */
+/** A column of text that is read whole. */
+export const wrapping = { title: '', gives: { turn: 1, to: 16 }, excess: 'wrap' } as const satisfies Column;
+
+/** Labels with their texts, which are wrapped under each other and never cut. */
 export function labelled(
   rows: readonly (readonly [label: string, text: string])[],
   terminal: Terminal,
   indent = 2,
 ): string[] {
   const cells = rows.map(([text, value]): Cell[] => [{ text, paint: terminal.paint.dim }, value]);
-  return table(cells, terminal, { indent, width: Number.POSITIVE_INFINITY });
+  return table(['', wrapping], cells, terminal, indent);
 }
 
-/** Two texts at both ends of a line, at least two spaces apart. */
-export function apart(left: string, right: string, width: number): string {
-  const space = Math.max(2, Math.min(width, 100) - textWidth(left) - textWidth(right));
-  return `${left}${' '.repeat(space)}${right}`;
+/** Two texts at both ends of a line, at least two spaces apart; below each other where there is no room. */
+export function apart(left: string, right: string, width: number): string[] {
+  const room = Math.min(width, 100) - textWidth(left) - textWidth(right);
+  if (room < 2 && width !== Number.POSITIVE_INFINITY)
+    return [...wrapLine(left, width), ...(right === '' ? [] : [`  ${right}`])];
+  return [`${left}${' '.repeat(Math.max(2, room))}${right}`.trimEnd()];
 }
 
-/** The text, or its beginning with an ellipsis where it is wider than `width`. */
-export function cut(text: string, width: number, ellipsis: string): string {
-  if (width === Number.POSITIVE_INFINITY || textWidth(text) <= width) return text;
-  const room = Math.max(1, width - textWidth(ellipsis));
-  let kept = '';
-  let used = 0;
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    used += textWidth(segment);
-    if (used > room) break;
-    kept += segment;
-  }
-  return `${kept}${ellipsis}`;
+/** A line of somebody's text, no wider than the terminal. */
+export function oneLine(text: string, { width, symbols }: Terminal): string {
+  return cut(visibleLine(symbols.plain(text)), width, symbols.ellipsis);
 }
 
 /** For example `1 run` or `2 runs`. */
@@ -89,8 +45,9 @@ export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
-export function quoted(text: string, terminal: Terminal): string[] {
-  return visibleLines(text.trimEnd())
+export function quoted(text: string, { paint, width, symbols }: Terminal): string[] {
+  return visibleLines(symbols.plain(text.trimEnd()))
     .split('\n')
-    .map((line) => `  ${terminal.paint.dim('|')} ${line}`.trimEnd());
+    .flatMap((line) => wrapText(line, width - 4))
+    .map((line) => `  ${paint.dim('|')} ${line}`.trimEnd());
 }

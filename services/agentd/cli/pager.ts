@@ -1,23 +1,24 @@
 import type { Command } from 'commander';
+import { jsonText } from '#kit/cli/output.ts';
 import { childEnvironment, environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { answer, type CommandContext } from './command.ts';
+import type { CommandContext } from './command.ts';
 import type { Terminal } from './terminal.ts';
 
 export function withPager(command: Command): Command {
   return command.option('--no-pager', 'print it, in place of $PAGER or less');
 }
 
-/** As `answer`, the text in the person's pager where that was not declined. */
+/** Writes a result: as JSON where that was asked for, else as this text, in the person's pager where that was not declined. */
 export async function page(
-  context: CommandContext,
+  { terminal, json }: CommandContext,
   result: unknown,
   wanted: boolean,
   text: () => string | Uint8Array,
 ): Promise<number> {
-  const shown = context.json ? '' : text();
-  if (context.json || !wanted || typeof shown !== 'string') return answer(context, result, () => shown);
-  await showPaged(context.terminal, shown);
+  const shown = json ? `${jsonText(result)}\n` : text();
+  if (json || !wanted || typeof shown !== 'string') terminal.out(shown);
+  else await showPaged(terminal, shown);
   return exitCodes.done;
 }
 

@@ -15,6 +15,7 @@ export interface GlobalOptions {
   readonly json?: boolean;
   readonly verbose?: boolean;
   readonly color: boolean;
+  readonly ascii?: boolean;
 }
 
 /** Runs one command; opens what it needs, and reports what it throws. */
@@ -77,6 +78,7 @@ export function declareProgram({ name, version, run }: ProgramParts): Command {
     .option('--json', 'results as JSON')
     .option('--verbose', 'more of what happens, on standard error')
     .option('--no-color', 'no colours (also NO_COLOR)')
+    .option('--ascii', 'no signs beyond ASCII (also a locale without UTF-8)')
     .exitOverride();
   const action: Run =
     <A extends unknown[]>(work: (context: CommandContext, ...given: A) => Promise<number>) =>

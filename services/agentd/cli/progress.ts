@@ -1,7 +1,7 @@
+import { cut, wrapLine } from '#kit/cli/fit-text.ts';
 import { duration } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProgressUpdate } from '../agent.ts';
-import { cut } from './layout.ts';
 import type { Paint, Terminal } from './terminal.ts';
 
 export interface Progress {
@@ -83,7 +83,8 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
   }
 
   function print(line: string): void {
-    terminal.err(`${terminal.errIsTerminal ? clearLine : ''}${line}\n`);
+    const lines = terminal.errIsTerminal ? wrapLine(line, terminal.errWidth) : [line];
+    terminal.err(`${terminal.errIsTerminal ? clearLine : ''}${lines.join('\n')}\n`);
     if (terminal.errIsTerminal) draw();
   }
 

@@ -9,7 +9,7 @@ import {
   runServiceProgram,
 } from '#kit/cli/program.ts';
 import { withCheck } from '#kit/cli/serve-command.ts';
-import { tableLines } from '#kit/cli/table.ts';
+import { type Column, tableLines } from '#kit/cli/table.ts';
 import { decode, nullable, optional } from '#kit/decode.ts';
 import { exitCodes } from '#kit/errors.ts';
 
@@ -41,6 +41,20 @@ const WorkerList = t.strict({
   ),
 });
 
+const functionColumns: readonly Column[] = [
+  { title: 'function' },
+  { title: 'worker', gives: { turn: 2, to: 'gone' } },
+  { title: 'what it does', gives: { turn: 1, to: 20 }, excess: 'wrap' },
+];
+
+const workerColumns: readonly Column[] = [
+  { title: 'worker' },
+  { title: 'runtime', gives: { turn: 1, to: 'gone' } },
+  { title: 'provides' },
+  { title: 'answers' },
+  { title: 'id', gives: { turn: 2, to: 8 } },
+];
+
 const answerTimeoutMs = 10_000;
 
 function define(program: Command, run: RunCommand): void {
@@ -61,7 +75,7 @@ function define(program: Command, run: RunCommand): void {
         const data = { ...(prefix === undefined ? {} : { prefix }), include_internal: all === true };
         const found = decode(FunctionList, await ask(context, 'engine::functions::list', data), 'the list');
         const rows = found.functions.map((one) => [one.function_id, one.worker_name, one.description ?? '']);
-        printResult(context, found, () => tableLines(['function', 'worker', 'what it does'], rows));
+        printResult(context, found, (_, display) => tableLines(functionColumns, rows, display));
         return exitCodes.done;
       }),
     );
@@ -78,9 +92,7 @@ function define(program: Command, run: RunCommand): void {
           `${one.active_invocations ?? 0} calls`,
           one.id,
         ]);
-        printResult(context, found, () =>
-          tableLines(['worker', 'runtime', 'provides', 'answers', 'id'], rows),
-        );
+        printResult(context, found, (_, display) => tableLines(workerColumns, rows, display));
         return exitCodes.done;
       }),
     );

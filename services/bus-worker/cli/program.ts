@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import * as t from 'io-ts';
 import { askBus } from '#kit/bus/open-bus.ts';
+import { printResult } from '#kit/cli/output.ts';
 import {
   type CommandContext,
   type ProgramStart,
@@ -8,6 +9,7 @@ import {
   runServiceProgram,
 } from '#kit/cli/program.ts';
 import { withCheck } from '#kit/cli/serve-command.ts';
+import { tableLines } from '#kit/cli/table.ts';
 import { decode, parseJson } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { describedFunctions } from '../functions.ts';
@@ -49,12 +51,17 @@ async function listFunctions(context: CommandContext): Promise<number> {
     const worker = functions.find(({ function_id }) => function_id === id)?.worker_name ?? null;
     return { function_id: id, description, registered: worker !== null, worker, request, response };
   });
-  if (context.json) process.stdout.write(`${JSON.stringify({ functions: rows }, null, 2)}\n`);
-  else
-    for (const { function_id, description, registered } of rows)
-      process.stdout.write(
-        `${registered ? 'ok     ' : 'missing'}  ${function_id.padEnd(27)}  ${description}\n`,
-      );
+  printResult(context, { functions: rows }, (paint, display) =>
+    tableLines(
+      ['', '', { title: '', gives: { turn: 1, to: 16 }, excess: 'wrap' }],
+      rows.map(({ function_id, description, registered }) => [
+        registered ? { text: 'ok', paint: paint.green } : { text: 'missing', paint: paint.red },
+        function_id,
+        description,
+      ]),
+      display,
+    ),
+  );
   return rows.every(({ registered }) => registered) ? exitCodes.done : exitCodes.unavailable;
 }
 

@@ -1,3 +1,5 @@
+import type { Display } from '#kit/cli/display.ts';
+import { wrapText } from '#kit/cli/fit-text.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 
 /** Words of others, on one line of at most so many characters. */
@@ -16,4 +18,10 @@ export function moment(time: string): string {
   if (clock === '00:00:00.000Z') return day;
   const seconds = clock.slice(5, 8);
   return `${day} ${clock.slice(0, 5)}${seconds === ':00' ? '' : seconds}Z`;
+}
+
+/** Lines below a result, as far in as its first column is wide. */
+export function indented(text: string, { width, symbols }: Display): string[] {
+  const indent = ' '.repeat(6);
+  return wrapText(symbols.plain(text), width - indent.length).map((line) => `${indent}${line}`);
 }

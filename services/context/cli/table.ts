@@ -1,3 +1,4 @@
+import type { Display } from '#kit/cli/display.ts';
 import { tableLines } from '#kit/cli/table.ts';
 import { short } from './output.ts';
 
@@ -5,17 +6,22 @@ const id =
   /^(?:repo|dir|file|symbol|section|issue|run|reasoning|task|action|artifact|agent|service|procedure|memory):\S/;
 
 /**
- * Rows as lines, the names of the columns first. Ids and nodes are never cut: a part of one is of no use.
+ * Rows as lines, the names of the columns first. Ids and nodes are never cut: a part of one is of no use. Rows that are wider
+ * than the display have a line for each column.
  * @param max characters of any other cell; Infinity cuts nothing
  */
 export function tableOf(
   columns: readonly string[],
   rows: readonly Readonly<Record<string, unknown>>[],
   max: number,
+  display: Display,
+  paint?: (text: string) => string,
 ): string[] {
   return tableLines(
-    columns,
+    columns.map((title) => ({ title, gives: { turn: 1, to: Number.POSITIVE_INFINITY } })),
     rows.map((row) => columns.map((column) => cellOf(row[column], max))),
+    display,
+    paint === undefined ? {} : { paint },
   );
 }
 

@@ -1,15 +1,21 @@
 import { createColors } from 'picocolors';
+import type { Display } from './display.ts';
+import { wrapLine } from './fit-text.ts';
 import type { CommandContext } from './program.ts';
 
 export type Paint = ReturnType<typeof createColors>;
 
-/** Results on standard output: as JSON where that was asked for, else as these lines. */
+/** Results on standard output: as JSON where that was asked for, else as these lines, wrapped where the display ends. */
 export function printResult(
-  { json, paints }: Pick<CommandContext, 'json' | 'paints'>,
+  { json, paints, display }: Pick<CommandContext, 'json' | 'paints' | 'display'>,
   result: unknown,
-  lines: (paint: Paint) => readonly string[],
+  lines: (paint: Paint, display: Display) => readonly string[],
 ): void {
-  const text = json ? [jsonText(result)] : lines(createColors(paints));
+  const text = json
+    ? [jsonText(result)]
+    : lines(createColors(paints), display).flatMap((line) =>
+        wrapLine(display.symbols.plain(line), display.width),
+      );
   process.stdout.write(text.map((line) => `${line}\n`).join(''));
 }
 

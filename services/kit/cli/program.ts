@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { environment } from '../environment.ts';
 import { CoreError, exitCodes } from '../errors.ts';
+import { type Display, displayOf } from './display.ts';
 import { reportError } from './report-error.ts';
 
 /** What every command is given. */
@@ -14,6 +15,8 @@ export interface CommandContext {
   readonly color: boolean;
   /** Whether standard output is a terminal that may be coloured. */
   readonly paints: boolean;
+  /** Of standard output. */
+  readonly display: Display;
 }
 
 /** Runs one command's work with its context; its result is the exit code. */
@@ -71,7 +74,8 @@ export function declareProgram(
     .option('--home <dir>', 'folder with state/ and config/')
     .option('--json', 'results as JSON')
     .option('--verbose', 'more of what happens, on standard error')
-    .option('--no-color', 'no colours (also NO_COLOR)');
+    .option('--no-color', 'no colours (also NO_COLOR)')
+    .option('--ascii', 'no signs beyond ASCII (also a locale without UTF-8)');
   if (description !== undefined) program.description(description);
   define(program, run);
   return program;
@@ -102,7 +106,7 @@ export async function runProgram({ args, ...declared }: ProgramOptions): Promise
 }
 
 function contextOf(program: Command, name: string): CommandContext {
-  const { home, json, verbose, color } = program.opts();
+  const { home, json, verbose, color, ascii } = program.opts();
   const paints = color !== false && process.stdout.isTTY === true && (environment.NO_COLOR ?? '') === '';
   return {
     program: name,
@@ -111,6 +115,7 @@ function contextOf(program: Command, name: string): CommandContext {
     verbose: verbose === true,
     color: color !== false,
     paints,
+    display: displayOf(process.stdout, ascii === true, environment),
   };
 }
 

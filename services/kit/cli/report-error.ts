@@ -1,4 +1,6 @@
+import { environment } from '../environment.ts';
 import { CoreError, exitCodes, messageOf } from '../errors.ts';
+import { symbolsOf } from './display.ts';
 
 /**
  * Reports on standard error why a command failed, with `--json` as JSON, and no secret that somebody's words hold.
@@ -12,7 +14,8 @@ export async function reportError(
 ): Promise<number> {
   const { Redactor } = await import('../redaction/redactor.ts');
   const redactor = new Redactor();
-  const safe = (text: string) => visible(redactor.redact(text));
+  const symbols = symbolsOf(args, environment);
+  const safe = (text: string) => visible(symbols.plain(redactor.redact(text)));
   const known = error instanceof CoreError;
   const code = exitCode ?? (known ? error.exitCode : exitCodes.failed);
   const message = messageOf(error);

@@ -23,13 +23,13 @@ function define(program: Command, run: RunCommand, alwaysJson: boolean): void {
     .option('--pretty', 'JSON, indented')
     .option('--smoke', 'also send an event through bridge, bus and worker to a plan; writes to no repository')
     .action((options: { readonly pretty?: boolean; readonly smoke?: boolean }) =>
-      run(async ({ home, json, paints }) => {
+      run(async ({ home, json, paints, display }) => {
         const pretty = options.pretty === true;
         const forPeople = process.stdout.isTTY === true && !alwaysJson && !json && !pretty;
         const report = await status({ home, smoke: options.smoke === true });
         process.stdout.write(
           forPeople
-            ? statusView(report, { width: process.stdout.columns, color: paints, now: new Date() })
+            ? statusView(report, { display, color: paints, now: new Date() })
             : `${JSON.stringify(report, null, pretty ? 2 : 0)}\n`,
         );
         if (report.smoke !== null) process.stdout.write(`${markerOf(report.smoke)}\n`);

@@ -7,7 +7,7 @@ import { environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownToken } from '#kit/tokens/tokens.ts';
-import { asciiGlyphs, glyphsFor } from '../screen/glyphs.ts';
+import { glyphsFor } from '../screen/glyphs.ts';
 
 const ownFolder = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
@@ -16,7 +16,6 @@ Asks the running core-agentd; ./core up starts it.`;
 
 interface Options {
   readonly plain?: boolean;
-  readonly ascii?: boolean;
 }
 
 export function runTerminalProgram(start: ProgramStart): Promise<number> {
@@ -31,14 +30,13 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
               '--plain',
               'ask line by line, for screen readers and for terminals that cannot move the cursor',
             )
-            .option('--ascii', 'no signs beyond ASCII')
             .action((id: string | undefined, options: Options) =>
-              run(async ({ home, color, program: name }) => {
+              run(async ({ home, color, display, program: name }) => {
                 const folders = resolveFolders({ home }, environment);
                 const common = {
                   baseUrl: agentdUrl({ folders, environment }),
                   token: () => ownToken(folders).text,
-                  glyphs: options.ascii === true ? asciiGlyphs : glyphsFor(environment),
+                  glyphs: glyphsFor(display.symbols),
                   startCommand: startCommand(name, home),
                   tokens: folders.tokens,
                   program: name,

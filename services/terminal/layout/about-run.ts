@@ -24,7 +24,7 @@ export function issueFacts({ detail }: OpenRun) {
 export function issueLines(open: OpenRun, { glyphs }: Look): TextLine[] {
   const { issue } = open;
   const facts = issueFacts(open);
-  const bar = `${glyphs.vertical} `;
+  const bar = `${glyphs.bar} `;
   const lines = [heading(facts.title ?? 'The issue has not been read yet.')];
   if (facts.author !== undefined) lines.push(field('by', `${facts.author} (${facts.association})`));
   if (facts.html_url) lines.push(field('address', facts.html_url));

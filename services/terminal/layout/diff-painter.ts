@@ -47,7 +47,7 @@ export function paintDiffRow(painter: Painter, index: number): Row {
   const half = Math.floor((columns - 1) / 2);
   return [
     ...side(painter, left, part, 'old', half),
-    span(glyphs.vertical, { color: 'gray' }),
+    span(glyphs.bar, { color: 'gray' }),
     ...side(painter, right, part, 'new', half),
   ];
 }

@@ -202,7 +202,7 @@ const slotMeanings: Readonly<Record<string, string>> = {
 
 /** A text with its slots standing out, and what will fill each. */
 function template(text: string, { glyphs }: Look): TextLine[] {
-  const bar = `${glyphs.vertical} `;
+  const bar = `${glyphs.bar} `;
   const lines = text
     .replace(/\n$/, '')
     .split('\n')
@@ -256,7 +256,7 @@ function afterwards(open: OpenRun, action: ProposedAction, look: Look): TextLine
     lines.push(emptyLine, heading('As it was sent'));
     for (const [name, text] of texts) {
       lines.push(line(span(visibleLine(name), { color: 'gray' })));
-      lines.push(...quoted(text as string, undefined, `${look.glyphs.vertical} `));
+      lines.push(...quoted(text as string, undefined, `${look.glyphs.bar} `));
     }
   }
   if (isOpen(action)) lines.push(...cameOfIt(action));

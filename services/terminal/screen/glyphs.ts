@@ -1,44 +1,39 @@
-/** The signs that are no letters, for terminals with Unicode. */
-export const unicodeGlyphs = {
+import { asciiSymbols, type Symbols, unicodeSymbols } from '#kit/cli/display.ts';
+
+/** The signs of the whole platform, and those that only a screen needs. */
+export interface Glyphs extends Symbols {
+  readonly unicode: boolean;
+  readonly pointer: string;
+  readonly horizontal: string;
+  readonly folded: string;
+  readonly unfolded: string;
+  readonly up: string;
+  readonly down: string;
+}
+
+export const unicodeGlyphs: Glyphs = {
+  ...unicodeSymbols,
   unicode: true,
-  ellipsis: '…',
-  dot: '·',
-  minus: '−',
-  tick: '✔',
-  cross: '✘',
   pointer: '▌',
-  vertical: '│',
   horizontal: '─',
   folded: '▸',
   unfolded: '▾',
   up: '↑',
   down: '↓',
-  spinner: ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'],
 };
 
-export type Glyphs = Readonly<typeof unicodeGlyphs>;
-
 export const asciiGlyphs: Glyphs = {
+  ...asciiSymbols,
   unicode: false,
-  ellipsis: '...',
-  dot: '-',
-  minus: '-',
-  tick: 'ok',
-  cross: 'x',
   pointer: '>',
-  vertical: '|',
   horizontal: '-',
   folded: '+',
   unfolded: 'v',
   up: '^',
   down: 'v',
-  spinner: ['|', '/', '-', '\\'],
 };
 
-export function glyphsFor(environment: {
-  readonly LANG: string | undefined;
-  readonly TERM: string | undefined;
-}): Glyphs {
-  const unicode = /utf-?8/i.test(environment.LANG ?? '') && environment.TERM !== 'linux';
-  return unicode ? unicodeGlyphs : asciiGlyphs;
+/** Those that go with these signs. */
+export function glyphsFor(symbols: Symbols): Glyphs {
+  return symbols === unicodeSymbols ? unicodeGlyphs : asciiGlyphs;
 }

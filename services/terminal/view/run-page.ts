@@ -36,7 +36,7 @@ export function runBody(state: State, open: OpenRun, looks: Looks): Body {
     const rows = paned.map(
       (row, index): Row => [
         ...fitRow(listed[index] ?? [], list.columns, looks.glyphs.ellipsis),
-        span(looks.glyphs.vertical, { color: 'gray' }),
+        span(looks.glyphs.bar, { color: 'gray' }),
         ...row,
       ],
     );
@@ -98,7 +98,7 @@ function panePart(open: OpenRun, area: Area, looks: Looks): Body {
     { length: area.rows },
     (_, index): Row => [
       ...fitRow(files[index] ?? [], tree, looks.glyphs.ellipsis),
-      span(looks.glyphs.vertical, { color: 'gray' }),
+      span(looks.glyphs.bar, { color: 'gray' }),
       ...fitRow(rows[index] ?? [], columns, looks.glyphs.ellipsis),
     ],
   );

@@ -1,9 +1,8 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { declareProgram as declareAgentd } from '../../../services/agentd/cli/program.ts';
-import type { ProgramStart } from '../../../services/kit/cli/program.ts';
 import { define as defineSupervisor } from '../../../services/supervisor/commands.ts';
+import { declaredBy } from '../../../services/supervisor/programs.ts';
 
 const run = () => Promise.resolve();
 const services = fileURLToPath(new URL('../../../services/', import.meta.url));
@@ -35,7 +34,7 @@ const described: readonly DocumentedProgram[] = [
     title: 'Runs and the local forge',
     about: '`core-agentd` takes the same commands.',
     service: 'agentd',
-    load: async () => declareAgentd({ name: 'core-agentd', version: '', run }),
+    load: () => declaredBy('agentd'),
   },
   {
     call: './core context',
@@ -109,20 +108,6 @@ export const programs: readonly DocumentedProgram[] = [
       load: () => declaredBy(service),
     })),
 ];
-
-/** The parser of a service that is started by its `main.ts`. */
-async function declaredBy(service: string): Promise<Command> {
-  const { main } = (await import(`${services}${service}/main.ts`)) as {
-    main: (start: ProgramStart) => Promise<number>;
-  };
-  let found: Command | null = null;
-  const declared = (program: Command) => {
-    found = program;
-  };
-  await main({ args: [], program: `core-${service}`, version: '', declared });
-  if (found === null) throw new Error(`services/${service}/main.ts does not declare its commands`);
-  return found;
-}
 
 export interface DocumentedCommand {
   /** As people type it, for example `./core forge issue new`. */

@@ -4,7 +4,7 @@ import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/err
 import type { PlanRequest, Watch } from '../../agent.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
-import { type CommandContext, type Run, watched } from '../command.ts';
+import { type CommandContext, type Run, show, watched } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
 import { commandLine, issueWord, shortRunId, whatIsOpen } from '../views/next-steps.ts';
@@ -222,7 +222,8 @@ class Walk {
     const { terminal, suggestions, services } = this.#context;
     const { planView, runView } = await import('../views/of-run.ts');
     const begun = run.actions.some(({ state }) => state !== 'pending');
-    terminal.out(
+    show(
+      terminal,
       begun
         ? runView(run, terminal, suggestions, { steps: false })
         : planView(run, terminal, null, await services.approvalDays()),

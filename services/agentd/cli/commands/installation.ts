@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { Cell } from '#kit/cli/table.ts';
 import type { SettingFlags, SettingRow } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { ForgeReport } from '../../ports/forge-report.ts';
 import { answer, type Run } from '../command.ts';
+import { table, wrapping } from '../layout.ts';
 import { timeSpan } from '../option-values.ts';
 import type { Terminal } from '../terminal.ts';
 import { pruneView, settingsView } from '../views/reports.ts';
@@ -59,17 +60,14 @@ export function forges(program: Command, run: Run): void {
     );
 }
 
-function forgesView(reports: readonly ForgeReport[], { paint }: Terminal): string {
-  const width = Math.max(...reports.map(({ forge }) => forge.length));
-  return reports
-    .map(({ forge, state, detail, fix }) => {
-      const painted = state === 'works' ? paint.green : state === 'unused' ? paint.dim : paint.yellow;
-      const line = `${forge.padEnd(width)}  ${painted(state.padEnd(11))}  ${visibleLine(detail)}\n`;
-      return fix === null
-        ? line
-        : `${line}${' '.repeat(width + 15)}${paint.dim(`do  ${visibleLine(fix)}`)}\n`;
-    })
-    .join('');
+function forgesView(reports: readonly ForgeReport[], terminal: Terminal): string {
+  const { paint } = terminal;
+  const rows = reports.flatMap(({ forge, state, detail, fix }): Cell[][] => {
+    const painted = state === 'works' ? paint.green : state === 'unused' ? paint.dim : paint.yellow;
+    const row = [forge, { text: state, paint: painted }, detail];
+    return fix === null ? [row] : [row, ['', '', { text: `do  ${fix}`, paint: paint.dim }]];
+  });
+  return `${table(['', '', wrapping], rows, terminal, 0).join('\n')}\n`;
 }
 
 interface PruneOptions {

@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { wrapLine } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
+import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { Interrupted, InvalidInput } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { addRemote, type Checkout, findCheckout } from '../../git/checkout.ts';
 import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
 import { answer, type CommandContext, type Run, withRef } from '../command.ts';
-import { type Cell, quoted, table } from '../layout.ts';
+import { quoted, table } from '../layout.ts';
 import { issueNumber, notEmpty, oneOfWords } from '../option-values.ts';
 import { page, withPager } from '../pager.ts';
 import { paintPatch } from '../painted-patch.ts';
@@ -207,19 +209,27 @@ function noneText({ owner, repo }: RepositoryRef, state: ListOptions['state'], w
     : `${name} has no ${state} ${what}; --state all lists the others too.\n`;
 }
 
+const listColumns: readonly Column[] = [
+  { title: '', right: true },
+  { title: '' },
+  { title: '', gives: { turn: 3, to: 'gone' } },
+  { title: '', gives: { turn: 1, to: 24 } },
+  { title: '', gives: { turn: 2, to: 16 } },
+];
+
 /** A table of issues or pull requests, with what `column` gives of each. */
 function listText<
   A extends Pick<PullRequest, 'number' | 'created_at' | 'title'> & { readonly state: string },
 >({ terminal }: CommandContext, entries: readonly A[], column: (entry: A) => string, none: string): string {
   if (entries.length === 0) return none;
   const rows = entries.map((entry): Cell[] => [
-    { text: `#${entry.number}`, align: 'right' },
+    `#${entry.number}`,
     entry.state,
     age(entry.created_at, terminal.now()),
     column(entry),
     entry.title,
   ]);
-  return `${table(rows, terminal, { indent: 0 }).join('\n')}\n`;
+  return `${table(listColumns, rows, terminal, 0).join('\n')}\n`;
 }
 
 async function showPull(
@@ -233,7 +243,7 @@ async function showPull(
   }: RepositoryRef & { readonly number: number; readonly patch: boolean; readonly pager: boolean },
 ): Promise<number> {
   const { terminal, suggestions, services } = context;
-  const { paint, symbols } = terminal;
+  const { paint, symbols, width } = terminal;
   const admin = await services.localForge();
   const { pull, patch } = await admin.pullRequest({ owner, repo }, number);
   const text = new TextDecoder().decode(patch);
@@ -247,8 +257,11 @@ async function showPull(
   const merge = commandLine(suggestions, 'forge', 'pr', 'merge', ...issueWords({ owner, repo, number }));
   return page(context, { ...pull, patch: text }, pager, () => {
     const lines = [
-      `${visibleLine(`${owner}/${repo}#${number}`)}  ${paint.bold(visibleLine(pull.title))}`,
-      facts.join(` ${symbols.dot} `),
+      ...wrapLine(
+        `${visibleLine(`${owner}/${repo}#${number}`)}  ${paint.bold(visibleLine(pull.title))}`,
+        width,
+      ),
+      ...wrapLine(facts.join(` ${symbols.dot} `), width),
       '',
       ...quoted(pull.body, terminal),
       ...(withPatch ? ['', paintPatch(visibleLines(text), paint).trimEnd()] : []),

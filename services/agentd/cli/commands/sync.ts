@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { age } from '#kit/cli/moments.ts';
+import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { exitCodes } from '#kit/errors.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport } from '../../agent.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
 import { answer, type Run, watched } from '../command.ts';
-import { type Cell, counted, table } from '../layout.ts';
+import { counted, table } from '../layout.ts';
 import { repositoryName } from '../option-values.ts';
 import type { Terminal } from '../terminal.ts';
 import { commandLine, type Suggestions, shortRunId } from '../views/next-steps.ts';
@@ -63,9 +64,17 @@ function syncView(
   return `${lines.join('\n')}\n`;
 }
 
+const columns: readonly Column[] = [
+  { title: 'pull request', gives: { turn: 1, to: 14 }, excess: 'cutStart' },
+  { title: 'state' },
+  { title: 'checks' },
+  { title: 'ended', gives: { turn: 2, to: 'gone' } },
+  { title: 'run' },
+  { title: '' },
+];
+
 function pullRequestLines(pulls: readonly PullRequestReport[], terminal: Terminal): string[] {
   const { paint } = terminal;
-  const header = ['pull request', 'state', 'checks', 'ended', 'run', ''];
   const paints = { open: paint.cyan, merged: paint.green, closed: paint.red };
   const rows = pulls.map((pull): Cell[] => [
     `${pull.owner}/${pull.repo}#${pull.number}`,
@@ -75,11 +84,7 @@ function pullRequestLines(pulls: readonly PullRequestReport[], terminal: Termina
     shortRunId(pull.run_id),
     newsOf(pull),
   ]);
-  return [
-    'Pull requests of runs, as their forges report them',
-    ...table([header.map((text) => ({ text, paint: paint.dim })), ...rows], terminal),
-    '',
-  ];
+  return ['Pull requests of runs, as their forges report them', ...table(columns, rows, terminal), ''];
 }
 
 function newsOf({ news, before, state, problem }: PullRequestReport): string {

@@ -1,50 +1,45 @@
+import type { Symbols } from '#kit/cli/display.ts';
+import { type Cell, type Column, tableOf } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { rejectedText } from '#kit/contracts/action.ts';
 import type { ActionHistory, Risk } from '../../action.ts';
 import { type ActionDefinition, actionType } from '../../actions/registry.ts';
 import type { ActionState } from '../../runs/run.ts';
-import { type Cell, cut, table } from '../layout.ts';
-import type { Paint, Symbols, Terminal } from '../terminal.ts';
+import { oneLine } from '../layout.ts';
+import type { Paint, Terminal } from '../terminal.ts';
 
-/** Columns of a table of actions: their names, and the cells of one action. */
+/** Columns of a table of actions, and the cells of one action. */
 export interface ActionColumns {
-  readonly names: readonly string[];
+  readonly columns: readonly (string | Column)[];
   readonly cells: (action: ActionState, index: number) => readonly Cell[];
 }
 
 /** Number and kind of each action with these columns, under the names of the gates, and why such actions were rejected before. */
 export function actionTable(
   actions: readonly ActionState[],
-  { names, cells }: ActionColumns,
+  { columns, cells }: ActionColumns,
   terminal: Terminal,
 ): string[] {
   const { dim } = terminal.paint;
-  const header: Cell[] = [
-    { text: '#', align: 'right', paint: dim },
-    ...['action', ...names].map((text) => ({ text, paint: dim })),
-  ];
   const rows = actions.map((action, index): Cell[] => [
-    { text: String(action.definition.ordinal), align: 'right' },
+    String(action.definition.ordinal),
     action.definition.kind,
     ...cells(action, index),
   ]);
-  const [head, ...body] = table([header, ...rows], terminal, { indent: 5 });
+  const all = [{ title: '#', right: true }, 'action', ...columns];
+  const { head, body } = tableOf(all, rows, terminal, { indent: terminal.width < 100 ? 2 : 5, paint: dim });
   const groups = Map.groupBy(body.entries(), ([index]) => actions[index]!.definition.gate);
   return [
-    head!,
+    ...head,
     ...[...groups].flatMap(([gate, lines]) => [
       `  ${dim(gate)}`,
-      ...lines.flatMap(([index, line]) => [line, ...rejectionLines(actions, index, terminal)]),
+      ...lines.flatMap(([index, line]) => [...line, ...rejectionLines(actions, index, terminal)]),
     ]),
   ];
 }
 
 /** Each earlier rejection once, below the first of the actions that it was about. */
-function rejectionLines(
-  actions: readonly ActionState[],
-  index: number,
-  { paint, symbols, width }: Terminal,
-): string[] {
+function rejectionLines(actions: readonly ActionState[], index: number, terminal: Terminal): string[] {
   const isSame = (one: EarlierRejection) => (other: EarlierRejection) =>
     one.by === other.by && one.at === other.at && one.reason === other.reason;
   return rejectionsOf(actions[index]!).flatMap((rejected) => {
@@ -53,7 +48,7 @@ function rejectionLines(
     const others = about.slice(1).map(({ definition }) => definition.ordinal);
     const also = others.length === 0 ? '' : `, also of ${others.join(', ')}`;
     const text = `        ${visibleLine(rejectedText(rejected))}${also}`;
-    return [paint.yellow(cut(text, width, symbols.ellipsis))];
+    return [terminal.paint.yellow(oneLine(text, terminal))];
   });
 }
 
@@ -66,9 +61,9 @@ function rejectionsOf({ definition }: ActionState): readonly EarlierRejection[] 
 /** How like actions went before, as a column; left out where nothing is known. */
 export function historyColumn(actions: readonly ActionState[]): ActionColumns {
   const known = actions.some(({ definition }) => definition.history != null);
-  if (!known) return { names: [], cells: () => [] };
+  if (!known) return { columns: [], cells: () => [] };
   return {
-    names: ['before'],
+    columns: [{ title: 'before', gives: { turn: 2, to: 'gone' } }],
     cells: ({ definition }) => [definition.history == null ? '-' : shareText(definition.history)],
   };
 }
@@ -88,13 +83,15 @@ export function actionText(
   return { main: visibleLine(main), note: visibleLine(note) };
 }
 
+/** What an action does: it stands at the end, and is wrapped under itself. */
+export const whatColumn = { title: 'what', gives: { turn: 3, to: 14 }, excess: 'wrap' } as const;
+
+export const riskColumns: readonly Column[] = [{ title: 'risk' }, { title: '', right: true }];
+
 /** Risk in four letters at most, and its score. */
 export function riskCells({ risk, risk_score }: ActionDefinition, paint: Paint): [Cell, Cell] {
   const text = { low: 'low', medium: 'med', high: 'high', critical: 'crit' }[risk];
-  return [
-    { text, paint: riskPaint(risk, paint) },
-    { text: String(risk_score), align: 'right' },
-  ];
+  return [{ text, paint: riskPaint(risk, paint) }, String(risk_score)];
 }
 
 export function riskPaint(risk: Risk, paint: Paint): (text: string) => string {

@@ -1,11 +1,20 @@
 import { until } from '#kit/cli/moments.ts';
+import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { rejectedText } from '#kit/contracts/action.ts';
 import type { ActionHistory, Influence } from '../../action.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
-import { type Cell, labelled, quoted } from '../layout.ts';
+import { labelled, quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
-import { actionTable, actionText, historyColumn, riskCells, riskPaint } from './action-table.ts';
+import {
+  actionTable,
+  actionText,
+  historyColumn,
+  riskCells,
+  riskColumns,
+  riskPaint,
+  whatColumn,
+} from './action-table.ts';
 import { type FailedStep, failedStepLines } from './failed-step.ts';
 import { nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
 import { headLines, noticeLines } from './plan-view.ts';
@@ -29,7 +38,20 @@ export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestio
 export function digestLines(actions: readonly ActionState[], terminal: Terminal): string[] {
   const history = historyColumn(actions);
   const columns = {
-    names: ['risk', '', ...history.names, 'approval', 'state', 'digest', 'what'],
+    columns: [
+      ...riskColumns,
+      ...history.columns,
+      'approval',
+      { title: 'state', gives: { turn: 5, to: 'gone' } } as const,
+      {
+        title: 'digest',
+        gives: [
+          { turn: 1, to: 'brief' },
+          { turn: 4, to: 'gone' },
+        ],
+      } as const,
+      whatColumn,
+    ],
     cells(action: ActionState, index: number): Cell[] {
       const { definition, approval, state } = action;
       const { main, note } = actionText(definition, terminal.symbols);
@@ -38,7 +60,7 @@ export function digestLines(actions: readonly ActionState[], terminal: Terminal)
         ...history.cells(action, index),
         approval,
         state,
-        definition.digest.slice(0, 12),
+        { text: definition.digest.slice(0, 12), brief: definition.digest.slice(0, 8) },
         note === '' ? main : `${main}  ${note}`,
       ];
     },

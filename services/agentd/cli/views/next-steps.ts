@@ -1,4 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { textWidth } from '#kit/cli/text-width.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { sha256 } from '#kit/digest.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -95,22 +96,42 @@ export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextSt
 }
 
 /** Labelled command lines, two on a line where there is room. */
-export function stepLines(steps: readonly NextStep[], { paint, width }: Terminal): string[] {
+export function stepLines(steps: readonly NextStep[], terminal: Terminal): string[] {
+  const { paint, width } = terminal;
   const labels = Math.max(...steps.map(({ label }) => label.length), 7);
   const lines: string[] = [];
   let room = 0;
   for (const { label, command } of steps) {
     const text = `${label.padEnd(labels)}  ${visibleLine(command)}`;
-    const painted = `${paint.dim(label.padEnd(labels))}  ${paint.cyan(visibleLine(command))}`;
+    const [first = '', ...rest] = commandLines(command, labels + 4, terminal);
+    const painted = `${paint.dim(label.padEnd(labels))}  ${first.trimStart()}`;
     if (lines.length > 0 && text.length + 6 <= room) {
       lines.push(`${lines.pop()}      ${painted}`);
       room = 0;
     } else {
-      lines.push(`  ${painted}`);
-      room = Math.min(width, 100) - 2 - text.length;
+      lines.push(`  ${painted}`, ...rest);
+      room = rest.length > 0 ? 0 : Math.min(width, 100) - 2 - text.length;
     }
   }
   return lines;
+}
+
+/** A command on as many lines as it needs, so that it can still be copied and typed as it stands. */
+export function commandLines(
+  command: string,
+  indent: number,
+  { paint, width }: Pick<Terminal, 'paint' | 'width'>,
+): string[] {
+  const words = visibleLine(command).match(/(?:[^\s']|'[^']*')+/g) ?? [];
+  const lines: string[] = [];
+  for (const word of words) {
+    const current = lines.at(-1);
+    if (current !== undefined && indent + textWidth(`${current} ${word} \\`) <= width)
+      lines.splice(-1, 1, `${current} ${word}`);
+    else lines.push(current === undefined ? word : `  ${word}`);
+  }
+  const end = (index: number) => (index < lines.length - 1 ? ' \\' : '');
+  return lines.map((line, index) => `${' '.repeat(indent)}${paint.cyan(`${line}${end(index)}`)}`);
 }
 
 function decideOrExecute(

@@ -1,3 +1,4 @@
+import { wrapLine } from '#kit/cli/fit-text.ts';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
@@ -5,7 +6,14 @@ import type { PlanFacts } from '../../runs/event.ts';
 import type { Run } from '../../runs/run.ts';
 import { apart, counted, quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
-import { actionTable, actionText, historyColumn, riskCells } from './action-table.ts';
+import {
+  actionTable,
+  actionText,
+  historyColumn,
+  riskCells,
+  riskColumns,
+  whatColumn,
+} from './action-table.ts';
 import { nextSteps, type Suggestions, stepLines } from './next-steps.ts';
 
 /**
@@ -29,7 +37,7 @@ export function planView(
   return `${lines.join('\n')}\n`;
 }
 
-/** The issue and the base: two lines that open most views of a run. */
+/** The issue and the base: the lines that open most views of a run. */
 export function headLines(run: Run, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
   const { role, planner } = run.request;
@@ -37,11 +45,9 @@ export function headLines(run: Run, terminal: Terminal): string[] {
   const title = run.issue === null ? '' : visibleLine(run.issue.title);
   const author =
     run.issue === null ? '' : `by ${visibleLine(run.issue.author)} (${visibleLine(run.issue.association)})`;
-  const head = apart(`${name}  ${title}`, author, terminal.width);
-  const painted =
-    title === ''
-      ? paint.bold(name)
-      : head.replace(`${name}  ${title}`, () => `${name}  ${paint.bold(title)}`);
+  const head = apart(`${name}  ${title}`.trimEnd(), author, terminal.width);
+  const bold = title === '' ? name : title;
+  const painted = head.map((line) => line.replace(bold, () => paint.bold(bold)));
   const { source, plan, usage } = run;
   const facts = [
     ...(source === null ? [] : [`base ${source.base_branch} @ ${source.base_commit.slice(0, 7)}`]),
@@ -51,7 +57,7 @@ export function headLines(run: Run, terminal: Terminal): string[] {
     ...(run.request.dry_run ? ['dry run'] : []),
     ...(plan === null ? [] : contextText(plan)),
   ];
-  return [painted.trimEnd(), facts.map(visibleLine).join(` ${symbols.dot} `)];
+  return [...painted, ...wrapLine(facts.map(visibleLine).join(` ${symbols.dot} `), terminal.width)];
 }
 
 /** The table of actions by gate, as planned. */
@@ -61,13 +67,13 @@ function actionLines(run: Run, terminal: Terminal): string[] {
   const mainWidth = Math.min(24, Math.max(0, ...noted));
   const history = historyColumn(run.actions);
   const columns = {
-    names: ['risk', '', ...history.names, 'what'],
+    columns: [...riskColumns, ...history.columns, whatColumn],
     cells(action: Run['actions'][number], index: number) {
       const { main, note } = texts[index]!;
       const [risk] = riskCells(action.definition, terminal.paint);
       return [
         risk,
-        { text: `${action.definition.risk_score} `, align: 'right' as const },
+        `${action.definition.risk_score} `,
         ...history.cells(action, index),
         note === '' ? main : `${main.padEnd(mainWidth)}  ${note}`,
       ];

@@ -1,11 +1,16 @@
+import { basename } from 'node:path';
+import { cut } from '#kit/cli/fit-text.ts';
+import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import type { SettingRow } from '#kit/config/settings.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import type { Run } from '../../runs/run.ts';
-import { type Cell, counted, cut, labelled, table } from '../layout.ts';
+import { counted, labelled, table, wrapping } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
-import { commandLine, runName, type Suggestions } from './next-steps.ts';
+import { commandLine, commandLines, runName, type Suggestions } from './next-steps.ts';
+
+const stepColumns = ['', '', wrapping];
 
 /** What `undo` would take back, in its order, and what it cannot. */
 export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Terminal): string {
@@ -16,7 +21,7 @@ export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Ter
     nothing: { text: 'nothing', paint: paint.dim },
   };
   const rows = steps.map(({ effect, kind, message }): Cell[] => [words[effect], kind, message]);
-  const lines = [runName(run), ...table(rows, terminal)];
+  const lines = [runName(run), ...table(stepColumns, rows, terminal)];
   if (steps.length === 0) lines.push('  There is nothing to take back.');
   return `${lines.join('\n')}\n`;
 }
@@ -33,7 +38,7 @@ export function undoResultView(run: Run, terminal: Terminal): string {
     const action = run.actions.find(({ definition }) => definition.action_id === action_id);
     return [words[state], action?.definition.kind ?? action_id, message];
   });
-  return `${[runName(run), ...table(rows, terminal), undoneText(run)].join('\n')}\n`;
+  return `${[runName(run), ...table(stepColumns, rows, terminal), undoneText(run)].join('\n')}\n`;
 }
 
 function undoneText({ status, undo }: Run): string {
@@ -51,7 +56,7 @@ export function verificationView(found: Verification, terminal: Terminal): strin
   const rows = found.problems.map(({ where, what }): Cell[] => [{ text: where, paint: paint.yellow }, what]);
   const count = counted(found.problems.length, 'problem');
   const head = `${paint.red(symbols.cross)}  ${found.run_id} does not hold: ${count} in ${facts}`;
-  return `${[head, ...table(rows, terminal, { width: Number.POSITIVE_INFINITY })].join('\n')}\n`;
+  return `${[head, ...table(['', wrapping], rows, terminal)].join('\n')}\n`;
 }
 
 /** What is there of a record beside what was acknowledged, and how to go on. */
@@ -68,15 +73,15 @@ export function recordView(record: RecordState, terminal: Terminal, suggestions:
       '',
     ].join('\n');
   }
-  const rows = [
+  const rows: [string, string][] = [
     ['acknowledged', placeText(acknowledged, record.last_type)],
     ['sound', placeText(kept, null)],
-    ...(record.bytes_behind > 0 ? [['behind it', `${record.bytes_behind} bytes that do not hold`]] : []),
   ];
+  if (record.bytes_behind > 0) rows.push(['behind it', `${record.bytes_behind} bytes that do not hold`]);
   const lines = [
     `${paint.red(symbols.cross)}  the record of ${run_id} is not whole`,
     `   ${visibleLine(problem)}`,
-    ...table(rows, terminal),
+    ...labelled(rows, terminal),
     '',
     'Nothing of this run is executed, approved or changed. A backup may have what is missing.',
   ];
@@ -84,7 +89,7 @@ export function recordView(record: RecordState, terminal: Terminal, suggestions:
     const command = commandLine(suggestions, 'recover', run_id, '--accept-loss', '--reason', 'TEXT');
     lines.push(
       `To go on from event ${kept.seq} without it, and decide again about what has not started:`,
-      `  ${paint.cyan(command)}`,
+      ...commandLines(command, 2, terminal),
     );
   }
   return `${lines.join('\n')}\n`;
@@ -113,15 +118,28 @@ export function pruneView(result: PruneResult, dryRun: boolean, terminal: Termin
 /** A list of roles is long; --json shows it whole. */
 const maxColumns = 60;
 
+const settingColumns: readonly Column[] = [
+  { title: 'setting' },
+  { title: 'value', gives: { turn: 2, to: 16 } },
+  { title: 'from' },
+  {
+    title: '',
+    gives: [
+      { turn: 1, to: 'brief' },
+      { turn: 3, to: 'gone' },
+    ],
+  },
+];
+
 export function settingsView(rows: readonly SettingRow[], terminal: Terminal): string {
   const { paint, symbols } = terminal;
   const cells = rows.map(({ key, value, source, where }): Cell[] => [
     key,
     cut(visibleLine(valueText(value)), maxColumns, symbols.ellipsis),
-    { text: `${source}  ${where}`, paint: source === 'default' ? paint.dim : paint.cyan },
+    { text: source, paint: source === 'default' ? paint.dim : paint.cyan },
+    { text: where, brief: basename(where), paint: source === 'default' ? paint.dim : paint.cyan },
   ]);
-  const header = ['setting', 'value', 'from'].map((text): Cell => ({ text, paint: paint.dim }));
-  return `${table([header, ...cells], terminal, { indent: 0 }).join('\n')}\n`;
+  return `${table(settingColumns, cells, terminal, 0).join('\n')}\n`;
 }
 
 function valueText(value: unknown): string {
@@ -142,7 +160,7 @@ export function recoveryView(manifest: Readonly<Record<string, unknown>>, termin
     lines.push(`${terminal.paint.dim('operations')}  ${operations.length} recorded (--json shows them)`);
   if (Array.isArray(restore) && restore.length > 0) {
     lines.push('', 'To restore by hand:');
-    for (const line of restore) lines.push(`  ${terminal.paint.cyan(visibleLine(String(line)))}`);
+    for (const line of restore) lines.push(...commandLines(String(line), 2, terminal));
   }
   return `${lines.join('\n')}\n`;
 }

@@ -1,12 +1,14 @@
+import { cut } from '#kit/cli/fit-text.ts';
 import { age, duration } from '#kit/cli/moments.ts';
+import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { movedText } from '#kit/contracts/run.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
 import { type ActionState, type Run, waitsOf, willPublish } from '../../runs/run.ts';
-import { type Cell, counted, labelled, table } from '../layout.ts';
+import { counted, labelled, table, wrapping } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
-import { actionTable, actionText } from './action-table.ts';
+import { actionTable, actionText, whatColumn } from './action-table.ts';
 import { type FailedStep, failedStepLines } from './failed-step.ts';
 import { commandLine, nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines } from './plan-view.ts';
@@ -112,13 +114,18 @@ function stateLines(run: Run, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
   const approvals = { approved: paint.green, rejected: paint.red, required: paint.yellow };
   const columns = {
-    names: ['approval', 'state', '', 'what'],
+    columns: [
+      'approval',
+      'state',
+      { title: '', right: true, gives: { turn: 2, to: 'gone' } } as const,
+      whatColumn,
+    ],
     cells(action: ActionState): Cell[] {
       const { definition, approval, state, outcome } = action;
       return [
         { text: approval, paint: approvals[approval] },
         { text: state, paint: statePaint(state, paint) },
-        { text: took(action), align: 'right' },
+        took(action),
         outcome?.message ?? actionText(definition, symbols).main,
       ];
     },
@@ -146,13 +153,9 @@ function keptLines({ undo, actions }: Run, terminal: Terminal): string[] {
   const kept = (undo?.results ?? []).filter(({ state }) => state === 'kept');
   const rows = kept.map(({ action_id, message }): Cell[] => {
     const action = actions.find(({ definition }) => definition.action_id === action_id);
-    return [
-      { text: 'stays', paint: terminal.paint.yellow },
-      action?.definition.kind ?? action_id,
-      visibleLine(message),
-    ];
+    return [{ text: 'stays', paint: terminal.paint.yellow }, action?.definition.kind ?? action_id, message];
   });
-  return rows.length === 0 ? [] : [...table(rows, terminal), ''];
+  return rows.length === 0 ? [] : [...table(['', '', wrapping], rows, terminal), ''];
 }
 
 /** As the forge had it when it was asked last; empty before that. */
@@ -164,6 +167,13 @@ function pullRequestState({ pull_request }: Run): string {
 }
 
 const maxPassages = 5;
+const maxName = 60;
+
+const passageColumns = [
+  '',
+  { title: '', gives: { turn: 2, to: 24 } },
+  { title: '', gives: { turn: 1, to: 16 } },
+] as const;
 
 /** Which context the plan was made with, and how each piece was found. */
 function contextLines(run: Run, terminal: Terminal, verbose: boolean): string[] {
@@ -174,21 +184,20 @@ function contextLines(run: Run, terminal: Terminal, verbose: boolean): string[] 
   const shown = verbose ? used : used.slice(0, maxPassages);
   const rows = shown.map((use): Cell[] => [
     { text: use.layer === 'graph' ? 'graph' : `${use.layer} memory`, paint: dim },
-    passageName(use),
+    cut(passageName(use), maxName, terminal.symbols.ellipsis),
     { text: use.why, paint: dim },
   ]);
   const more = used.length - shown.length;
   return [
     `context  ${counted(used.length, 'passage')}`,
-    ...table(rows, terminal),
+    ...table(passageColumns, rows, terminal),
     ...(more === 0 ? [] : [`  ${dim(`and ${more} more, shown by --verbose`)}`]),
     '',
   ];
 }
 
 function passageName({ layer, source, title }: ContextUse): string {
-  const name = layer === 'graph' && title !== source ? `${source}  ${title}` : title;
-  return name.length > 60 ? `${name.slice(0, 59)}…` : name;
+  return layer === 'graph' && title !== source ? `${source}  ${title}` : title;
 }
 
 /** Which secrets were masked, and where; a fingerprint releases a false positive. */
@@ -200,7 +209,7 @@ function maskedLines({ masked }: Run, terminal: Terminal): string[] {
     { text: fingerprint, paint: terminal.paint.dim },
     place,
   ]);
-  return [`masked  ${visibleLine(counts.join(', '))}`, ...table(rows, terminal), ''];
+  return [`masked  ${visibleLine(counts.join(', '))}`, ...table(['', '', wrapping], rows, terminal), ''];
 }
 
 /** How to see the prompt, and how much of the conversation somebody deleted; nothing for a plan without a model. */

@@ -1,11 +1,21 @@
 import { age } from '#kit/cli/moments.ts';
+import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import type { RunStatus } from '../../runs/run.ts';
 import type { RunPage } from '../../runs/run-store.ts';
-import { type Cell, counted, table } from '../layout.ts';
+import { counted, table } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
-import { commandLine, type Suggestions, shortRunId } from './next-steps.ts';
+import { commandLine, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
+
+const columns: readonly Column[] = [
+  { title: 'run' },
+  { title: 'status' },
+  { title: 'issue', gives: { turn: 2, to: 14 }, excess: 'cutStart' },
+  { title: 'when', gives: { turn: 3, to: 'gone' } },
+  { title: 'waits' },
+  { title: 'title', gives: { turn: 1, to: 12 } },
+];
 
 /**
  * The list of runs, newest first.
@@ -20,7 +30,7 @@ export function runsView(
 ): string {
   const { paint } = terminal;
   const suggested = (...words: string[]) => paint.cyan(commandLine(suggestions, ...words));
-  const header = ['run', 'status', 'issue', 'when', 'waits', 'title'];
+  const more = (cursor: string) => commandLine(suggestions, 'runs', ...asked, '--cursor', cursor);
   const rows = runs.map((run): Cell[] => [
     shortRunId(run.run_id),
     { text: run.status, paint: statusPaint(run.status, paint) },
@@ -36,12 +46,9 @@ export function runsView(
           `No run with ${visibleLine(filters) || 'this cursor'}, of ${counted(runs_count, 'run')} in all.`,
           `  all  ${suggested('runs')}`,
         ];
-  const lines =
-    runs.length === 0
-      ? none
-      : table([header.map((text) => ({ text, paint: paint.dim })), ...rows], terminal, { indent: 0 });
+  const lines = runs.length === 0 ? none : table(columns, rows, terminal, 0);
   if (runs.length > 0 && next_cursor !== null)
-    lines.push('', `  more  ${suggested('runs', ...asked, '--cursor', next_cursor)}`);
+    lines.push('', ...stepLines([{ label: 'more', command: more(next_cursor) }], terminal));
   for (const problem of problems) lines.push(`${paint.yellow('note')}  ${visibleLine(problem)}`);
   return `${lines.join('\n')}\n`;
 }

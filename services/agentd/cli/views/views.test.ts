@@ -288,7 +288,8 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
       stdout: Object.assign(sink(), { isTTY: true }),
       stderr: sink(),
       color: true,
-      environment: { NO_COLOR: undefined, TERM: 'xterm', LANG: 'C.UTF-8' },
+      ascii: false,
+      environment: { COLUMNS: undefined, NO_COLOR: undefined, TERM: 'xterm', LANG: 'C.UTF-8' },
     }).paint;
     const forced = {
       ...paint,
@@ -334,7 +335,8 @@ function terminal(lang = 'C.UTF-8'): Terminal {
     stdout: sink(),
     stderr: sink(),
     color: true,
-    environment: { NO_COLOR: undefined, TERM: 'xterm', LANG: lang },
+    ascii: false,
+    environment: { COLUMNS: undefined, NO_COLOR: undefined, TERM: 'xterm', LANG: lang },
     now: () => new Date('2026-11-21T10:00:00.000Z'),
   });
 }

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { type Cell, type Column, tableLines } from '#kit/cli/table.ts';
 import {
   EventList,
   type EventState,
@@ -41,10 +43,10 @@ export function define(program: Command, run: RunCommand): void {
     .action(
       asking(run, async (context, client, options: ListOptions) => {
         const list = await client.get(`/v1/events?${new URLSearchParams({ ...options })}`, EventList);
-        printResult(context, list, (paint) => {
+        printResult(context, list, (paint, display) => {
           if (list.events.length === 0) return [noEvent(options, context.program)];
           const more = list.next_cursor === null ? [] : [paint.dim('There are more: --limit or --cursor.')];
-          return [...list.events.map((event) => eventLine(event, paint)), ...more];
+          return [...eventTable(list.events, paint, display), ...more];
         });
         return exitCodes.done;
       }),
@@ -56,7 +58,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(
       asking(run, async (context, client, id: string) => {
         const event = await client.get(`/v1/events/${encodeURIComponent(id)}`, EventView);
-        printResult(context, event, (paint) => eventLines(event, paint));
+        printResult(context, event, (paint, display) => eventLines(event, paint, display));
         return exitCodes.done;
       }),
     );
@@ -70,7 +72,7 @@ export function define(program: Command, run: RunCommand): void {
         async (context, client, { event }: { readonly event?: string }) => {
           const body = event === undefined ? {} : { event_id: event };
           const reply = await client.post('/v1/events/process-next', body, ProcessReply);
-          printResult(context, reply, (paint) => processLines(reply, paint));
+          printResult(context, reply, (paint, display) => processLines(reply, paint, display));
           return reply.event === null || reply.event.state === 'done' ? exitCodes.done : exitCodes.failed;
         },
         planningMs,
@@ -87,8 +89,8 @@ export function define(program: Command, run: RunCommand): void {
         const retried: EventView[] = [];
         for (const id of all ? await deadEvents(client) : ids)
           retried.push(await client.post(`/v1/events/${encodeURIComponent(id)}/retry`, {}, EventView));
-        printResult(context, retried, (paint) =>
-          retried.length === 0 ? ['No event is dead.'] : retried.map((event) => eventLine(event, paint)),
+        printResult(context, retried, (paint, display) =>
+          retried.length === 0 ? ['No event is dead.'] : eventTable(retried, paint, display),
         );
         return exitCodes.done;
       }),
@@ -115,25 +117,39 @@ async function deadEvents(client: HttpClient): Promise<string[]> {
   return ids.reverse();
 }
 
-export function eventLine(event: EventView, paint: Paint): string {
-  const { state, source, kind, target, issue, event_id, received_at } = event;
-  const where = target === null ? short(issue.id, 40) : labelOf(target);
-  const cells = [
-    painted(state, paint),
-    moment(received_at),
-    short(where, 60),
-    short(issue.title, 60),
-    paint.dim(`${source} ${short(kind, 40)}`),
-    paint.dim(short(event_id, 120)),
-  ];
-  return `${cells.join('  ')}${becauseOf(event, 80)}`;
+const columns: readonly Column[] = [
+  { title: '' },
+  { title: '', gives: { turn: 5, to: 'brief' } },
+  { title: '', gives: { turn: 6, to: 14 }, excess: 'cutStart' },
+  { title: '', gives: { turn: 4, to: 16 } },
+  { title: '', gives: { turn: 1, to: 'gone' } },
+  { title: '', gives: { turn: 3, to: 8 } },
+  { title: '', gives: { turn: 2, to: 'brief' } },
+];
+
+/** One line for each event: where it stands, what it is about, and what became of it. */
+export function eventTable(events: readonly EventView[], paint: Paint, display: Display): string[] {
+  const rows = events.map((event): Cell[] => {
+    const { state, source, kind, target, issue, event_id, received_at, run_id } = event;
+    const time = moment(received_at);
+    return [
+      stateCell(state, paint),
+      { text: time, brief: time.slice(5, 16) },
+      short(target === null ? issue.id : labelOf(target), 60),
+      short(issue.title, 60),
+      { text: `${source} ${short(kind, 40)}`, paint: paint.dim },
+      { text: short(event_id, 120), paint: paint.dim },
+      { text: becauseOf(event, 80), brief: run_id?.slice(0, 'run_'.length + 13) ?? becauseOf(event, 24) },
+    ];
+  });
+  return tableLines(columns, rows, display);
 }
 
-export function eventLines(event: EventView, paint: Paint): string[] {
+export function eventLines(event: EventView, paint: Paint, display: Display): string[] {
   const { issue, target, role, reason, run_id, retry_at, attempts } = event;
   const rows: (readonly [string, string | null])[] = [
     ['event', short(event.event_id, 200)],
-    ['state', painted(event.state, paint).trimEnd()],
+    ['state', event.state],
     ['why', reason === null ? null : `${short(reason.message, 400)}  [${short(reason.code, 60)}]`],
     ['run', run_id],
     ['attempts', attempts === 0 ? null : `${attempts} failed`],
@@ -149,21 +165,27 @@ export function eventLines(event: EventView, paint: Paint): string[] {
     ['received', moment(event.received_at)],
     ...event.notes.map((note): readonly [string, string] => ['note', short(note, 400)]),
   ];
-  return rows.flatMap(([name, text]) => (text === null ? [] : [`${paint.dim(name.padEnd(9))} ${text}`]));
+  const cells = rows.flatMap(([name, text]): Cell[][] => {
+    if (text === null) return [];
+    return [[{ text: name, paint: paint.dim }, name === 'state' ? stateCell(event.state, paint) : text]];
+  });
+  return tableLines(['', { title: '', gives: { turn: 1, to: 16 }, excess: 'wrap' }], cells, display);
 }
 
-export function processLines({ event, pending, next_due_at }: ProcessReply, paint: Paint): string[] {
+export function processLines(
+  { event, pending, next_due_at }: ProcessReply,
+  paint: Paint,
+  display: Display,
+): string[] {
   const rest = pending === 0 ? 'No event is pending.' : `${pending} pending.`;
-  if (event !== null) return [eventLine(event, paint), paint.dim(rest)];
+  if (event !== null) return [...eventTable([event], paint, display), paint.dim(rest)];
   if (next_due_at === null) return [rest];
   return [`None is due before ${moment(next_due_at)}. ${rest}`];
 }
 
 function becauseOf({ run_id, reason, retry_at }: EventView, most: number): string {
-  const run = run_id === null ? '' : `  ${run_id}`;
-  const why = reason === null ? '' : `  ${short(reason.message, most)}`;
-  const again = retry_at === null ? '' : `, ${due(retry_at, 'again')}`;
-  return `${run}${why}${again}`;
+  const why = [run_id, reason === null ? null : short(reason.message, most)].filter((part) => part !== null);
+  return `${why.join('  ')}${retry_at === null ? '' : `, ${due(retry_at, 'again')}`}`;
 }
 
 const colours = {
@@ -174,8 +196,7 @@ const colours = {
   processing: null,
 } as const satisfies Record<EventState, keyof Paint | null>;
 
-function painted(state: EventState, paint: Paint): string {
-  const text = state.padEnd(10);
+function stateCell(state: EventState, paint: Paint): Cell {
   const colour = colours[state];
-  return colour === null ? text : paint[colour](text);
+  return { text: state, paint: colour === null ? undefined : paint[colour] };
 }

@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
+import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { type Cell, type Column, tableLines } from '#kit/cli/table.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
 import { entityKinds } from '#kit/contracts/context/vocabulary.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { runWithService } from '../client.ts';
 import { collect, namedValue, wholeNumber } from '../option-values.ts';
-import { counted, short } from '../output.ts';
+import { counted, indented, short } from '../output.ts';
 import { tableOf } from '../table.ts';
 
 interface SearchOptions {
@@ -38,7 +40,9 @@ export function define(program: Command, run: RunCommand): void {
         };
         const reply = await client.post('/v1/graphrag/search', body, SearchReply);
         const filters = filtersOf({ kind, repository, asOf });
-        printResult(context, reply, (paint) => searchLines(reply, paint, context.program, filters));
+        printResult(context, reply, (paint, display) =>
+          searchLines(reply, paint, { program: context.program, filters, display }),
+        );
         return exitCodes.done;
       }),
     );
@@ -57,13 +61,28 @@ export function define(program: Command, run: RunCommand): void {
         const params = Object.fromEntries(param.map((text) => namedValue('--param', text)));
         const body = { query, params, limit: wholeNumber('--limit', limit) };
         const reply = await client.post('/v1/graphdb/cypher', body, CypherReply);
-        printResult(context, reply, (paint) => tableLines(reply, paint));
+        printResult(context, reply, (paint, display) => replyLines(reply, paint, display));
         return exitCodes.done;
       }),
     );
 }
 
-function searchLines({ results }: SearchReply, paint: Paint, program: string, filters: string): string[] {
+const foundColumns: readonly Column[] = [
+  { title: '' },
+  { title: '', gives: { turn: 3, to: 24 }, excess: 'cutStart' },
+  { title: '', gives: { turn: 2, to: 16 } },
+  { title: '', gives: { turn: 1, to: 'gone' } },
+];
+
+function searchLines(
+  { results }: SearchReply,
+  paint: Paint,
+  {
+    program,
+    filters,
+    display,
+  }: { readonly program: string; readonly filters: string; readonly display: Display },
+): string[] {
   const within = filters === '' ? '' : ` with ${short(filters, 200)}`;
   if (results.length === 0) return [`Nothing was found${within} in what ${program} repositories lists.`];
   return results.flatMap(({ id, score, kind, title, repository, path, start_line, why, snippet }) => {
@@ -73,12 +92,18 @@ function searchLines({ results }: SearchReply, paint: Paint, program: string, fi
       .toSorted((a, b) => Number(a.kind === 'changed_by') - Number(b.kind === 'changed_by'))
       .slice(0, 2)
       .map((edge) => `${edge.kind} ${edge.from.replace(/@([0-9a-f]{10})[0-9a-f]{30,54}$/, '@$1')}`);
-    const because = [terms, ...edges].filter((part) => part !== '').join(' · ');
+    const because = [terms, ...edges].filter((part) => part !== '').join(` ${display.symbols.dot} `);
+    const found: Cell[] = [
+      { text: score.toFixed(2), paint: paint.dim },
+      { text: short(place, 120), paint: paint.bold },
+      path === null ? kind : `${kind} ${short(title, 60)}`,
+      { text: short(repository ?? '', 60), paint: paint.dim },
+    ];
     return [
-      `${paint.dim(score.toFixed(2))}  ${paint.bold(short(place, 120))}  ${kind}${path === null ? '' : ` ${short(title, 60)}`}  ${paint.dim(short(repository ?? '', 60))}`,
-      `      ${paint.dim(short(id, 300))}`,
-      ...(because === '' ? [] : [`      ${paint.dim(short(because, 140))}`]),
-      ...(snippet === '' ? [] : [`      ${short(snippet, 140)}`]),
+      ...tableLines(foundColumns, [found], display),
+      ...indented(short(id, 300), display).map(paint.dim),
+      ...(because === '' ? [] : indented(short(because, 140), display).map(paint.dim)),
+      ...(snippet === '' ? [] : indented(short(snippet, 140), display)),
     ];
   });
 }
@@ -86,16 +111,15 @@ function searchLines({ results }: SearchReply, paint: Paint, program: string, fi
 /** Characters of a cell on a terminal. */
 const maxCell = 60;
 
-function tableLines({ columns, rows, truncated, took_ms, engine }: CypherReply, paint: Paint): string[] {
-  const [head = '', ...lines] = tableOf(
-    columns,
-    rows,
-    process.stdout.isTTY ? maxCell : Number.POSITIVE_INFINITY,
-  );
+function replyLines(
+  { columns, rows, truncated, took_ms, engine }: CypherReply,
+  paint: Paint,
+  display: Display,
+): string[] {
+  const max = display.width === Number.POSITIVE_INFINITY ? display.width : maxCell;
   const more = truncated ? ', there are more: --limit' : '';
   return [
-    paint.bold(head),
-    ...lines,
+    ...tableOf(columns, rows, max, display, paint.bold),
     paint.dim(`${counted(rows.length, 'row')}${more}; ${engine}, ${Math.round(took_ms)} ms`),
   ];
 }

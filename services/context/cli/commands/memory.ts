@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
@@ -16,7 +17,7 @@ import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
 import { codeOf, exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import { runWithService, withService } from '../client.ts';
 import { collect, wholeNumber } from '../option-values.ts';
-import { counted, moment, short } from '../output.ts';
+import { counted, indented, moment, short } from '../output.ts';
 
 const layers = memoryLayers.join(', ');
 
@@ -41,7 +42,9 @@ export function define(program: Command, run: RunCommand): void {
           as_of: asOf,
         };
         const reply = await client.post('/v1/memory/lookup', body, LookupReply);
-        printResult(context, reply, (paint) => lookupLines(reply, paint, filtersOf({ ...options })));
+        printResult(context, reply, (paint, display) =>
+          lookupLines(reply, paint, { filters: filtersOf({ ...options }), display }),
+        );
         return exitCodes.done;
       }),
     );
@@ -185,7 +188,11 @@ function forgetLines(reply: ForgetReply, id: string | undefined, source: string 
   ];
 }
 
-function lookupLines({ results, unknown_about }: LookupReply, paint: Paint, filters: string): string[] {
+function lookupLines(
+  { results, unknown_about }: LookupReply,
+  paint: Paint,
+  { filters, display }: { readonly filters: string; readonly display: Display },
+): string[] {
   const unknown = unknown_about.map((id) => `${paint.yellow('unknown')}  ${short(id, 120)}`);
   const within = filters === '' ? '' : ` with ${short(filters, 200)}`;
   if (results.length === 0) return [...unknown, `Nothing is remembered about that${within}.`];
@@ -198,8 +205,9 @@ function lookupLines({ results, unknown_about }: LookupReply, paint: Paint, filt
         const until = valid_to === null ? '' : ` to ${moment(valid_to)}`;
         const tried = worked + failed === 0 ? '' : `  worked ${worked} of ${worked + failed}`;
         return [
-          `${paint.dim(score.toFixed(2))}  ${layer}${kind === layer ? '' : ` ${short(kind, 40)}`}  ${when}${until}${tried}  ${paint.dim(id)}${key === null ? '' : `  ${paint.dim(`key ${short(key, 60)}`)}`}`,
-          `      ${who}${short(text, 200)}`,
+          `${paint.dim(score.toFixed(2))}  ${layer}${kind === layer ? '' : ` ${short(kind, 40)}`}  ${when}${until}${tried}`,
+          ...indented(`${id}${key === null ? '' : `  key ${short(key, 60)}`}`, display).map(paint.dim),
+          ...indented(`${who}${short(text, 200)}`, display),
         ];
       },
     ),

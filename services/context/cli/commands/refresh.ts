@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
+import type { Display } from '#kit/cli/display.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
+import { type Cell, type Column, tableLines } from '#kit/cli/table.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import type { WantedRepository } from '#kit/contracts/context/refresh.ts';
 import { RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
@@ -49,7 +51,9 @@ export function define(program: Command, run: RunCommand): void {
     .action(() =>
       runWithService(run, async (client, context) => {
         const reply = await client.get('/v1/repositories', RepositoriesReply);
-        printResult(context, reply, (paint) => repositoryLines(reply, paint, context.program));
+        printResult(context, reply, (paint, display) =>
+          repositoryLines(reply, paint, { program: context.program, display }),
+        );
         return exitCodes.done;
       }),
     );
@@ -145,16 +149,33 @@ function lagLines(lag: Lag | null, paint: Paint): string[] {
   ];
 }
 
-function repositoryLines({ repositories }: RepositoriesReply, paint: Paint, program: string): string[] {
+const columns: readonly Column[] = [
+  { title: '' },
+  { title: '', gives: { turn: 2, to: 'gone' } },
+  { title: '', right: true },
+  { title: '' },
+  { title: '', gives: { turn: 1, to: 12 }, excess: 'cutStart' },
+];
+
+function repositoryLines(
+  { repositories }: RepositoriesReply,
+  paint: Paint,
+  { program, display }: { readonly program: string; readonly display: Display },
+): string[] {
   if (repositories.length === 0) return [`None was read yet: ${program} refresh PATH`];
-  const width = Math.max(...repositories.map(({ repository }) => repository.length));
-  const lines = repositories.map(({ repository, commit, files, at, complete, path }) => {
+  const rows = repositories.map(({ repository, commit, files, at, complete, path }): Cell[] => {
     const when = at === null ? 'not read to the end yet' : at.slice(0, 16).replace('T', ' ');
-    const cut = complete || at === null ? '' : `  ${paint.yellow('not to the end')}`;
-    return `${repository.padEnd(width)}  ${commit?.slice(0, 7) ?? '-      '}  ${counted(files, 'file')}  ${when}${cut}  ${paint.dim(short(path, 200))}`;
+    const read = complete || at === null ? when : `${when}, not to the end`;
+    return [
+      repository,
+      commit?.slice(0, 7) ?? '-',
+      counted(files, 'file'),
+      { text: read, paint: read === when ? undefined : paint.yellow },
+      { text: short(path, 200), paint: paint.dim },
+    ];
   });
   return [
-    ...lines,
+    ...tableLines(columns, rows, display),
     ...sameCommit(repositories).map((names) =>
       paint.dim(
         `${names} have the same commit: one repository under several names? refresh PATH --name NAME reads it under one`,

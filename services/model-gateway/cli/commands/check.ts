@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Display } from '#kit/cli/display.ts';
 import { printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { tableLines } from '#kit/cli/table.ts';
@@ -34,8 +35,8 @@ export function define(program: Command, run: RunCommand): void {
           ),
         ).finally(close);
         const ok = results.every((result) => result.ok);
-        printResult(context, { ok, upstreams: results }, () =>
-          results.length === 0 ? [noModel(context.program)] : resultLines(results),
+        printResult(context, { ok, upstreams: results }, (_, display) =>
+          results.length === 0 ? [noModel(context.program)] : resultLines(results, display),
         );
         return ok ? exitCodes.done : exitCodes.unavailable;
       }),
@@ -53,13 +54,20 @@ interface Result {
   readonly ms: number;
 }
 
-function resultLines(results: readonly Result[]): string[] {
+function resultLines(results: readonly Result[], display: Display): string[] {
   const lines = tableLines(
-    ['model', 'upstream', 'credential', { title: 'ms', right: true }, ''],
+    [
+      'model',
+      { title: 'upstream', gives: { turn: 2, to: 16 }, excess: 'wrap' },
+      'credential',
+      { title: 'ms', right: true, gives: { turn: 3, to: 'gone' } },
+      { title: '', gives: { turn: 1, to: 24 }, excess: 'wrap' },
+    ],
     results.map(({ model, upstream, endpoint, credential, ms, ok, detail }) => {
       const by = endpoint === 'responses' ? ' by Responses' : '';
       return [model, upstream, credential, String(ms), ok ? `ok${by}, ${detail}` : `failed${by}: ${detail}`];
     }),
+    display,
   );
   const free = [...new Set(results.filter(({ priced }) => !priced).map(({ upstream }) => upstream))];
   const short = [

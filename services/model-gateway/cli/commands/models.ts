@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
-import { tableLines } from '#kit/cli/table.ts';
+import { type Column, tableLines } from '#kit/cli/table.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
@@ -135,6 +135,16 @@ async function tryIt(folders: Folders, name: string, entry: ReturnType<typeof en
   }
 }
 
+const columns: readonly Column[] = [
+  { title: 'model' },
+  { title: 'for', gives: { turn: 4, to: 'gone' } },
+  { title: 'tier' },
+  { title: 'kind', gives: { turn: 3, to: 'gone' } },
+  { title: 'upstream', gives: { turn: 1, to: 12 }, excess: 'wrap' },
+  { title: 'price per million', gives: { turn: 2, to: 12 }, excess: 'wrap' },
+  { title: 'credential', gives: { turn: 5, to: 12 }, excess: 'wrap' },
+];
+
 async function list(context: CommandContext): Promise<number> {
   const folders = modelFolders(context.home);
   const config = readGatewayConfig({ folders, environment });
@@ -155,9 +165,8 @@ async function list(context: CommandContext): Promise<number> {
       ];
     }),
   );
-  const titles = ['model', 'for', 'tier', 'kind', 'upstream', 'price per million', 'credential'];
-  printResult(context, { models: config.models }, () =>
-    rows.length === 0 ? [noModel(context.program)] : tableLines(titles, rows),
+  printResult(context, { models: config.models }, (_, display) =>
+    rows.length === 0 ? [noModel(context.program)] : tableLines(columns, rows, display),
   );
   return exitCodes.done;
 }

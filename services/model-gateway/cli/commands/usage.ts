@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { askService } from '#kit/cli/service-client.ts';
-import { tableLines } from '#kit/cli/table.ts';
+import { type Column, tableLines } from '#kit/cli/table.ts';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { type UsageLine, UsageReply, usageGroups } from '#kit/contracts/model-gateway/usage.ts';
 import { environment } from '#kit/environment.ts';
@@ -24,8 +25,8 @@ export function define(program: Command, run: RunCommand): void {
         withGateway(context, async (client) => {
           const query = new URLSearchParams({ ...options });
           const reply = await client.get(`/v1/usage?${query}`, UsageReply);
-          printResult(context, reply, () =>
-            usageLines(reply, filtersOf({ from: options.from, to: options.to })),
+          printResult(context, reply, (_, display) =>
+            usageLines(reply, filtersOf({ from: options.from, to: options.to }), display),
           );
           return exitCodes.done;
         }),
@@ -33,11 +34,23 @@ export function define(program: Command, run: RunCommand): void {
     );
 }
 
-function usageLines({ by, rows, total }: UsageReply, filters: string): string[] {
+const numbers: readonly Column[] = [
+  { title: 'calls', right: true },
+  { title: 'failed', right: true, gives: { turn: 3, to: 'gone' } },
+  { title: 'aborted', right: true, gives: { turn: 2, to: 'gone' } },
+  { title: 'input', right: true },
+  { title: 'cached', right: true, gives: { turn: 1, to: 'gone' } },
+  { title: 'output', right: true },
+  { title: 'cost', right: true },
+];
+
+function usageLines({ by, rows, total }: UsageReply, filters: string, display: Display): string[] {
   if (rows.length === 0) return [filters === '' ? 'no calls' : `no calls with ${filters}`];
-  const numbers = ['calls', 'failed', 'aborted', 'input', 'cached', 'output', 'cost'];
-  const columns = [by, ...numbers.map((title) => ({ title, right: true }))];
-  const lines = tableLines(columns, [...rows, total].map(cellsOf));
+  const lines = tableLines(
+    [{ title: by, gives: { turn: 4, to: 12 } }, ...numbers],
+    [...rows, total].map(cellsOf),
+    display,
+  );
   const { estimated, unsettled } = total;
   const cut = unsettled === 0 ? '' : `; ${unsettled} of them were cut off and count at what was reserved`;
   if (estimated > 0) lines.push(`tokens of ${estimated} of ${total.calls} calls are estimated${cut}`);

@@ -1,0 +1,28 @@
+import { expect } from 'chai';
+import { wrapLine, wrapText } from './fit-text.ts';
+
+describe('Text that is fitted to a width', () => {
+  it('is broken between words, and a word that is too long at the edge', () => {
+    expect(wrapText('one two three', 8)).to.deep.equal(['one two', 'three']);
+    expect(wrapText('a 0123456789 b', 4)).to.deep.equal(['a', '0123', '4567', '89 b']);
+    expect(wrapText('日本語', 4)).to.deep.equal(['日本', '語']);
+  });
+
+  it('goes on under the text behind its label, colours not counted', () => {
+    expect(wrapLine('note  one two three', 14)).to.deep.equal(['note  one two', '      three']);
+    const painted = '\x1b[33mnote\x1b[39m  one two three';
+    expect(wrapLine(painted, 14)).to.deep.equal(['\x1b[33mnote\x1b[39m  one two', '      three']);
+  });
+
+  it('never breaks a path or an address in a line of text', () => {
+    const path = `/tmp/${'x'.repeat(40)}`;
+    expect(wrapLine(`log  ${path}`, 20)).to.deep.equal([`log  ${path}`]);
+    expect(wrapLine(`is in ${path} now`, 20)).to.deep.equal(['is in', path, 'now']);
+  });
+
+  it('leaves what fits, and everything where there is no edge', () => {
+    expect(wrapLine('a  b   c', 8)).to.deep.equal(['a  b   c']);
+    const long = 'word '.repeat(100);
+    expect(wrapLine(long, Number.POSITIVE_INFINITY)).to.deep.equal([long]);
+  });
+});

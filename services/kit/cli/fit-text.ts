@@ -1,0 +1,96 @@
+import { textWidth } from './text-width.ts';
+
+/** The text, or its beginning with an ellipsis where it is wider than `width`. */
+export function cut(text: string, width: number, ellipsis: string): string {
+  if (width === Number.POSITIVE_INFINITY || textWidth(text) <= width) return text;
+  return `${beginning(text, Math.max(1, width - textWidth(ellipsis)))}${ellipsis}`;
+}
+
+/** The text, or its end after an ellipsis: for names whose end says most. */
+export function cutStart(text: string, width: number, ellipsis: string): string {
+  if (textWidth(text) <= width) return text;
+  const segments = [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
+  let kept = '';
+  for (const segment of segments.reverse()) {
+    if (textWidth(segment + kept) + textWidth(ellipsis) > width) break;
+    kept = segment + kept;
+  }
+  return `${ellipsis}${kept}`;
+}
+
+/** Lines of at most `width` columns, broken between words; a word that is longer is broken at the edge. */
+export function wrapText(text: string, width: number): string[] {
+  if (textWidth(text) <= width) return [text];
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && textWidth(line) + 1 + textWidth(word) <= width) {
+      line += ` ${word}`;
+      continue;
+    }
+    if (line !== '') lines.push(line.trimEnd());
+    let rest = word;
+    while (textWidth(rest) > width) {
+      const piece = breakable(beginning(rest, width));
+      lines.push(piece);
+      rest = rest.slice(piece.length);
+    }
+    line = rest;
+  }
+  if (line !== '') lines.push(line.trimEnd());
+  return lines;
+}
+
+/**
+ * A line of text, colours included, on as many lines as it needs. What follows stands under the text behind its label, where
+ * the line has one. Words stay whole, however long: they are paths, addresses and names, which people copy.
+ */
+export function wrapLine(line: string, width: number): string[] {
+  if (width === Number.POSITIVE_INFINITY || seenWidth(line) <= width) return [line];
+  const indent = textStart(unpainted(line), width);
+  const lines: string[] = [];
+  let current = '';
+  for (const [, gap = '', word = ''] of line.matchAll(/( *)(\S+)/g)) {
+    const longer = current + gap + word;
+    if (seenWidth(current) <= indent || seenWidth(longer) <= width) {
+      current = longer;
+    } else {
+      lines.push(current);
+      current = ' '.repeat(indent) + word;
+    }
+  }
+  return [...lines, current];
+}
+
+/** Where the text behind labels begins: after the last wide gap of the first half. */
+function textStart(line: string, width: number): number {
+  const gaps = [...line.matchAll(/\S( {2,})(?=\S)/g)].map(({ index, 1: gap }) => index + 1 + gap!.length);
+  return gaps.findLast((end) => end <= width / 2) ?? line.length - line.trimStart().length;
+}
+
+const colours = /\x1b\[[0-9;]*m/g;
+
+function unpainted(text: string): string {
+  return text.replace(colours, '');
+}
+
+function seenWidth(text: string): number {
+  return textWidth(unpainted(text));
+}
+
+/** Up to the last sign in its second half that a name may be broken behind; the whole where there is none. */
+function breakable(piece: string): string {
+  const end = piece.search(/[-/_.,:](?=[^-/_.,:]*$)/) + 1;
+  return end * 2 > piece.length ? piece.slice(0, end) : piece;
+}
+
+function beginning(text: string, width: number): string {
+  let kept = '';
+  let used = 0;
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    used += textWidth(segment);
+    if (used > width && kept !== '') break;
+    kept += segment;
+  }
+  return kept;
+}
