@@ -38,7 +38,8 @@ function onTerminal({ lasting }: { readonly lasting: boolean }) {
     stdout: new Writable(),
     stderr,
     color: false,
-    environment: { NO_COLOR: undefined, TERM: 'xterm', LANG: 'C.UTF-8' },
+    ascii: false,
+    environment: { COLUMNS: undefined, NO_COLOR: undefined, TERM: 'xterm', LANG: 'C.UTF-8' },
   });
   return { written: () => text, progress: createProgress(terminal, { verbose: false, lasting }) };
 }
