@@ -162,7 +162,8 @@ export class CallUnderWay {
     // Codes of upstreams are without end, and measurements must not be.
     parts.metrics.failed(model.name, upstream, ownCodes.has(code) ? code : String(status));
     // The upstream's words may repeat what was asked: they are for the client, and not for the log.
-    const what = ownWords.has(code) ? message : `${upstream} answered ${status}`;
+    const own = ownCodes.has(code) ? `${upstream}: ${code}` : `${upstream} answered ${status}`;
+    const what = ownWords.has(code) ? message : own;
     parts.logger.warn(`${model.name}: ${what}`, {
       request_id: caller.id,
       upstream,

@@ -201,6 +201,21 @@ function suite(bench: DialectBench): void {
     expect(upstream.requests).to.have.length(0);
   });
 
+  it('lets no upstream reach others for a run, neither by its tools nor by addresses', async () => {
+    const { key } = await keyOf(1);
+    for (const [more, param] of bench.outside) {
+      const refused = await ask(false, more, { token: key });
+      const { type, message } = bench.errorIn(await refused.json());
+      expect([refused.status, type]).to.deep.equal([400, bench.errorTypes[400]]);
+      expect(message)
+        .to.match(/^(\S+) is not possible with the key of a run/)
+        .and.to.contain(`${param} is`);
+    }
+    expect(upstream.requests).to.have.length(0);
+    expect((await ask(false, { tools: bench.tools }, { token: key })).status).to.equal(200);
+    for (const [more] of bench.outside) expect((await ask(false, more)).status).to.equal(200);
+  });
+
   it('names a model that is not there, and those that are', async () => {
     const body = bench.request('huge', 'Hello', false);
     const refused = await gateway.ask(bench.path('huge', false), { body });

@@ -66,6 +66,27 @@ describe('What the model gateway counts against budgets', () => {
     return used;
   }
 
+  it('lets no upstream reach others for a run, neither by its tools nor by addresses', async () => {
+    const { key: token } = await key();
+    const image = { type: 'image_url', image_url: { url: 'https://example.org/?q=secret' } };
+    const given = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
+    const cases: [object, string][] = [
+      [{ web_search_options: {} }, 'web_search_options'],
+      [{ plugins: [{ id: 'web' }] }, 'plugins'],
+      [{ tools: [{ type: 'web_search' }] }, 'tools[0]'],
+      [{ messages: [{ role: 'user', content: [given, image] }] }, 'messages'],
+    ];
+    for (const [change, param] of cases) {
+      const refused = await call(token, change);
+      const { error } = (await refused.json()) as { error: { param: string; message: string } };
+      expect([refused.status, error.param]).to.deep.equal([400, param]);
+      expect(error.message).to.contain('is not possible with the key of a run');
+    }
+    expect(upstream.requests).to.have.length(0);
+    const held = await call(token, { max_tokens: 10, messages: [{ role: 'user', content: [given] }] });
+    expect(held.status).to.equal(200);
+  });
+
   it('refuses limits that a server may read as more than was set aside', async () => {
     const { key: token } = await key();
     const cases: [string, string | null][] = [

@@ -75,6 +75,7 @@ function checkOthers(call: DecodedCall, { run, models, budget }: Account, model:
   if (run === null && models === null && budget === null) return;
   const { request } = call;
   checkDearer(call, model);
+  if (run !== null) checkReach(call);
   for (const member of ['models', 'fallbacks']) {
     if (request[member] == null) continue;
     throw new InvalidCall(
@@ -83,6 +84,17 @@ function checkOthers(call: DecodedCall, { run, models, budget }: Account, model:
       member,
     );
   }
+}
+
+/** What a run is planned with may be bound to a sandbox, which an upstream that reaches others for it is not. */
+function checkReach({ endpoint, request }: DecodedCall): void {
+  const param = dialectFor(endpoint).reachesOut(request);
+  if (param === null) return;
+  throw new InvalidCall(
+    'invalid_input',
+    `${param} is not possible with the key of a run: must be left out, as the upstream itself would run the tool or read the address, outside of every sandbox`,
+    param,
+  );
 }
 
 /** Members by which an answer may cost more than the price that is known here, with the values that do not. */

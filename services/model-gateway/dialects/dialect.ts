@@ -16,6 +16,11 @@ export interface Dialect {
   /** Answers that a request asks for at once; at least 1. */
   answersAsked(request: Json): number;
   media(request: Json): Media;
+  /**
+   * The first member by which the upstream itself would reach others: a tool that it runs, or an address that it reads. null where
+   * there is none.
+   */
+  reachesOut(request: Json): string | null;
   /** The parts of a conversation in order, by which the nearest recording is found. */
   turns(request: Json): readonly unknown[];
   errorBody(error: OpenAiError, status: number): Json;

@@ -209,6 +209,7 @@ export const ownCodes = new Set([
   'upstream_stream_broken',
   'queue_full',
   'queue_timeout',
+  'not_translatable',
 ]);
 
 /** Those that upstreams are known to use: what else stands there may be anything, a part of the credential too. */

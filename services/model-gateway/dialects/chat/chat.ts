@@ -5,7 +5,15 @@ import type { ModelCall } from '../../providers/upstream.ts';
 import { isObject, usageOf } from '../../providers/usage.ts';
 import type { Dialect, Media, OutputAsked } from '../dialect.ts';
 import { isOpenAiHost } from '../openai-host.ts';
-import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import {
+  countRule,
+  isElsewhere,
+  modelRule,
+  numberIn,
+  objectsIn,
+  streamRule,
+  toolOfUpstream,
+} from '../rules.ts';
 
 const limits = { max_tokens: countRule, max_completion_tokens: countRule, n: countRule, best_of: countRule };
 const ofAll = { model: modelRule, stream: streamRule, ...limits };
@@ -128,6 +136,7 @@ export const chat: Dialect = {
   outputAsked,
   answersAsked: ({ n, best_of }) => Math.max(numberIn(n), numberIn(best_of), 1),
   media,
+  reachesOut,
   turns: ({ messages }) => (Array.isArray(messages) ? messages : []),
   errorBody: (error) => ({ error }),
   errorEvent: (error) => `data: ${JSON.stringify({ error })}\n\n`,
@@ -142,11 +151,28 @@ function outputAsked(request: Json): OutputAsked | null {
   return { param: older > newer ? 'max_tokens' : 'max_completion_tokens', tokens };
 }
 
+function reachesOut({ messages, tools, web_search_options: search, plugins }: Json): string | null {
+  if (search != null) return 'web_search_options';
+  if (plugins != null) return 'plugins';
+  const parts = partsIn(messages);
+  const reads = parts.some(
+    (part) =>
+      isElsewhere(part.image_url?.url ?? part.image_url) || (part.file?.file_url ?? part.file_url) != null,
+  );
+  return reads
+    ? 'messages'
+    : toolOfUpstream(tools, ({ type = 'function' }) => type === 'function' || type === 'custom');
+}
+
+function partsIn(messages: unknown) {
+  return objectsIn(messages).flatMap(({ content }) => objectsIn(content));
+}
+
 /** Files and sounds that stand in the request count as text. */
 function media({ messages }: Json): Media {
   const images: number[] = [];
   let elsewhere = 0;
-  for (const part of objectsIn(messages).flatMap(({ content }) => objectsIn(content))) {
+  for (const part of partsIn(messages)) {
     const url = part.image_url?.url ?? part.image_url;
     if (typeof url === 'string' && url.startsWith('data:image/')) images.push(url.length);
     else if (typeof url === 'string' && !url.startsWith('data:')) images.push(0);

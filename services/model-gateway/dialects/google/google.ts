@@ -3,7 +3,7 @@ import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
 import { count, isObject, noUsage, type Usage } from '../../providers/usage.ts';
 import type { Dialect, EndpointFacts, Media, OutputAsked, Rules } from '../dialect.ts';
-import { modelRule, numberIn, objectsIn } from '../rules.ts';
+import { modelRule, numberIn, objectsIn, toolOfUpstream } from '../rules.ts';
 
 /** Google's servers know each member by two names. Source: protobuf.dev, "ProtoJSON Format". */
 const spellings = {
@@ -137,6 +137,7 @@ export const google: Dialect = {
   },
   answersAsked: (request) => Math.max(1, numberIn(memberOf(configOf(request), 'candidateCount'))),
   media,
+  reachesOut,
   turns: ({ contents }) => (Array.isArray(contents) ? contents : []),
   errorBody: ({ message, code }, status) => ({
     error: {
@@ -172,11 +173,29 @@ function nameOf(status: number): string {
   return names.get(status) ?? (status >= 500 ? 'UNAVAILABLE' : 'FAILED_PRECONDITION');
 }
 
+/** Files that were given to Google before are read there; others wherever they are. */
+const ownFiles = 'https://generativelanguage.googleapis.com/';
+
+function reachesOut(request: Json): string | null {
+  const reads = partsIn(request.contents).some((part) => {
+    const file = part.fileData ?? part.file_data;
+    return file != null && !String(file.fileUri ?? file.file_uri).startsWith(ownFiles);
+  });
+  if (reads) return 'contents';
+  return toolOfUpstream([request.tools].flat(), (tool) =>
+    Object.keys(tool).every((name) => name === 'functionDeclarations' || name === 'function_declarations'),
+  );
+}
+
+function partsIn(contents: unknown) {
+  return objectsIn([contents].flat()).flatMap(({ parts }) => objectsIn([parts].flat()));
+}
+
 /** Files other than pictures that stand in the request count as text. A stored cache is read as input. */
 function media(request: Json): Media {
   const images: number[] = [];
   let elsewhere = request.cachedContent != null || request.cached_content != null ? 1 : 0;
-  for (const part of [request.contents].flat().flatMap((content) => objectsIn((content as Json)?.parts))) {
+  for (const part of partsIn(request.contents)) {
     const inline = part.inlineData ?? part.inline_data;
     const type = inline?.mimeType ?? inline?.mime_type;
     if (/^image\//.test(String(type)) && typeof inline.data === 'string') images.push(inline.data.length);

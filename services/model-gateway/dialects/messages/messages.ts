@@ -3,7 +3,7 @@ import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
 import { count, isObject, noUsage, type Usage } from '../../providers/usage.ts';
 import type { Dialect, Media } from '../dialect.ts';
-import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import { countRule, modelRule, numberIn, objectsIn, streamRule, toolOfUpstream } from '../rules.ts';
 import { FromChat } from './from-chat.ts';
 import { toChat } from './to-chat.ts';
 
@@ -117,6 +117,7 @@ export const messages: Dialect = {
   },
   answersAsked: () => 1,
   media,
+  reachesOut,
   turns: ({ messages }) => (Array.isArray(messages) ? messages : []),
   errorBody: ({ message, code }, status) => ({
     type: 'error',
@@ -133,13 +134,26 @@ function typeOf(status: number): string {
   return found?.[0] ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
 }
 
+/** Of the tools that have a type of their own, those that a client runs. Source: docs.claude.com, "Tool use". */
+const ofClient = /^(?:custom$|(?:bash|text_editor|computer|memory|tool_search_tool)_)/;
+
+function reachesOut({ messages, tools, mcp_servers: servers }: Json): string | null {
+  if (servers != null && [servers].flat().length > 0) return 'mcp_servers';
+  if (blocksIn(messages).some(({ source }) => source?.type === 'url')) return 'messages';
+  return toolOfUpstream(tools, ({ type }) => type == null || ofClient.test(String(type)));
+}
+
+/** Those of results of tools too. */
+function blocksIn(messages: unknown) {
+  const blocks = objectsIn(messages).flatMap(({ content }) => objectsIn(content));
+  return [...blocks, ...blocks.flatMap(({ content }) => objectsIn(content))];
+}
+
 /** Documents in base64 count as text. */
 function media({ messages }: Json): Media {
-  const blocks = objectsIn(messages).flatMap(({ content }) => objectsIn(content));
-  const nested = blocks.flatMap(({ content }) => objectsIn(content));
   const images: number[] = [];
   let elsewhere = 0;
-  for (const { type, source } of [...blocks, ...nested]) {
+  for (const { type, source } of blocksIn(messages)) {
     if (!isObject(source)) continue;
     const isImage = type === 'image' && source.type !== 'file';
     if (isImage) images.push(typeof source.data === 'string' ? source.data.length : 0);

@@ -3,7 +3,15 @@ import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
 import { isObject, usageOf } from '../../providers/usage.ts';
 import type { Dialect, Media } from '../dialect.ts';
-import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import {
+  countRule,
+  isElsewhere,
+  modelRule,
+  numberIn,
+  objectsIn,
+  streamRule,
+  toolOfUpstream,
+} from '../rules.ts';
 import { FromChat } from './from-chat.ts';
 import { toChat } from './to-chat.ts';
 
@@ -78,22 +86,44 @@ export const responses: Dialect = {
   },
   answersAsked: () => 1,
   media,
+  reachesOut,
   turns: ({ input }) => (Array.isArray(input) ? input : []),
   errorBody: (error) => ({ error }),
+  // OpenAI's clients go by the first, Codex by the second.
   errorEvent({ message, param, code }) {
-    const event = { type: 'error', code, message, param };
-    return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
+    const response = { object: 'response', status: 'failed', output: [], error: { code, message } };
+    return [
+      { type: 'error', code, message, param },
+      { type: 'response.failed', response },
+    ]
+      .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      .join('');
   },
   translation: { toChat, FromChat },
 };
 
+/** Of the types of tools, those that a client runs. Source: platform.openai.com, "Using tools". */
+const ofClient = new Set([
+  ...['function', 'custom', 'namespace', 'tool_search', 'local_shell', 'apply_patch'],
+  ...['computer', 'computer_use_preview'],
+]);
+
+function reachesOut({ input, tools }: Json): string | null {
+  const reads = partsIn(input).some(({ image_url, file_url }) => isElsewhere(image_url) || file_url != null);
+  return reads ? 'input' : toolOfUpstream(tools, ({ type }) => ofClient.has(String(type)));
+}
+
+/** Items of the conversation, and what they hold. */
+function partsIn(input: unknown) {
+  const items = objectsIn(input);
+  return [...items, ...items.flatMap(({ content, output }) => [...objectsIn(content), ...objectsIn(output)])];
+}
+
 /** Files that stand in the request count as text. An earlier response or a stored prompt is read again as input. */
 function media({ input, previous_response_id, conversation, prompt }: Json): Media {
-  const items = objectsIn(input);
-  const parts = items.flatMap(({ content, output }) => [...objectsIn(content), ...objectsIn(output)]);
   const images: number[] = [];
   let elsewhere = [previous_response_id, conversation, prompt].filter((named) => named != null).length;
-  for (const { image_url, file_id, file_url } of [...items, ...parts]) {
+  for (const { image_url, file_id, file_url } of partsIn(input)) {
     if (typeof image_url === 'string') images.push(image_url.startsWith('data:') ? image_url.length : 0);
     if (file_id != null || file_url != null) elsewhere++;
   }
