@@ -58,6 +58,22 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(1);
   });
 
+  it('takes a task in place of an issue, which goes on by its run', async () => {
+    const task = `Greet strangers\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
+    const shown = run({ PAGER: 'cat' }, ['run', '--task', task]);
+    await shown.shows('The gate build', 'approve and execute');
+    shown.keys('C-c');
+    const stopped = await shown.shows('ended with 130', 'go on where it was');
+    const [name] = /run run_[0-9a-f-]+/.exec(stopped.replaceAll('\n', '')) ?? [];
+    expect(name).to.be.a('string');
+    const again = run({ PAGER: 'cat' }, name!.split(' '));
+    await again.shows('The gate build', 'approve and execute');
+    again.keys('Enter');
+    await again.shows('delivered as core/task-greet-strangers', 'The gate publish');
+    const { runs } = await world.agent.runs({ limit: 10 });
+    expect(runs.map(({ number, title }) => [number, title])).to.deep.equal([[null, 'Greet strangers']]);
+  });
+
   it('goes on after a crash with what was approved, without planning again', async () => {
     const crashed = run({ PAGER: 'cat', CORE_CRASH_AT: 'execute.started' });
     await crashed.shows('The gate build', 'approve and execute');

@@ -89,13 +89,16 @@ describe('A task in place of an issue', () => {
   });
 
   it('ends with what the planner says where it proposes no change', async () => {
-    const { code, stderr } = await world.command(
-      ['plan', '--task', 'Think about it'],
-      {},
-      world.checkout.dir,
-    );
-    expect(code).to.equal(3);
-    expect(stderr).to.include('a task has no issue to comment on').and.include('[task_without_change]');
+    const typed = (text: string) => world.command(['plan', '--task', text], {}, world.checkout.dir);
+    const stale = task.replaceAll("'Hello '", "'Salve '");
+    const failed = await typed(stale);
+    expect(failed.code).to.equal(3);
+    expect(failed.stderr)
+      .to.include('a task has no issue to comment on')
+      .and.include('[task_without_change]');
+    const without = await typed('Think about it');
+    expect(without.code).to.equal(3);
+    expect(without.stderr).to.include('[task_without_patch]').and.include('./core model add');
   });
 
   it('stands for itself: another one takes no place, and one key names one task', async () => {

@@ -9,9 +9,9 @@ import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
 import { commandLine, issueWord, shortRunId, whatIsOpen } from '../views/next-steps.ts';
 import { answerExecution, executionExitCode } from './execute.ts';
-import { withPlanner } from './runs.ts';
+import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './runs.ts';
 
-interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner'> {
+interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner'>, TaskChoice {
   readonly repoDir?: string;
   readonly anyway?: boolean;
   readonly pager: boolean;
@@ -19,9 +19,11 @@ interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner'> {
 
 /** From an issue to its pull request in one command, which asks before each gate. */
 export function gateByGate(program: Command, run: Run): void {
-  withPager(withPlanner(program.command('run')))
-    .description('take an issue from plan to pull request, asking at each gate; goes on where it was')
-    .argument('<issue>', 'as for plan; or a run, which goes on')
+  withPager(withTask(withPlanner(program.command('run'))))
+    .description(
+      'take an issue or a task from plan to pull request, asking at each gate; goes on where it was',
+    )
+    .argument('[issue]', 'as for plan; or a run, which goes on')
     .option(
       '--repo-dir <dir>',
       'your checkout, which gets the branch (default: the one that you are in)',
@@ -29,9 +31,10 @@ export function gateByGate(program: Command, run: Run): void {
     )
     .option('--anyway', 'plan an issue that is closed or fixed too')
     .action(
-      run(async (context, text: string, options: Options) => {
+      run(async (context, text: string | undefined, options: Options) => {
+        requireOne('run', text, options);
         requireTerminal(context);
-        return new Walk(context, text, options).toTheEnd();
+        return new Walk(context, text ?? null, options).toTheEnd();
       }),
     );
 }
@@ -61,11 +64,11 @@ type Answer = 'go' | 'diff' | 'details' | 'reject' | 'stop';
 class Walk {
   readonly #context: CommandContext;
   readonly #options: Options;
-  /** As the person named it: what goes on with it. */
-  readonly #name: string;
+  /** As the person named it: what goes on with it. A task is named by its run, once there is one. */
+  #name: string | null;
   #shown = false;
 
-  constructor(context: CommandContext, name: string, options: Options) {
+  constructor(context: CommandContext, name: string | null, options: Options) {
     this.#context = context;
     this.#name = name;
     this.#options = options;
@@ -91,6 +94,10 @@ class Walk {
   /** The run that goes on, else a new plan. */
   async #begin(): Promise<StoredRun> {
     const { agent } = this.#context.services;
+    if (this.#name === null) {
+      const repository = await repositoryOfTask(this.#context, this.#options);
+      return this.#plan({ ...repository, task: this.#options.task!, ...this.#chosen() });
+    }
     if (!/^#?[0-9]+$|#[0-9]+$|^https?:/i.test(this.#name))
       return agent.run(await agent.runId(this.#name, process.cwd()));
     const issue = await agent.issueNamed(this.#name, process.cwd());
@@ -126,6 +133,7 @@ class Walk {
   async #plan(request: Omit<PlanRequest, 'by'>): Promise<StoredRun> {
     const { agent, person } = this.#context.services;
     const { run } = await agent.createRun({ ...request, by: await person() }, this.#context.signal);
+    this.#name ??= shortRunId(run.run_id);
     return this.#work((watch) => agent.plan(run.run_id, watch));
   }
 
@@ -295,7 +303,7 @@ class Walk {
   }
 
   #goOn(...words: string[]): string {
-    return visibleLine(commandLine(this.#context.suggestions, 'run', this.#name, ...words));
+    return visibleLine(commandLine(this.#context.suggestions, 'run', this.#name ?? 'RUN', ...words));
   }
 
   #work<T>(work: (watch: Watch) => Promise<T>): Promise<T> {

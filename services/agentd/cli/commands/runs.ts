@@ -46,10 +46,9 @@ function withPlanOptions(command: Command): Command {
     .option('--anyway', 'plan an issue that is closed or fixed too');
 }
 
-export function plan(program: Command, run: Run): void {
-  withPlanOptions(program.command('plan'))
-    .description('read an issue and propose actions; writes nothing to the repository')
-    .argument('[issue]', '12 in a checkout of its repository, owner/repo#12, or the address of its page')
+/** In place of an issue. */
+export function withTask(command: Command): Command {
+  return command
     .option(
       '--task <text>',
       'in place of an issue: what is to be done; nothing is read from or written to one',
@@ -58,10 +57,21 @@ export function plan(program: Command, run: Run): void {
       '--repository <name>',
       'owner/repo of the task (default: that of the checkout)',
       notEmpty('--repository'),
-    )
+    );
+}
+
+export function plan(program: Command, run: Run): void {
+  withTask(withPlanOptions(program.command('plan')))
+    .description('read an issue and propose actions; writes nothing to the repository')
+    .argument('[issue]', '12 in a checkout of its repository, owner/repo#12, or the address of its page')
     .action(
       run(async (context, text: string | undefined, { repository, ...options }: TaskOptions) => {
-        const subject = await subjectNamed(context, text, options.task, repository);
+        const choice = { task: options.task, repository };
+        requireOne('plan', text, choice);
+        const subject =
+          text === undefined
+            ? await repositoryOfTask(context, choice)
+            : await context.services.agent.issueNamed(text, process.cwd());
         return planned(context, { ...subject, ...options });
       }),
     );
@@ -71,28 +81,37 @@ interface TaskOptions extends PlanOptions {
   readonly repository?: string;
 }
 
-/** An issue, or the repository of a task. @throws InvalidInput (`issue_or_task`, `invalid_option`) */
-async function subjectNamed(
-  { services: { agent } }: CommandContext,
+export interface TaskChoice {
+  readonly task?: string | undefined;
+  readonly repository?: string | undefined;
+}
+
+/** @throws InvalidInput (`issue_or_task`, `invalid_option`) */
+export function requireOne(
+  command: string,
   issue: string | undefined,
-  task: string | undefined,
-  repository: string | undefined,
-) {
+  { task, repository }: TaskChoice,
+): void {
   if ((issue === undefined) === (task === undefined))
-    throw new InvalidInput('issue_or_task', 'plan takes either an issue or --task', {
-      hint: 'plan 12, or plan --task "Greet strangers"',
+    throw new InvalidInput('issue_or_task', `${command} takes either an issue or --task`, {
+      hint: `${command} 12, or ${command} --task "Greet strangers"`,
     });
-  if (task !== undefined) {
-    decode(TaskText, task, '--task', 'invalid_option');
-    return repository === undefined
-      ? agent.repositoryOf(process.cwd())
-      : parseRepository('--repository', repository);
-  }
-  if (repository === undefined) return agent.issueNamed(issue!, process.cwd());
-  throw new InvalidInput(
-    'invalid_option',
-    '--repository goes with --task; an issue names its own: owner/repo#12',
-  );
+  if (task !== undefined) decode(TaskText, task, '--task', 'invalid_option');
+  else if (repository !== undefined)
+    throw new InvalidInput(
+      'invalid_option',
+      '--repository goes with --task; an issue names its own: owner/repo#12',
+    );
+}
+
+/** @throws InvalidInput (`repository_unclear`, `invalid_option`) */
+export async function repositoryOfTask(
+  { services: { agent } }: CommandContext,
+  { repository }: TaskChoice,
+): Promise<Pick<PlanRequest, 'owner' | 'repo'> & { readonly forge?: string }> {
+  return repository === undefined
+    ? agent.repositoryOf(process.cwd())
+    : parseRepository('--repository', repository);
 }
 
 function parseRepository(option: string, text: string): { readonly owner: string; readonly repo: string } {

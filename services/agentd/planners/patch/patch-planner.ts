@@ -53,6 +53,10 @@ async function propose(input: PlanningInput): Promise<Proposal> {
       influences: distinct([issueInfluence(repository, issue), candidate.influence]),
     };
   }
+  if (issue.number === null && failed.length === 0)
+    throw new Refused('task_without_patch', 'the task holds no patch, and is planned without a model', {
+      hint: 'Configure a model: ./core model add. Or put a diff into the task, in a block marked diff.',
+    });
   const read = [issueInfluence(repository, issue), ...comments.map(commentInfluence)];
   const body = failed.length === 0 ? askForPatch(issue.author) : explainFailures(failed, input);
   return { kind: 'comment', body, influences: distinct(read) };
