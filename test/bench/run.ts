@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { agent } from './agent.ts';
 import { append } from './append.ts';
 import { bridge } from './bridge.ts';
 import { bus } from './bus.ts';
@@ -28,6 +29,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   ingest,
   'context-memory': contextMemory,
   gateway,
+  agent,
   bus,
   bridge,
   terminal,

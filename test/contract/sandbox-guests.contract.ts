@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { Sandbox, SandboxRun } from '../../services/agentd/ports/sandbox.ts';
-import { type Bench, limits, useBench } from './sandbox.contract.ts';
+import { type Bench, limits, running, useBench } from './sandbox.contract.ts';
 
 const guests: Readonly<Record<string, Partial<SandboxRun>>> = {
   interactive: { interactive() {} },
@@ -99,7 +99,7 @@ export function guestsContract(create: () => Sandbox): void {
         const { text: seen } = await bench.run(`ls /run/core; ls ${other.socket}`, {
           doors: doors.map(({ port, socket }) => ({ port, socket })),
         });
-        expect(seen).to.match(/^4101\n4102\nnode\nrelay\.mts\nls: .*No such file/);
+        expect(seen).to.match(/^4101\n4102\nnode\nrelay\.mjs\nls: .*No such file/);
       } finally {
         for (const { server } of [...doors, other]) server.close();
       }
@@ -146,6 +146,47 @@ export function guestsContract(create: () => Sandbox): void {
       } finally {
         server.close();
         beside.server.close();
+      }
+    });
+
+    it('reaches no metadata service, no neighbour and no name, though it has a door', async () => {
+      const { server, ...given } = await door(bench, 4101, 'open');
+      try {
+        const targets = [
+          '169.254.169.254:80',
+          '10.0.0.1:443',
+          '1.1.1.1:443',
+          '[fd00:ec2::254]:80',
+          'example.com:443',
+        ];
+        const tries = targets.map(
+          (target) =>
+            `node -e "fetch('http://${target}', { signal: AbortSignal.timeout(20000) }).then(() => console.log('reached'), (e) => console.log('no:', e.cause?.code ?? e.name))"`,
+        );
+        const { text } = await bench.run(tries.join('\n'), { doors: [given] });
+        const lines = text.trim().split('\n');
+        expect(lines).to.have.length(targets.length);
+        for (const line of lines) expect(line).to.match(/^no: (ENETUNREACH|EAI_AGAIN|ENOTFOUND)$/);
+      } finally {
+        server.close();
+      }
+    });
+
+    it('leaves nothing of a command that forks and stays, with its door open', async () => {
+      const { server, ...given } = await door(bench, 4101, 'open');
+      const sleep = bench.marker();
+      try {
+        const { exit_code } = await bench.run(
+          `(setsid nohup ${sleep} </dev/null >/dev/null 2>&1 &); (setsid ${sleep} &); exit 4`,
+          { doors: [given], interactive: ({ stdout }) => stdout.resume() },
+        );
+        expect(exit_code).to.equal(4);
+        expect(running(sleep)).to.deep.equal([]);
+        expect(await new Promise((resolve) => server.getConnections((_, count) => resolve(count)))).to.equal(
+          0,
+        );
+      } finally {
+        server.close();
       }
     });
 

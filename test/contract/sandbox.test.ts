@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,8 +23,21 @@ for (const [kind, need] of [
     sandboxContract(() => sandboxes[kind](options));
     isolationContract(() => sandboxes[kind](options));
 
-    if (kind === 'bubblewrap') guestsContract(() => sandboxes[kind](options));
-    else guestsRefused(() => sandboxes[kind](options));
+    if (kind === 'bubblewrap') {
+      guestsContract(() => sandboxes[kind](options));
+
+      it('ends an agent with the process that started it, though it has a door', async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'core-door-test-'));
+        const server = createServer().listen(join(folder, 'socket'));
+        await once(server, 'listening');
+        try {
+          await endsWithItsStarter(kind, join(folder, 'socket'));
+        } finally {
+          server.close();
+          rmSync(folder, { recursive: true, force: true });
+        }
+      });
+    } else guestsRefused(() => sandboxes[kind](options));
 
     it('ends with the process that started it, even by SIGKILL', () => endsWithItsStarter(kind));
   });
@@ -37,7 +51,7 @@ describeWith(['linux'], 'Running without a sandbox', () => {
 });
 
 /** Kills the process that runs a command, and looks for what the command started. */
-async function endsWithItsStarter(kind: keyof typeof sandboxes): Promise<void> {
+async function endsWithItsStarter(kind: keyof typeof sandboxes, socket?: string): Promise<void> {
   const workspace = mkdtempSync(join(tmpdir(), 'core-sandbox-test-'));
   const sleep = `sleep 60.${randomInt(1e9, 1e10)}`;
   const holder = spawn(
@@ -47,6 +61,7 @@ async function endsWithItsStarter(kind: keyof typeof sandboxes): Promise<void> {
       kind,
       workspace,
       `(setsid ${sleep} &); echo up; ${sleep}`,
+      ...(socket === undefined ? [] : [socket]),
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );

@@ -16,7 +16,7 @@ export interface Guests {
 
 /** A folder that no system has, inside. */
 const inside = '/run/core';
-const relay = fileURLToPath(new URL('relay.ts', import.meta.url));
+const relay = fileURLToPath(new URL('relay.mjs', import.meta.url));
 
 /** @throws InvalidInput (`sandbox_run_not_allowed`) naming the value and the rule */
 export function guestsOf({ doors = [], programs = [], environment = {}, home = {} }: SandboxRun): Guests {
@@ -52,8 +52,7 @@ export function guestsOf({ doors = [], programs = [], environment = {}, home = {
         ? []
         : [
             { source: realpathSync(process.execPath), target: `${inside}/node` },
-            // Its name makes Node take it for a module, without a package.json beside it.
-            { source: relay, target: `${inside}/relay.mts` },
+            { source: relay, target: `${inside}/relay.mjs` },
           ]),
     ],
     variables: environment,
@@ -61,7 +60,7 @@ export function guestsOf({ doors = [], programs = [], environment = {}, home = {
     starter:
       doors.length === 0
         ? []
-        : [`${inside}/node`, `${inside}/relay.mts`, inside, doors.map(({ port }) => port).join(',')],
+        : [`${inside}/node`, `${inside}/relay.mjs`, inside, doors.map(({ port }) => port).join(',')],
   };
 }
 
