@@ -46,6 +46,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
     [
       ['planners', 'Planners and roles'],
       ['validation-and-sandbox', 'Validation and sandbox'],
+      ['agents-sandbox', 'The sandbox of an agent'],
       ['recovery', 'Recovery'],
       ['context', 'Graph and memory'],
       ['graph-model', "The graph's model"],
