@@ -33,7 +33,7 @@ export function decodeCall({ endpoint, bytes, named }: SentCall): DecodedCall {
   checkNames(request, read);
   for (const [member, [rule, keeps]] of Object.entries(rules)) {
     const value = request[member];
-    if (keeps(value)) continue;
+    if (keeps(value, request)) continue;
     const code = member === 'model' && !value ? 'model_missing' : 'invalid_input';
     throw new InvalidCall(code, `${member} ${shown(value)}: must be ${rule}`, member);
   }

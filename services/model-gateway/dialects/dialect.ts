@@ -43,7 +43,7 @@ export interface EndpointFacts {
   readonly read: readonly string[];
 }
 
-export type Rule = readonly [rule: string, keeps: (value: unknown) => boolean];
+export type Rule = readonly [rule: string, keeps: (value: unknown, request: Json) => boolean];
 /** By name of a member. */
 export type Rules = Readonly<Record<string, Rule>>;
 

@@ -28,16 +28,19 @@ const rules: Rules = {
   contents: ['a list with at least one content', (value) => [value].flat().some(isObject)],
 };
 const configRule: Rules[string] = [
-  'an object in which maxOutputTokens and candidateCount are whole numbers of at least 1, each there once',
-  (value) => {
+  'an object in which maxOutputTokens and candidateCount are whole numbers of at least 1, each there once, as the object itself',
+  (value, request) => {
     if (value == null) return true;
-    if (!isObject(value)) return false;
+    if (!isObject(value) || spellings.generationConfig.every((name) => request[name] != null)) return false;
     return (['maxOutputTokens', 'candidateCount'] as const).every((name) => {
-      const given = spellings[name].map((spelling) => value[spelling]).filter((one) => one != null);
-      return given.length <= 1 && given.every(isCount);
+      const given = Object.keys(value).filter((key) => plain(key) === plain(name) && value[key] != null);
+      const isKnown = given.every((key) => (spellings[name] as readonly string[]).includes(key));
+      return given.length <= 1 && isKnown && given.every((key) => isCount(value[key]));
     });
   },
 ];
+/** What a lax server may take for the same name. */
+const plain = (name: string) => name.toUpperCase().toLowerCase().replaceAll('_', '');
 const read = ['model', 'contents', ...spellings.generationConfig];
 
 const events: EventWire = {
