@@ -44,7 +44,12 @@ function comment(id: string, change: Partial<Comment> = {}): Comment {
 async function reconciled(
   kind: ActionKind,
   place: Place,
-  change: { intent?: Partial<ActionIntent>; facts?: Record<string, unknown>; calls?: string[] } = {},
+  change: {
+    intent?: Partial<ActionIntent>;
+    facts?: Record<string, unknown>;
+    calls?: string[];
+    built?: boolean;
+  } = {},
 ): Promise<Reconciliation> {
   const { self = bot, branch = null, pulls = [], comments = [], deadline = 0 } = place;
   const calls = change.calls ?? [];
@@ -88,7 +93,7 @@ async function reconciled(
   const actions = [
     earlier('create_branch', 'succeeded', 'a'.repeat(40)),
     earlier('commit', 'failed', 'b'.repeat(40)),
-    earlier('commit', 'succeeded', commit),
+    ...(change.built === false ? [] : [earlier('commit', 'succeeded', commit)]),
   ];
   const intent: ActionIntent = {
     ...{ action_id: action.action_id, attempt: 1, effect_at: intentAt, forge_time: intentAt },
@@ -247,6 +252,11 @@ describe('what became of an action that was not answered', () => {
       expect(calls).to.deep.equal(kind === 'run_validation' ? [] : ['restore op0']);
     });
   }
+
+  it('is nothing to push where no commit was built', async () => {
+    const error = await reconciled('push_branch', {}, { built: false }).catch((error) => error);
+    expect([error.code, error.message]).to.deep.equal(['nothing_to_push', `run ${runId} has no commit yet`]);
+  });
 
   it('is not known while the forge does not answer', async () => {
     const silent = new Unavailable('forge_silent', 'no answer');

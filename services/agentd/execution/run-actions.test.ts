@@ -10,12 +10,13 @@ import {
   intended,
   planned,
   resulted,
+  sampleAction,
   sampleRequest,
 } from '../../../test/contract/run-store.sample.ts';
 import type { ActionIntent } from '../action.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor, Effect, Reconciliation, Step } from '../actions/executor.ts';
-import type { ActionDefinition, Executors } from '../actions/registry.ts';
+import { type ActionDefinition, type ActionOf, actionDigest, type Executors } from '../actions/registry.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { FileRunStore } from '../runs/file-run-store.ts';
 import type { ActionState } from '../runs/run.ts';
@@ -346,7 +347,7 @@ describe('an action of which the outcome is not known', () => {
     expect(action.outcome).to.deep.equal({ code: 'internal', message: 'no such method', facts: {} });
   });
 
-  it('is begun anew, and not asked for, when it is known to have failed', async () => {
+  it('is begun again, and not asked for, when it is known to have failed', async () => {
     await killed();
     await store.append(runId, () => [resulted(first, { state: 'failed' })]);
     const action = await executed({ effects: [done] });
@@ -368,6 +369,28 @@ describe('an action of which the outcome is not known', () => {
     ]);
     expect(calls).to.deep.equal(['check']);
     expect(reports.at(-1)).to.equal('refused: main is protected');
+  });
+
+  it('is not begun where its sealed definition contradicts itself', async () => {
+    runId = (await store.create(sampleRequest())).run_id;
+    for (const content of ['content', 'one']) await store.putArtifact(runId, content);
+    const action = sampleAction(runId, 1, 'create_branch') as ActionOf<'create_branch'>;
+    const other = { ...action, params: { ...action.params, branch: 'core/2-y' } };
+    const sealed = { ...other, digest: actionDigest(other) };
+    const { action_id, digest } = sealed;
+    await store.append(runId, () =>
+      planned(runId, 1).map((event) => {
+        if (event.type === 'action_proposed') return { ...event, data: { action: sealed } };
+        if (event.type !== 'plan_sealed') return event;
+        return { ...event, data: { plan: { ...event.data.plan, sealed: [{ action_id, digest }] } } };
+      }),
+    );
+    await store.append(runId, ({ actions }) => [decided(actions[0]!.definition, 'approve')]);
+    const { state, outcome } = await executed({});
+    expect([calls, state, outcome?.code, outcome?.message]).to.deep.equal([
+      ...[[], 'refused', 'definition_inconsistent'],
+      "the definition contradicts itself: params.branch is 'core/2-y', and target.branch 'core/1-x'; plan the issue again",
+    ]);
   });
 
   it('is not asked for once it is known', async () => {

@@ -67,8 +67,18 @@ describe('Output that is masked as it comes', () => {
     expect(stream.push(Buffer.from('..')).toString()).to.equal('..');
     expect(stream.push(Buffer.from('.. ok\nnext')).toString()).to.equal('.. ok\n');
     expect(stream.push(Buffer.from(' line\n')).toString()).to.equal('next line\n');
+    expect(stream.push(Buffer.from('a =>')).toString()).to.equal('a =>');
+    expect(stream.push(Buffer.from(' ->')).toString()).to.equal(' ->');
     const certificate = '-----BEGIN CERTIFICATE-----\n';
     expect(stream.push(Buffer.from(certificate)).toString()).to.equal(certificate);
+  });
+
+  it('passes at once what follows a whole private key', () => {
+    for (const key of [secrets[3]!, secrets[5]!]) {
+      const stream = new MaskStream(finder);
+      stream.push(Buffer.from(`${key}\n`));
+      expect(stream.push(Buffer.from('ok 1\nok 2\n')).toString()).to.equal('ok 1\nok 2\n');
+    }
   });
 
   it('keeps bytes that are no text, and holds no more than a part of what never ends', () => {
