@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
-import { Conflict, Refused } from '#kit/errors.ts';
+import { Conflict, type Interrupted, Refused } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { until } from '../../../test/fixtures/until.ts';
 import type { Watch } from '../agent.ts';
@@ -43,6 +43,50 @@ describe('Background work', () => {
     expect(told).to.deep.equal(['begun', null]);
   });
 
+  it('reports to each watcher until that one ends its watch', async () => {
+    const work = new BackgroundWork(silent);
+    const seen: string[] = [];
+    const unwatch = ['first', 'second'].map((name) => work.watch('run_1', () => seen.push(name)));
+    work.watch('run_2', () => seen.push('other'));
+    work.changed('run_1');
+    unwatch[0]!();
+    work.changed('run_1');
+    unwatch[1]!();
+    work.changed('run_1');
+    expect(seen).to.deep.equal(['first', 'second', 'second']);
+  });
+
+  it('is logged with how it ended, and says who is at work and why it was stopped', async () => {
+    const logged: unknown[] = [];
+    const log = (level: string) => (message: string, facts: object) =>
+      void logged.push([level, message, facts]);
+    const logger = { ...silent, info: log('info'), warn: log('warn') } as Logger;
+    const work = new BackgroundWork(logger);
+    await work.start('run_1', 'planning', async () => {});
+    const error = new Refused('remote_mismatch', 'another repository');
+    await work.start('run_1', 'execution', () => Promise.reject(error)).catch(() => {});
+    await until('both ends', () => logged.length === 2);
+    expect(logged).to.deep.equal([
+      ['info', 'planning ended', { run_id: 'run_1' }],
+      ['warn', 'execution ended: another repository', { run_id: 'run_1', code: 'remote_mismatch', error }],
+    ]);
+
+    const reasons: unknown[] = [];
+    const stopped = async ({ signal, progress }: Watch) => {
+      progress({ step: 'one', state: 'started', message: 'begun' });
+      await setTimeout(60_000, undefined, { signal }).catch(() => {});
+      reasons.push((signal.reason as Interrupted).code);
+    };
+    await work.start('run_1', 'undo', stopped);
+    await work.start('run_2', 'undo', stopped);
+    const busy = await work.start('run_1', 'second', async () => {}).catch((error) => error);
+    expect(busy.message).to.equal('run run_1 is at work already: undo');
+    work.stop('run_1');
+    await until('its end', () => !work.isAtWork('run_1'));
+    await work.close();
+    expect(reasons).to.deep.equal(['cancelled', 'interrupted']);
+  });
+
   it('is one for each run, until it is stopped', async () => {
     const work = new BackgroundWork(silent);
     const seen = { stopped: false };
@@ -73,14 +117,14 @@ describe('Background work', () => {
     const work = new BackgroundWork(silent);
     const seen = { stopped: false };
     for (let index = 0; index < 16; index++) await work.start(`run_${index}`, 'test', untilStopped(seen));
-    expect(() => work.checkRoom())
-      .to.throw()
-      .with.property('code', 'too_busy');
+    const refused = await work.start('run_16', 'test', untilStopped(seen)).catch((error) => error);
+    expect(refused).to.include({ code: 'too_busy', retryAfter: 30 });
+    expect(work.isAtWork('run_16')).to.equal(false);
     await work.close();
     expect(seen.stopped).to.equal(true);
     expect(work.isAtWork('run_0')).to.equal(false);
     expect(() => work.checkRoom())
       .to.throw()
-      .with.property('code', 'ending');
+      .that.includes({ code: 'ending', retryAfter: 5 });
   });
 });

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { itWith } from '../../../test/needs.ts';
 import { CoreError } from '../errors.ts';
 import { leastToken } from './least-token.ts';
 import { inForce, isTokenText, type TokenRecord, tokenNameFor } from './token.ts';
@@ -274,8 +275,10 @@ describe('Tokens', () => {
   it('that a crash left without their registry are taken over, and other texts refused', () => {
     const { name, text } = ownToken(folders);
     rmSync(join(folders.tokens, 'registry.json'));
+    const { ino } = statSync(join(folders.tokens, `${name}.token`));
     expect(ownToken(folders).text).to.equal(text);
     expect(openTokens(folders).authenticate(text)?.name).to.equal(name);
+    expect(statSync(join(folders.tokens, `${name}.token`)).ino, 'written again').to.equal(ino);
     rmSync(join(folders.tokens, 'registry.json'));
     writeFileSync(join(folders.tokens, 'bridge.token'), 'mine\n');
     expect(codeThrown(() => ensureTokens(folders))).to.equal('token_file_unknown');
@@ -321,12 +324,17 @@ describe('Tokens', () => {
     const own = ownToken(folders);
     const path = join(folders.tokens, `${own.name}.token`);
     rmSync(path);
-    mkdirSync(path);
+    mkdirSync(path, { mode: 0o700 });
     expect(() => readTokenFile(path)).to.throw(CoreError, /is not a plain file/);
     expect(codeThrown(() => readTokenFile(join(path, 'x'.repeat(300))))).to.equal('token_file_unreadable');
     expect(readTokenFile(join(path, 'absent'))).to.equal(null);
     expect(registryVersion(join(root, 'nowhere'))).to.equal(null);
     expect(registryVersion(folders.tokens)).to.be.a('string');
+  });
+
+  itWith(['linux'], 'are refused by name where their file cannot be read', () => {
+    // A plain file of mode 0600 that gives an error at its first byte.
+    expect(codeThrown(() => readTokenFile('/proc/self/mem'))).to.equal('token_file_unreadable');
   });
 
   /** Changes the registry as another version, or time, would have left it. */
@@ -578,6 +586,27 @@ describe('Tokens', () => {
     expect(openTokens(part).list().at(-1)?.scopes).to.deep.equal(['read', 'mint']);
     edit('worker', { name: 'other' });
     expect(codeThrown(() => ensureTokens(part))).to.equal('config_not_writable');
+    const withoutRegistry = { tokens: folders.tokens, registry: join(root, 'plain/registry') };
+    expect(codeThrown(() => createToken(withoutRegistry, ci))).to.equal('config_not_writable');
+  });
+
+  it('do not wait for their new scopes where anything else is wrong with their folder', () => {
+    ensureTokens(folders, 'mira');
+    edit('agentd', { scopes: ['read', 'mint'] });
+    rmSync(join(folders.tokens, '.lock'), { force: true });
+    mkdirSync(join(folders.tokens, '.lock'));
+    expect(() => ensureTokens(folders)).to.throw('unable to open database file');
+  });
+
+  it('keep the time that they were made at, which a registry must say', () => {
+    createToken(folders, ci);
+    const made = openTokens(folders).list()[0]!.created;
+    expect(new Date(made).toISOString()).to.equal(made);
+    edit('ci', { created: past });
+    createToken(folders, { ...ci, name: 'b' });
+    expect(openTokens(folders).list()[0]!.created).to.equal(past);
+    edit('ci', { created: undefined });
+    expect(codeThrown(() => openTokens(folders).list())).to.equal('token_registry_invalid');
   });
 
   it('are read again only when the registry changed, and are none without one', () => {

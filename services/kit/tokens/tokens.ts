@@ -228,7 +228,6 @@ export function ownToken(folders: TokenFolders): Identity & { readonly text: str
  * @throws NotFound (`token_missing`)
  */
 export function tokenAtHand(folders: TokenFolders): string {
-  ensureTokens(folders);
   const parts = serviceTokens.filter(({ name }) => readTokenFile(tokenPath(folders.tokens, name)) !== null);
   const [alone] = parts;
   return parts.length === 1 && alone !== undefined

@@ -83,6 +83,17 @@ describe('the files of a run', () => {
     expect(alteredViews(runId, folder, events)).to.deep.equal([]);
   });
 
+  it('may say what the events said earlier, and have no copies yet', () => {
+    writeViews(runId, folder, events.slice(0, -3));
+    rmSync(join(folder, 'validation'), { recursive: true });
+    expect(text('actions.json')).to.contain(`"as_of_seq": ${events.length - 3}`);
+    expect(alteredViews(runId, folder, events)).to.deep.equal([]);
+    place('file', 'validation');
+    expect(alteredViews(runId, folder, events)[0]).to.deep.equal({
+      ...{ where: 'validation', what: 'is not a folder' },
+    });
+  });
+
   const noView = 'is no view any more: it does not say as of which event it is; delete it, it is rebuilt';
   const ahead = 'is as of event 13, but the log ends with event 12: its tail was cut off';
   const changed = (seq: number) =>

@@ -110,6 +110,19 @@ describe('the record of a run and what was acknowledged of it', () => {
     expect(recover().data).to.deep.include({ lost: null, set_aside: null });
   });
 
+  it('is missing its head where its first event says that one was kept', () => {
+    for (const head_kept of [true, undefined]) {
+      const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept } };
+      writeFileSync(log, writeLines(beforeFirst, at, [created, turn()]).text);
+      const problem = `what was known of its head, outside its folder, is gone (heads/${runId})`;
+      expect(record()).to.deep.include({ acknowledged: null, problem: head_kept ? problem : null });
+    }
+  });
+
+  it('is no problem where neither a log nor a head was ever there', () => {
+    expect(record()).to.deep.include({ acknowledged: null, kept: null, problem: null });
+  });
+
   it('goes on from its last sound event, and keeps what stood behind it', () => {
     const events = write(...planned(runId), turn());
     const text = readFileSync(log, 'utf8');

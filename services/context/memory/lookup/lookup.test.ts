@@ -52,6 +52,19 @@ describe('A lookup of memories', () => {
     expect(found.map(({ score }) => score)).to.deep.equal([1, 0.9434, 0.8868]);
   });
 
+  it('neither prefers nor lowers what is no playbook, and puts lines of runs last', () => {
+    const content = 'Restart the worker with care.';
+    record({ layer: 'procedural', content });
+    record({ layer: 'semantic', content: `${content} ` });
+    record({ layer: 'episodic', kind: 'run_event', session: 'run_1', content });
+    const found = find('restart a worker', 10).map(({ layer, score, why }) => [layer, score, why.success]);
+    expect(found.slice(0, 2)).to.have.deep.members([
+      ['procedural', 1, 0.5],
+      ['semantic', 1, null],
+    ]);
+    expect(found[2]).to.include('episodic');
+  });
+
   /** Records a conversation of lines such as `mira: It rains`. */
   const converse = (session: string, lines: string) => {
     for (const line of lines.trim().split('\n')) {
