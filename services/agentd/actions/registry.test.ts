@@ -103,7 +103,8 @@ describe('A definition', () => {
 
   it('of an older version, which did not say where the forge is, keeps the digest that was approved', () => {
     const { forge_url, account, vcs, ...older } = target;
-    const action = { ...definitionOf('commit'), target: older };
+    const unsaid = { forge_url: undefined, account: undefined, vcs: undefined };
+    const action = { ...definitionOf('commit'), target: { ...older, ...unsaid } } as ActionDefinition;
     const { run_id, action_id, ordinal, kind, params, dry_run, depends_on, artifacts } = action;
     const { base_branch, ...place } = older;
     expect(actionDigest(action)).to.equal(

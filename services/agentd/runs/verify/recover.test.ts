@@ -111,7 +111,7 @@ describe('the record of a run and what was acknowledged of it', () => {
   });
 
   it('is missing its head where its first event says that one was kept', () => {
-    for (const head_kept of [true, undefined]) {
+    for (const head_kept of [true, undefined] as const) {
       const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept } };
       writeFileSync(log, writeLines(beforeFirst, at, [created, turn()]).text);
       const problem = `what was known of its head, outside its folder, is gone (heads/${runId})`;
