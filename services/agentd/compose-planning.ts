@@ -39,9 +39,12 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     scratch: (mirror, run, base_commit) =>
       createScratchCopy({ gitDir: mirror.dir, base_commit, folder: scratchFolder(run.run_id) }),
     discardScratch: (runId) => rm(scratchFolder(runId), { recursive: true, force: true }),
-    planner: (name, role, runId) => createPlanner(planners, name, role, runId),
+    planner: (run, role) => createPlanner(planners, role, run),
     role: (name) => roleNamed(planners.agents, name),
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
+    async prepare(mirror_dir, base_commit, plan, watch) {
+      return (await openValidation()).prepare({ mirror_dir, base_commit, plan, ...watch });
+    },
     async validate(gitDir, base_commit, tree, plan, signal) {
       const report = await (await openValidation()).run({
         mirror_dir: gitDir,

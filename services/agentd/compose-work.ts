@@ -8,6 +8,7 @@ import { environment } from '#kit/environment.ts';
 import { CoreError, codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
+import { ownVersion } from '#kit/program.ts';
 import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import { actionKinds, type SandboxTerms } from './action.ts';
@@ -28,10 +29,14 @@ import { checkNumber } from './forges/names.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
+import { readOnlyContextServer } from './mcp/context-server.ts';
+import { mcpListener } from './mcp/over-http.ts';
 import { gatewayModel } from './models/gateway-model.ts';
+import { gatewayKeys } from './models/run-key.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
 import { deliverEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
+import { sandboxRooms } from './planners/agent/sandbox-room.ts';
 import { tools } from './planners/model/tools.ts';
 import { plannerFor, plannersHere } from './planners/registry.ts';
 import type { PlannerServices } from './planning/planner.ts';
@@ -100,13 +105,32 @@ function composeWork(
   const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
   const forges = createForges(forgesConfig, forgeFolders);
 
+  const sandboxConfig = {
+    ...validationConfig,
+    hidden: [folders.state, folders.config],
+    allow_weak: policy.allow_weak_sandbox,
+  };
+  // Also where a validation may do with less.
+  const rooms = sandboxRooms({
+    stateDir: folders.state,
+    home: environment.HOME ?? folders.state,
+    sandbox: () => chooseSandbox('bubblewrap', false, sandboxConfig),
+    limits: validationConfig.limits,
+    context: context === null ? null : (repository) => contextListener(context, repository),
+  });
+
+  const gateway = () => ({
+    url: gatewayUrl({ folders, environment }),
+    token: () => serviceToken(folders, 'agentd'),
+  });
   const planners: PlannerServices = {
     agents,
     models,
+    rooms,
+    openRunKey: (request) => gatewayKeys(gateway())(request),
     openModel: (known, tier, run) =>
       gatewayModel({
-        url: gatewayUrl({ folders, environment }),
-        token: () => serviceToken(folders, 'agentd'),
+        ...gateway(),
         known,
         tier,
         run,
@@ -114,11 +138,6 @@ function composeWork(
       }),
   };
 
-  const sandboxConfig = {
-    ...validationConfig,
-    hidden: [folders.state, folders.config],
-    allow_weak: policy.allow_weak_sandbox,
-  };
   /** As planning proposes it. */
   const openValidation = once(async () => {
     const { sandbox: setting, allow_unsandboxed } = sandboxConfig;
@@ -237,6 +256,7 @@ function composeWork(
       const smoke = request.forge === smokeForge.name;
       const forge = smoke ? forgeNamed(smokeForge.name) : await forgeFor(forges, request, signal);
       const { owner, repo } = await forge.repository(request, signal);
+      const planner = plannerFor(planners, smoke ? 'patch' : request.planner);
       return {
         forge: forge.name,
         owner,
@@ -247,7 +267,8 @@ function composeWork(
             ? undefined
             : { content: sha256(task), trusted: request.by.scopes.includes('approve') },
         role: role.name,
-        planner: smoke ? 'patch' : plannerFor(planners, request.planner),
+        planner: planner.planner,
+        agent: planner.agent ?? undefined,
         dry_run: request.dry_run ?? false,
         keep: request.keep === true ? true : undefined,
         anyway: request.anyway === true ? true : undefined,
@@ -317,6 +338,16 @@ function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
   const kind = plan?.target.vcs ?? workspace?.vcs.kind;
   if (kind === undefined) throw planOutdated(run_id);
   return approvedVcs(kind);
+}
+
+/** What an agent may ask about the repository that it works on. */
+function contextListener(context: ReturnType<typeof httpContext>, repository: string) {
+  return mcpListener(() =>
+    readOnlyContextServer(
+      { search: context.search, lookup: context.lookup, repository },
+      { version: ownVersion(), onError: () => {} },
+    ),
+  );
 }
 
 async function works<T extends object>(check: () => Promise<T>): Promise<object> {

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
-import { Conflict, CoreError, InvalidInput, Unavailable } from '#kit/errors.ts';
+
+import { Conflict, CoreError, InvalidInput, NotFound, Unavailable } from '#kit/errors.ts';
+
 import type {
   DecisionRequest,
   ExecutionRequest,
@@ -18,7 +20,7 @@ import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts'
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { keyedRun } from './runs/keyed-runs.ts';
-import { canBePlanned, type Run, willPublish } from './runs/run.ts';
+import { canBePlanned, draftOf, type Run, willPublish } from './runs/run.ts';
 import { issueLease, patientLease, type RunQuery } from './runs/run-store.ts';
 
 /** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
@@ -161,6 +163,19 @@ export class CoreAgent {
     const { plan } = await this.#store.read(runId);
     if (plan?.patch == null) return new Uint8Array();
     return this.#store.artifact(runId, plan.patch);
+  }
+
+  /** What an agent left that was stopped before it was done. @throws NotFound (`no_draft`) */
+  async draft(runId: string): Promise<Uint8Array> {
+    const run = await this.#store.read(runId);
+    const draft = draftOf(run);
+    if (draft !== null) return this.#store.artifact(runId, draft);
+    throw new NotFound(
+      'no_draft',
+      run.plan === null
+        ? `run ${run.run_id} has no draft: no agent was stopped in it that had changed something`
+        : `run ${run.run_id} has a plan and no draft; ./core diff shows it`,
+    );
   }
 
   /** Bytes of one artifact that the run names, for example a validation log. */

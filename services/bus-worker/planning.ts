@@ -59,7 +59,7 @@ async function plannedRun(
   request: PlanIssueRequest,
   { signal, traceparent }: BusCall,
 ): Promise<{ readonly run: RunDetail; readonly created: boolean }> {
-  const { owner, repo, number, forge, role, keep, anyway, trigger, event_id } = request;
+  const { owner, repo, number, forge, role, planner, keep, anyway, trigger, event_id } = request;
   const withinMs = allowedMs();
   const end = performance.now() + withinMs;
   let awaySince: number | null = null;
@@ -73,7 +73,7 @@ async function plannedRun(
       task: undefined,
       forge: forge ?? undefined,
       role: role ?? undefined,
-      planner: undefined,
+      planner: planner ?? undefined,
       dry_run: undefined,
       keep: keep ?? undefined,
       anyway: anyway ?? undefined,

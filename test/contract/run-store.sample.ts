@@ -14,6 +14,7 @@ export function sampleRequest(change: Partial<RunRequest> = {}): RunRequest {
     task: undefined,
     role: 'Depute',
     planner: 'patch',
+    agent: undefined,
     dry_run: false,
     keep: undefined,
     anyway: undefined,
@@ -256,5 +257,43 @@ export function turn(text = 'one'): NewEvent {
         cost: null,
       },
     },
+  };
+}
+
+export function agentStarted(attempt = 1): NewEvent {
+  return {
+    type: 'agent_started',
+    data: {
+      attempt,
+      agent: 'claude',
+      protocol: 'acp',
+      sandbox: 'bubblewrap',
+      model: 'm',
+      bounds: { money: 2, seconds: 60, turns: 60 },
+      hosts: [],
+      credentials: [],
+    },
+  };
+}
+
+type AgentUse = DataOf<'agent_progressed'>;
+
+export function agentUse(change: Partial<AgentUse> = {}): AgentUse {
+  return { attempt: 1, seconds: 5, turns: null, usage: null, program: null, transcript: null, ...change };
+}
+
+export function agentEnded(
+  end: DataOf<'agent_ended'>['end'],
+  change: Partial<DataOf<'agent_ended'>> = {},
+): NewEvent {
+  const data = { ...agentUse(), end, bound: null, stop_reason: null, message: '', connections: [] };
+  return { type: 'agent_ended', data: { ...data, ...change } };
+}
+
+export function agentReadBack(submitted: boolean): NewEvent {
+  const text = sha256('left');
+  return {
+    type: 'agent_read_back',
+    data: { attempt: 1, submitted, patch: text, title: 'Left', explanation: text },
   };
 }

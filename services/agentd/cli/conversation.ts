@@ -6,6 +6,7 @@ import type { Run } from '../runs/run.ts';
 import type { ConversationPart } from './views/reports.ts';
 
 const StoredMessages = t.strict({ messages: t.array(t.UnknownRecord) });
+const StoredEntry = t.UnknownRecord;
 
 /** @throws NotFound (`no_prompt`) where no model was asked */
 export async function conversationOf(agent: CoreAgent, run: Run): Promise<ConversationPart[]> {
@@ -23,7 +24,7 @@ export async function conversationOf(agent: CoreAgent, run: Run): Promise<Conver
       });
       if (bytes === null) return { digest, messages: null };
       const text = Buffer.from(bytes).toString('utf8');
-      return { digest, ...decodeJson(StoredMessages, text, `artifact ${digest}`) };
+      return { digest, messages: messagesIn(text, digest, run) };
     }),
   );
 }
@@ -36,7 +37,16 @@ export async function deletedContents(agent: CoreAgent, run: Run): Promise<numbe
     .length;
 }
 
-/** Of the prompt and every turn. */
-function contentDigests({ prompt, turns }: Run): string[] {
-  return prompt === null ? [] : [prompt, ...turns.map(({ content }) => content)];
+/** Of the prompt, every turn, and what an agent did and said. */
+function contentDigests({ prompt, turns, agent }: Run): string[] {
+  if (prompt === null) return [];
+  return [prompt, ...turns.map(({ content }) => content), ...(agent?.transcript ?? [])];
+}
+
+/** Entries of a transcript are told from messages by the run that names them. */
+function messagesIn(text: string, digest: string, run: Run): ConversationPart['messages'] {
+  if (run.agent?.transcript.includes(digest) !== true)
+    return decodeJson(StoredMessages, text, `artifact ${digest}`).messages;
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => decodeJson(StoredEntry, line, `artifact ${digest}`));
 }

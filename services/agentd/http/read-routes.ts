@@ -62,6 +62,13 @@ function runRoutes({ agent }: ReadRouteOptions): Route[] {
       async ({ run_id }) => ({ content: { type: 'text/x-diff', bytes: await agent.diff(run_id) } }),
     ),
     aboutRun(
+      '/draft',
+      'What a coding agent left that was stopped before it was done: nothing is proposed of it',
+      'A git patch',
+      'text/x-diff',
+      async ({ run_id }) => ({ content: { type: 'text/x-diff', bytes: await agent.draft(run_id) } }),
+    ),
+    aboutRun(
       '/branch-recovery',
       'Recovery manifest of a run',
       'branch-recovery.json',

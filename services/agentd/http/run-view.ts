@@ -1,6 +1,6 @@
 import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
-import { type ActionState, type Run, waitsOf } from '../runs/run.ts';
+import { type ActionState, draftOf, type Run, waitsOf } from '../runs/run.ts';
 
 /** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */
 export function actionView({ definition, ...now }: ActionState): ProposedAction {
@@ -39,11 +39,30 @@ export function runView(run: Run): RunDetail {
     workspace: run.workspace,
     undo: run.undo,
     pull_request: run.pull_request,
-    conversation: { prompt: run.prompt, turns: run.turns.map(({ content }) => content) },
+    conversation: {
+      prompt: run.prompt,
+      turns: run.turns.map(({ content }) => content),
+      transcript: [...(run.agent?.transcript ?? [])],
+    },
+    agent: agentState(run),
     masked: [...run.masked],
     cancelling: run.cancelling,
     superseded_by: run.superseded_by,
     base_moved: run.base_moved,
     recoveries: [...run.recoveries],
+  };
+}
+
+function agentState(run: Run): RunDetail['agent'] {
+  if (run.agent === null) return null;
+  const { started, program, seconds_before, seconds, turns, ended } = run.agent;
+  return {
+    name: started.agent,
+    program,
+    attempts: started.attempt,
+    seconds: seconds_before + seconds,
+    turns,
+    end: ended?.end ?? null,
+    draft: draftOf(run) !== null,
   };
 }

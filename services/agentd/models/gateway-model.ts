@@ -1,17 +1,14 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
-import { type MintedKey, MintedKey as MintedKeyCodec, RunKey } from '#kit/contracts/model-gateway/keys.ts';
+import type { MintedKey } from '#kit/contracts/model-gateway/keys.ts';
 import { ModelFacts } from '#kit/contracts/model-gateway/models.ts';
 import { CoreError, Refused, Unavailable } from '#kit/errors.ts';
 import { createHttpClient } from '#kit/http/client.ts';
 import type { Model } from '../planning/model.ts';
 import type { PlannerBounds } from '../planning/roles.ts';
 import { openAiCompatibleModel } from './openai-compatible.ts';
+import { type Gateway, gatewayAway, mintKey, revokeKey } from './run-key.ts';
 
-export interface GatewayModelOptions {
-  /** Of core-model-gateway, for example `http://127.0.0.1:8092`. */
-  readonly url: string;
-  /** Of this installation, with the scope `mint`; read when a key is made or ended. */
-  readonly token: () => string;
+export interface GatewayModelOptions extends Gateway {
   readonly known: KnownModel;
   readonly tier: string;
   /** The run that pays. */
@@ -19,10 +16,6 @@ export interface GatewayModelOptions {
   readonly bounds: Pick<PlannerBounds, 'money' | 'seconds'>;
 }
 
-/** A key outlives the planning that it is for by so much, and lives no longer than the gateway allows. */
-const spareMs = 60_000;
-const maxLifeMs = 24 * 3_600_000 - spareMs;
-const keyCallMs = 10_000;
 /** Longer than the gateway waits for an upstream's word. */
 const contextMs = 10_000;
 
@@ -36,7 +29,7 @@ export function gatewayModel(options: GatewayModelOptions): Model & { close(): P
   const model = openAiCompatibleModel({
     base_url: `${url}/v1`,
     async credential() {
-      minting ??= mint(options);
+      minting ??= mintKey(options, { run_id: options.run, model: known.name, ...options.bounds });
       try {
         return (await minting).key;
       } catch (error) {
@@ -62,7 +55,7 @@ export function gatewayModel(options: GatewayModelOptions): Model & { close(): P
     async close() {
       const key = await minting?.catch(() => null);
       minting = null;
-      if (key != null) await revoke(key.id, options);
+      if (key != null) await revokeKey(options, key.id);
     },
   };
 }
@@ -87,40 +80,12 @@ async function contextTokens({ url, token, known }: GatewayModelOptions, signal:
   }
 }
 
-async function mint({ url, token, known, run, bounds }: GatewayModelOptions): Promise<MintedKey> {
-  const lifeMs = Math.min(bounds.seconds * 1_000 + spareMs, maxLifeMs);
-  const client = createHttpClient({ baseUrl: url, token: token(), timeoutMs: keyCallMs });
-  try {
-    const wanted = {
-      run,
-      models: [known.name],
-      budget: bounds.money,
-      expires_at: new Date(Date.now() + lifeMs).toISOString(),
-    };
-    return await client.post('/v1/keys', wanted, MintedKeyCodec);
-  } finally {
-    await client.close();
-  }
-}
-
-/** A gateway that is gone ends the key by its time. */
-async function revoke(id: string, { url, token }: GatewayModelOptions): Promise<void> {
-  try {
-    const client = createHttpClient({ baseUrl: url, token: token(), timeoutMs: keyCallMs });
-    await client.delete(`/v1/keys/${id}`, RunKey).finally(() => client.close());
-  } catch {}
-}
-
 /** The same error with what can be done about it where a gateway stands between. */
 function explained(error: unknown, url: string): unknown {
   if (!(error instanceof CoreError)) return error;
+  const away = gatewayAway(error, url);
+  if (away !== null) return away;
   const { code, message, facts, retryAfter } = error;
-  if (code === 'http_unavailable' || (code === 'model_unavailable' && facts.code === 'ECONNREFUSED')) {
-    return new Unavailable('model_unavailable', `core-model-gateway does not answer at ${url}`, {
-      cause: error,
-      hint: 'start it with ./core up',
-    });
-  }
   const options = { cause: error, facts, hint: hintFor(error) };
   if (error instanceof Refused) return new Refused(code, message, options);
   if (!(error instanceof Unavailable) || !code.startsWith('model_')) return error;

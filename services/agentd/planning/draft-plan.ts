@@ -213,7 +213,8 @@ function isWorkflow(path: string): boolean {
   return /^\.(github|gitea|forgejo)\/workflows\/[^/]+\.ya?ml$|^\.gitlab-ci\.yml$/.test(path);
 }
 
-function requireSmall(files: number, bytes: number, { limits }: Policy): void {
+/** @throws Refused (`change_too_large`) */
+export function requireSmall(files: number, bytes: number, { limits }: Policy): void {
   if (files > limits.files) {
     throw new Refused(
       'change_too_large',

@@ -64,3 +64,16 @@ export function passageInfluence(passage: JudgedPassage): Influence {
 function shortened(text: string, characters: number): string {
   return text.length > characters ? `${text.slice(0, characters - 1).toWellFormed()}…` : text;
 }
+
+/** The issue and its comments. */
+export function textInfluences({
+  repository,
+  issue,
+  comments,
+}: {
+  readonly repository: RepositoryRef;
+  readonly issue: PlannedIssue;
+  readonly comments: readonly Comment[];
+}): Influence[] {
+  return [issueInfluence(repository, issue), ...comments.map(commentInfluence)];
+}

@@ -32,6 +32,7 @@ import type { Planner, PlanningInput, Proposal } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
 import type { Role } from './roles.ts';
 import type { GitScratchCopy } from './scratch-copy.ts';
+import { storedAgentWork } from './stored-agent-work.ts';
 import { storedConversation } from './stored-conversation.ts';
 
 /** What planning is made of. None of it can write to a repository or a forge. */
@@ -40,11 +41,17 @@ export interface PlanningPorts extends SourcePorts, DraftPorts, GatheringPorts {
   readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<GitScratchCopy>;
   /** Scratch copies are made again from what is recorded; none outlives its planning. */
   readonly discardScratch: (runId: string) => Promise<void>;
-  readonly planner: (name: string, role: Role, runId: string) => Planner;
+  readonly planner: (run: Run, role: Role) => Planner;
   readonly role: (name: string) => Role;
   readonly findValidation: (tree: TreeReader, repository: Repository) => Promise<ValidationPlan | null>;
   /** The sandbox that validations use here; null where there is none, with the reason. */
   readonly sandbox: () => Promise<{ readonly terms: SandboxTerms | null; readonly reason: string }>;
+  readonly prepare: (
+    gitDir: string,
+    base: string,
+    plan: ValidationPlan,
+    watch: { readonly signal: AbortSignal; readonly onStep: (text: string) => void },
+  ) => Promise<readonly { readonly source: string; readonly target: string }[]>;
   readonly validate: (
     gitDir: string,
     base: string,
@@ -137,7 +144,7 @@ export class PlanIssue {
       ...rejected,
       reason: tally.mask(rejected.reason, 'an earlier rejection'),
     }));
-    const planner = this.#ports.planner(run.request.planner, role, runId);
+    const planner = this.#ports.planner(run, role);
     const status = (message: string) => watch.progress({ step: 'planner', state: 'started', message });
     status(`${planner.name} planner is at work`);
     const input: PlanningInput = {
@@ -147,12 +154,18 @@ export class PlanIssue {
       comments: sources.comments,
       role,
       scratch,
+      base_commit,
       context: knowledge.passages,
       rejections,
       validation,
       validate: this.#validator(sources, scratch, validation, sandbox.terms, tally),
+      prepare:
+        validation === null || sandbox.terms === null
+          ? null
+          : (signal) => this.#ports.prepare(mirror.dir, base_commit, validation, { signal, onStep: status }),
       secrets: tally,
       conversation: await storedConversation(store, run, planner, tally),
+      agent_record: storedAgentWork(store, run, { scratch, base_commit }, this.#ports, tally),
       progress: (message) => watch.progress({ step: 'planner', state: 'info', message }),
       status,
       signal: watch.signal,

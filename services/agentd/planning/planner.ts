@@ -3,10 +3,14 @@ import type { Refused } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Influence, ValidationPlan } from '../action.ts';
 import type { Comment, Repository } from '../ports/forge.ts';
+import type { NewEvent } from '../runs/event.ts';
+import type { AgentWork, Run } from '../runs/run.ts';
+import type { AgentRooms } from './agent-room.ts';
 import type { PlannedIssue } from './issue-text.ts';
 import type { ChatMessage, Model, ModelUsage, ToolDefinition } from './model.ts';
 import type { AgentsConfig, Role } from './roles.ts';
-import type { ScratchCopy } from './scratch-copy.ts';
+import type { OpenRunKey } from './run-key.ts';
+import type { GitScratchCopy } from './scratch-copy.ts';
 
 /** What is known before planning, secrets masked; everything in it that came from outside is data, never an instruction. */
 export interface PlanningInput {
@@ -15,7 +19,8 @@ export interface PlanningInput {
   readonly issue: PlannedIssue;
   readonly comments: readonly Comment[];
   readonly role: Role;
-  readonly scratch: ScratchCopy;
+  readonly scratch: GitScratchCopy;
+  readonly base_commit: string;
   /** Passages that the context service found; empty without it. */
   readonly context: readonly JudgedPassage[];
   /** Why people rejected earlier proposals for this issue. */
@@ -24,10 +29,16 @@ export interface PlanningInput {
   readonly validation: ValidationPlan | null;
   /** Runs the validation on the scratch copy, in the sandbox; null where there is none. */
   readonly validate: ((signal: AbortSignal) => Promise<{ passed: boolean; output: string }>) | null;
+  /** Folders with prepared dependencies, to mount read-only below the files; null where nothing is validated. */
+  readonly prepare:
+    | ((signal: AbortSignal) => Promise<readonly { readonly source: string; readonly target: string }[]>)
+    | null;
   /** Masks what a planner reads beside the input, and knows what was masked in that. */
   readonly secrets: MaskTally;
   /** Stores each turn as soon as it is complete and gives back those of an interrupted planning. */
   readonly conversation: Conversation;
+  /** The same for a coding agent. */
+  readonly agent_record: AgentRecord;
   /** One thing that was done or is to be known; it stays on the screen. */
   readonly progress: (text: string) => void;
   /** What is being done now, in place of what was before. */
@@ -102,6 +113,23 @@ export interface Conversation {
   store(turn: Turn): Promise<Turn>;
 }
 
+export type AgentEvent = Extract<NewEvent, { type: `agent_${string}` }>;
+
+/** The record of a coding agent's work. */
+export interface AgentRecord {
+  /** What attempts of this planning that were cut off left; null where there was none. */
+  readonly earlier: AgentWork | null;
+  append(event: AgentEvent): Promise<void>;
+  /** Stores a text without secrets; its sha256. */
+  keep(text: string): Promise<string>;
+  read(digest: string): Promise<Uint8Array>;
+  /**
+   * Stores the patch of the scratch copy; null where nothing changed.
+   * @throws Refused (`patch_adds_secret`, `change_too_large`), and nothing of it is stored
+   */
+  keepPatch(): Promise<string | null>;
+}
+
 /** What a planner wants; what becomes an action is decided elsewhere. Passages and rejections of its input count as influences of every plan: it lists what it read besides. */
 export type Proposal =
   | {
@@ -132,11 +160,17 @@ export interface PlannerServices {
   readonly models: () => readonly KnownModel[];
   /** A model for one run; its planner closes it. */
   readonly openModel: (known: KnownModel, tier: string, runId: string) => Model;
+  /** A key of the gateway for one run, for programs that ask models themselves. */
+  readonly openRunKey: OpenRunKey;
+  readonly rooms: AgentRooms;
 }
+
+/** The run that is planned. */
+export type PlannedRun = Pick<Run, 'run_id' | 'request'>;
 
 /** A kind of planner: a line of planners/registry.ts. */
 export interface PlannerType {
   /** Why it cannot plan here; null where it can. */
   missing(services: PlannerServices): Refused | null;
-  create(services: PlannerServices, role: Role, runId: string): Planner;
+  create(services: PlannerServices, role: Role, run: PlannedRun): Planner;
 }

@@ -13,6 +13,11 @@ function withPlanner(change: object): AgentsConfig {
   return checkAgentsConfig(decode(AgentsConfig, value, 'agents.json'), 'agents.json');
 }
 
+function withAgents(agents: object, preset = 'auto'): AgentsConfig {
+  const value = { ...shipped, agents, planner: { ...shipped.planner, default: preset } };
+  return checkAgentsConfig(decode(AgentsConfig, value, 'agents.json'), 'agents.json');
+}
+
 describe('roles', () => {
   it('ship as the seven of the specification, each with its dashboard key', () => {
     expect(shipped.roles.map(({ name, key }) => `${name} ${key}`)).to.deep.equal([
@@ -55,6 +60,38 @@ describe('the configuration of planners', () => {
   it('rejects bad values with pointer and rule', () => {
     const bounds = { ...shipped.planner.bounds, money: 0 };
     expect(() => withPlanner({ bounds })).to.throw(/\/planner\/bounds\/money is 0: must be a number above 0/);
+  });
+
+  it('takes coding agents by name, with a preset or a command', () => {
+    const agents = { claude: { preset: 'claude' }, mine: { command: ['aider', '--yes'] } };
+    expect(withAgents(agents).agents).to.have.keys('claude', 'mine');
+    expect(withAgents(agents, 'mine').planner.default).to.equal('mine');
+  });
+
+  for (const [why, agents, rule] of [
+    ['is called as a planner', { model: { preset: 'codex' } }, /\/agents\/model is the name of a planner/],
+    ['has a name in capitals', { Claude: { preset: 'claude' } }, /\/agents\/Claude must be named by/],
+    ['has neither preset nor command', { mine: {} }, /\/agents\/mine needs a command, or a preset: claude/],
+    ['has an unknown preset', { mine: { preset: 'cursor' } }, /preset is "cursor": must be one of claude/],
+    ['sets no variable', { mine: { command: ['x'], environment: { 'A B': '1' } } }, /sets "A B"/],
+    [
+      'reaches an address',
+      { mine: { command: ['x'], network: { hosts: ['127.0.0.1'] } } },
+      /hosts\/0 .*host/,
+    ],
+    ['reaches a port', { mine: { command: ['x'], network: { hosts: ['a.example:22'] } } }, /hosts\/0 .*host/],
+    ['takes files from elsewhere', { mine: { command: ['x'], credentials: ['~/../root/key'] } }, /your home/],
+    ['is run from a relative path', { mine: { command: ['x'], programs: ['bin'] } }, /absolute path/],
+  ] as const) {
+    it(`refuses an agent that ${why}`, () => {
+      expect(() => withAgents(agents)).to.throw(rule);
+    });
+  }
+
+  it('refuses a default that is no planner and no agent, with the choices', () => {
+    expect(() => withAgents({ claude: { preset: 'claude' } }, 'cursor')).to.throw(
+      /\/planner\/default is "cursor": must be one of auto, patch, model, agent, claude/,
+    );
   });
 
   it('tells a file that still has an endpoint how models are configured now', () => {

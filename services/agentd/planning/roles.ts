@@ -3,6 +3,7 @@ import { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, oneOf } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { ActionKind } from '../action.ts';
+import { AgentsByName, checkAgents } from './agent-settings.ts';
 
 /** `config/agents.json`: who plans, with which prompt and model, within which bounds. */
 
@@ -54,19 +55,21 @@ export const AgentsConfig = t.strict({
   /** Who plans; `--role` takes a name or a key. */
   roles: t.array(Role),
   planner: t.strict({
-    /** auto: model where one is configured, else patch. */
-    default: oneOf(['auto', ...plannerKinds]),
+    /** auto: model where one is configured, else patch. A kind of planner, or the name of an agent. */
+    default: NonEmptyString,
     /** No longer supported: `./core model add` configures models. */
     endpoint: NoEndpoint,
     /** What ends a planning that does not end by itself. */
     bounds: PlannerBounds,
   }),
+  /** Coding agents by name; `--planner` takes it. */
+  agents: AgentsByName,
 });
 export type AgentsConfig = t.TypeOf<typeof AgentsConfig>;
 
 /**
  * Checks what the shape alone cannot say, and gives the configuration back.
- * @throws InvalidInput (`role_ambiguous`)
+ * @throws InvalidInput (`role_ambiguous`, `config_invalid`)
  */
 export function checkAgentsConfig(config: AgentsConfig, what = 'config/agents.json'): AgentsConfig {
   const taken = new Map<string, number>();
@@ -82,7 +85,14 @@ export function checkAgentsConfig(config: AgentsConfig, what = 'config/agents.js
       taken.set(word, index);
     }
   }
-  return config;
+  checkAgents(config.agents, what);
+  const { default: preset } = config.planner;
+  const choices = ['auto', ...plannerKinds, ...Object.keys(config.agents)];
+  if (choices.includes(preset)) return config;
+  throw new InvalidInput(
+    'config_invalid',
+    `${what}: /planner/default is ${JSON.stringify(preset)}: must be one of ${choices.join(', ')}`,
+  );
 }
 
 /** A role by its name or its dashboard key, in any case. */

@@ -21,7 +21,7 @@ export type ScratchEdit =
   | { readonly kind: 'create'; readonly path: string; readonly content: string }
   | { readonly kind: 'delete'; readonly path: string }
   /** A git patch, applied whole or not at all. */
-  | { readonly kind: 'patch'; readonly patch: string };
+  | { readonly kind: 'patch'; readonly patch: string | Uint8Array };
 
 /** The planner's own copy of the repository at the base commit. Nothing outside it can be reached. */
 export interface ScratchCopy extends TreeReader {

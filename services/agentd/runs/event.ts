@@ -28,6 +28,8 @@ export const RunRequest = t.strict({
   task: optional(t.strict({ content: Sha256, trusted: t.boolean })),
   role: NonEmptyString,
   planner: NonEmptyString,
+  /** Name of the agent that plans; left out where none does. */
+  agent: optional(NonEmptyString),
   /** Every check runs, no effect happens. */
   dry_run: t.boolean,
   /** Earlier runs of the issue that wait for a decision stay as they are. Left out where nobody asked for it. */
@@ -102,6 +104,24 @@ export const Usage = t.strict({
 });
 export type Usage = t.TypeOf<typeof Usage>;
 
+/** Agent and version as it says itself. */
+export const AgentProgram = t.strict({ name: t.string, version: nullable(t.string) });
+
+export const agentEnds = ['finished', 'bound', 'cancelled', 'failed'] as const;
+export const agentBounds = ['money', 'seconds', 'turns'] as const;
+
+/** What an agent used so far: time of this attempt, the rest of all attempts of the run as the gateway counts it. */
+const agentUse = {
+  attempt: integerBetween(1, 1_000_000),
+  seconds: t.number,
+  /** Calls of the model; null where it asks none of ours. */
+  turns: nullable(t.number),
+  usage: nullable(Usage),
+  program: nullable(AgentProgram),
+  /** What it did and said since the event before, as JSON lines, an artifact; null where that is nothing. */
+  transcript: nullable(Sha256),
+};
+
 export const MaskedSecret = t.strict({
   /** For example `github_token`. */
   kind: t.string,
@@ -132,6 +152,41 @@ const eventData = {
   planner_prompt: t.strict({ content: Sha256 }),
   /** One turn of the planner's conversation; the messages are the artifact. */
   planner_turn: t.strict({ content: Sha256, usage: Usage, tool_calls: t.array(t.string) }),
+  /** Durable before a coding agent is started. `bounds` is what is left of them. */
+  agent_started: t.strict({
+    attempt: integerBetween(1, 1_000_000),
+    agent: t.string,
+    protocol: t.string,
+    sandbox: t.string,
+    /** null where it asks no model of the gateway. */
+    model: nullable(t.string),
+    bounds: t.strict({ money: t.number, seconds: t.number, turns: t.number }),
+    /** What it may reach on the network, and files of the person's home that it got. */
+    hosts: t.array(t.string),
+    credentials: t.array(t.string),
+  }),
+  agent_progressed: t.strict(agentUse),
+  agent_ended: t.strict({
+    ...agentUse,
+    end: oneOf(agentEnds),
+    bound: nullable(oneOf(agentBounds)),
+    /** As the agent says, or its exit status. */
+    stop_reason: nullable(t.string),
+    message: t.string,
+    connections: t.array(
+      t.strict({ host: t.string, connections: t.number, bytes_sent: t.number, bytes_received: t.number }),
+    ),
+  }),
+  /** What the agent left in its files. `submitted`: it becomes the plan; else it is a draft that nothing is made of. */
+  agent_read_back: t.strict({
+    attempt: integerBetween(1, 1_000_000),
+    submitted: t.boolean,
+    /** Patch artifact; null where nothing changed. */
+    patch: nullable(Sha256),
+    title: t.string,
+    /** Markdown, an artifact. */
+    explanation: Sha256,
+  }),
   action_proposed: t.strict({ action: ActionDefinition }),
   plan_sealed: t.strict({ plan: PlanFacts }),
   planning_failed: t.strict({ code: t.string, message: t.string, retryable: optional(t.boolean) }),

@@ -76,7 +76,7 @@ function asksForTheSame(
     known.task?.content === (asked.task === undefined ? undefined : sha256(asked.task)) &&
     known.forge === (forge ?? known.forge) &&
     known.role.toLowerCase() === (role ?? 'Depute').toLowerCase() &&
-    known.planner === (planner ?? known.planner) &&
+    (known.agent ?? known.planner) === (planner ?? known.agent ?? known.planner) &&
     known.dry_run === (dry_run ?? false) &&
     (known.keep ?? false) === (keep ?? false) &&
     (known.anyway ?? false) === (anyway ?? false)
@@ -88,7 +88,7 @@ function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRe
   const before = compared(known);
   for (const [field, now] of Object.entries(compared(wanted))) {
     const then = before[field as keyof typeof before];
-    if (then === now || (field === 'planner' && asked.planner === undefined)) continue;
+    if (then === now || ((field === 'planner' || field === 'agent') && asked.planner === undefined)) continue;
     throw new Refused(
       'idempotency_key_reused',
       `the key '${wanted.idempotency_key}' came with ${field} '${then}' before, now with '${now}'; use a new key`,
@@ -96,7 +96,9 @@ function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRe
   }
 }
 
-function compared({ forge, owner, repo, number, task, role, planner, dry_run, keep, anyway }: RunRequest) {
-  const named = { forge, owner, repo, number, task: task?.content ?? null, role, planner, dry_run };
-  return { ...named, keep: keep ?? false, anyway: anyway ?? false };
+function compared({ keep, anyway, task, agent, ...request }: RunRequest) {
+  const { forge, owner, repo, number, role, planner, dry_run } = request;
+  const options = { dry_run, keep: keep ?? false, anyway: anyway ?? false };
+  const named = { forge, owner, repo, number, task: task?.content ?? null, role, planner };
+  return { ...named, agent: agent ?? null, ...options };
 }

@@ -41,6 +41,8 @@ export interface Run {
   readonly prompt: string | null;
   readonly turns: readonly { readonly content: string; readonly tool_calls: readonly string[] }[];
   readonly usage: Usage | null;
+  /** The coding agent that plans or planned it; null where none was started. */
+  readonly agent: AgentWork | null;
   readonly failure: {
     readonly code: string;
     readonly message: string;
@@ -71,6 +73,28 @@ export interface Run {
   readonly base_moved: DataOf<'base_seen'> | null;
   /** Asked to stop and not yet stopped. */
   readonly cancelling: boolean;
+}
+
+/** What a coding agent did, in all its attempts. */
+export interface AgentWork {
+  /** Of the last attempt. */
+  readonly started: DataOf<'agent_started'>;
+  readonly program: DataOf<'agent_progressed'>['program'];
+  /** Of attempts before the last one. */
+  readonly seconds_before: number;
+  /** Of the last one, as far as it is recorded. */
+  readonly seconds: number;
+  readonly turns: number | null;
+  readonly ended: DataOf<'agent_ended'> | null;
+  readonly read_back: DataOf<'agent_read_back'> | null;
+  /** Artifacts with what it did and said, in order, of all attempts. */
+  readonly transcript: readonly string[];
+}
+
+/** Patch artifact of what a stopped agent left, which nothing was proposed of; null where there is none. */
+export function draftOf({ plan, agent }: Pick<Run, 'plan' | 'agent'>): string | null {
+  const left = agent?.read_back ?? null;
+  return plan === null && left !== null && !left.submitted ? left.patch : null;
 }
 
 export function summaryOf(run: Run): RunSummary {

@@ -1,4 +1,5 @@
 import { Refused } from '#kit/errors.ts';
+import { findProgram } from '#kit/find-program.ts';
 import { runProgram } from '#kit/run-program.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { failedPromise, shellArguments } from './command-line.ts';
@@ -13,7 +14,6 @@ import {
   scratchFolders,
   systemView,
 } from './system-view.ts';
-import { findProgram } from './tool-paths.ts';
 
 const installHint =
   "install bubblewrap, for example 'apt install bubblewrap', 'dnf install bubblewrap' or 'apk add bubblewrap'";

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Environment } from '#kit/environment.ts';
-import { findProgram } from './tool-paths.ts';
+import { findProgram } from '#kit/find-program.ts';
 
 type HostVariables = Pick<Environment, 'HOME' | 'XDG_CONFIG_HOME' | CertificateVariable>;
 

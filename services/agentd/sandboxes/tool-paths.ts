@@ -1,7 +1,8 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join, normalize, sep } from 'node:path';
 import { environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
+import { findProgram } from '#kit/find-program.ts';
 
 /** Where every sandbox finds programs by default. */
 export const systemFolders = [
@@ -50,19 +51,6 @@ export function searchPath(tools: readonly string[]): string {
     '/bin',
   ];
   return [...own, ...common.filter(isFolder)].join(delimiter);
-}
-
-/**
- * First program of that name on PATH, or in the folders of the system's administration, which many people's PATH lacks; null
- * where there is none.
- */
-export function findProgram(name: string): string | null {
-  const folders = [...(environment.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'];
-  const found = folders
-    .filter(isAbsolute)
-    .map((folder) => join(folder, name))
-    .find(existsSync);
-  return found ?? null;
 }
 
 function allowed(configured: string, hidden: readonly string[]): string {

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Refused } from '#kit/errors.ts';
+import { findProgram } from '#kit/find-program.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { failedPromise, refuseTooWeak, shellArguments } from './command-line.ts';
@@ -15,7 +16,6 @@ import {
   scratchFolders,
   systemView,
 } from './system-view.ts';
-import { findProgram } from './tool-paths.ts';
 
 const tools = ['unshare', 'setpriv', 'mount', 'umount', 'pivot_root', 'ip'] as const;
 

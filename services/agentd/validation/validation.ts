@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { SandboxTerms, ValidationPlan } from '../action.ts';
-import { type TreeReader, treeReader } from '../git/tree.ts';
+import { type TreeReader, treeReader, type WholeTree } from '../git/tree.ts';
 import type { Sandbox } from '../ports/sandbox.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
@@ -48,6 +48,8 @@ export interface Validation {
   readonly terms: SandboxTerms;
   /** Begins to write a tree's files for a later `run`, which would wait for them. The caller removes them. */
   copy(source: TreeSource): TreeCopy;
+  /** Prepared dependencies of the base commit, to mount read-only; none where preparing failed. @throws as `run` */
+  prepare(request: Omit<ValidationRequest, 'tree' | 'copy'>): Promise<Prepared['mounts']>;
   /**
    * Runs the plan on an export of `tree`. A failing command is a report that did not pass, never an error.
    * @throws Interrupted (`cancelled`), Refused and Failed of the sandbox
@@ -87,9 +89,7 @@ export function createValidation({
     const began = performance.now();
     const tally = new MaskTally(secrets);
     const base = treeReader(mirror_dir, base_commit);
-    const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
-    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase, terms };
-    const prepared = await prepare(preparedFolder, sandbox, preparation, request, tally);
+    const prepared = await prepareBase(request, base, tally);
     const notes = await changedLockfiles(plan, prepared, base, treeReader(mirror_dir, tree));
     for (const note of notes) request.onStep?.(note);
     const steps = prepared.result === 'failed' ? [] : await runTree(request, prepared, notes, tally);
@@ -104,6 +104,17 @@ export function createValidation({
       steps: [...prepared.steps, ...steps],
       masked: tally.found,
     };
+  }
+
+  function prepareBase(
+    request: Omit<ValidationRequest, 'tree' | 'copy'>,
+    base: WholeTree,
+    tally: MaskTally,
+  ): Promise<Prepared> {
+    const { mirror_dir, base_commit, plan } = request;
+    const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
+    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase, terms };
+    return prepare(preparedFolder, sandbox, preparation, request, tally);
   }
 
   async function runTree(
@@ -128,14 +139,23 @@ export function createValidation({
     }
   }
 
+  function withoutLeftovers(): Promise<void> {
+    swept ??= sweepLeftovers(runsFolder, preparedFolder);
+    return swept;
+  }
+
   const copy = (source: TreeSource) => copyTree(source, runsFolder, runPrefix, exportTree);
 
   return {
     terms,
     copy,
+    async prepare(request) {
+      await withoutLeftovers();
+      const base = treeReader(request.mirror_dir, request.base_commit);
+      return (await prepareBase(request, base, new MaskTally(secrets))).mounts;
+    },
     async run(request) {
-      swept ??= sweepLeftovers(runsFolder, preparedFolder);
-      await swept;
+      await withoutLeftovers();
       return validate(request);
     },
   };

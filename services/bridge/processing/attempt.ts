@@ -84,6 +84,7 @@ function requestOf(event: StoredEvent): PlanIssueRequest {
     number,
     forge,
     role: role?.name ?? null,
+    planner: undefined,
     keep: undefined,
     anyway: undefined,
     trigger: {

@@ -1,7 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '../decode.ts';
 import { webhookForges } from '../forges/registry.ts';
-import { plannerKinds } from './vocabulary.ts';
 
 const Word = stringThat(
   'Word',
@@ -25,6 +24,13 @@ export const TaskText = stringThat(
   (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
 );
 
+/** A kind of planner, or an agent by its name in `config/agents.json`. */
+export const PlannerName = stringThat(
+  'PlannerName',
+  'patch, model, agent, or the name of an agent of agents.json',
+  (text) => /^[a-z][a-z0-9-]{0,39}$/.test(text),
+);
+
 /** Body of `POST /v1/runs`: with either a number or a task. */
 export const PlanBody = t.strict({
   owner: NonEmptyString,
@@ -37,7 +43,8 @@ export const PlanBody = t.strict({
   role: optional(NonEmptyString),
   /** Name of a forge in `config/forges.json`. */
   forge: optional(NonEmptyString),
-  planner: optional(oneOf(plannerKinds)),
+  /** `patch`, `model`, `agent`, or the name of an agent in `config/agents.json`. */
+  planner: optional(PlannerName),
   /** Every check of the run's actions is made, no effect happens. */
   dry_run: optional(t.boolean),
   /** Runs of the issue that still wait for a decision stay as they are. */

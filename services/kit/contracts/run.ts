@@ -47,6 +47,24 @@ export const RunList = t.strict({
 export type RunList = t.TypeOf<typeof RunList>;
 
 /** `GET /v1/runs/{run_id}`: what is known of a run, with its actions as they stand. */
+/** What a coding agent did for a run. */
+export const AgentState = t.strict({
+  /** Name in agents.json. */
+  name: t.string,
+  /** As it says itself; null where it said nothing. */
+  program: nullable(t.strict({ name: t.string, version: nullable(t.string) })),
+  /** How often it was started. */
+  attempts: t.number,
+  /** Of all attempts. */
+  seconds: t.number,
+  /** Calls of the model; null where it asks none of the gateway. */
+  turns: nullable(t.number),
+  /** How its last attempt ended; null while it is at work, or where nobody saw its end. */
+  end: nullable(t.string),
+  /** True if it left a draft that is no plan: `…/draft` has it. */
+  draft: t.boolean,
+});
+
 export const RunDetail = t.strict({
   run_id: t.string,
   status: RunStatus,
@@ -69,7 +87,14 @@ export const RunDetail = t.strict({
   /** As the forge was seen to have it last, by `core sync`. */
   pull_request: nullable(t.UnknownRecord),
   /** sha256 of the artifacts of what a model was sent and answered: the prompt (null without one), then turn by turn. */
-  conversation: t.strict({ prompt: nullable(t.string), turns: t.array(t.string) }),
+  conversation: t.strict({
+    prompt: nullable(t.string),
+    turns: t.array(t.string),
+    /** What a coding agent did and said, in JSON lines, piece by piece. */
+    transcript: t.array(t.string),
+  }),
+  /** The coding agent that plans or planned it; null where none was started. */
+  agent: nullable(AgentState),
   /** Secrets that were masked in what the run read, each once for each place. */
   masked: t.array(t.strict({ kind: t.string, fingerprint: t.string, place: t.string })),
   cancelling: t.boolean,

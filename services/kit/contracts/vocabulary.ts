@@ -27,8 +27,8 @@ export const actionStates = [
   'undone',
 ] as const;
 
-/** Who plans: from a patch in the issue, or by a model. */
-export const plannerKinds = ['patch', 'model'] as const;
+/** Who plans: from a patch in the issue, by a model, or by a coding agent in a sandbox. */
+export const plannerKinds = ['patch', 'model', 'agent'] as const;
 
 /** How an action ended, as later plannings count it. */
 export const caseOutcomes = ['succeeded', 'merged', 'rejected', 'failed', 'undone', 'closed'] as const;

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { TaskText } from '#kit/contracts/plan.ts';
-import { plannerKinds } from '#kit/contracts/vocabulary.ts';
 import { decode } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest } from '../../agent.ts';
@@ -20,7 +19,7 @@ import {
   withRef,
   withRun,
 } from '../command.ts';
-import { issueNumber, notEmpty, oneOfWords } from '../option-values.ts';
+import { issueNumber, notEmpty } from '../option-values.ts';
 import { page, withPager } from '../pager.ts';
 import { actionNamed } from '../selection.ts';
 import { runsView } from '../views/runs-view.ts';
@@ -36,7 +35,11 @@ export function withPlanner(command: Command): Command {
   return command
     .option('--role <role>', 'who plans, see config/agents.json (default: Depute)', notEmpty('--role'))
     .option('--forge <name>', 'forge, where several know the repository', notEmpty('--forge'))
-    .option('--planner <name>', plannerKinds.join(' or '), oneOfWords('--planner', [...plannerKinds]));
+    .option(
+      '--planner <name>',
+      'patch, model, or an agent by its name in config/agents.json',
+      notEmpty('--planner'),
+    );
 }
 
 function withPlanOptions(command: Command): Command {
@@ -250,12 +253,14 @@ export function actions(program: Command, run: Run): void {
 
 interface DiffOptions extends RunOption {
   readonly raw?: boolean;
+  readonly draft?: boolean;
   readonly pager: boolean;
 }
 
 export function diff(program: Command, run: Run): void {
   withPager(withRun(program.command('diff')))
     .description('the change, exactly as it would be applied')
+    .option('--draft', 'what a coding agent left that was stopped before it was done')
     .option('--raw', 'the bytes of the patch as they are, for a file or a pipe')
     .action(
       run(async (context, id: string | undefined, options: DiffOptions) => {
@@ -270,7 +275,9 @@ export function diff(program: Command, run: Run): void {
         const found = await services.agent.run(name);
         const { run_id } = found;
         const { diffView } = await import('../views/of-run.ts');
-        const patch = await services.agent.diff(run_id);
+        const patch = await (options.draft === true
+          ? services.agent.draft(run_id)
+          : services.agent.diff(run_id));
         const encoding = 'base64';
         const json = { run_id, patch: Buffer.from(patch).toString(encoding), encoding };
         return page(context, json, options.pager, () =>

@@ -5,7 +5,7 @@ import { sha256 } from '#kit/digest.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
-import { type ActionState, deadActions, isOpen, type Run } from '../../runs/run.ts';
+import { type ActionState, deadActions, draftOf, isOpen, type Run } from '../../runs/run.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** How people call the program, so that suggested commands work from where they are. */
@@ -78,7 +78,10 @@ export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextSt
     case 'partially_completed':
     case 'failed':
       return run.plan === null
-        ? [['issue_closed', 'issue_fixed'].includes(run.failure?.code ?? '') ? anyway : again]
+        ? [
+            ...(draftOf(run) === null ? [] : [{ label: 'draft', command: command('diff', id, '--draft') }]),
+            ['issue_closed', 'issue_fixed'].includes(run.failure?.code ?? '') ? anyway : again,
+          ]
         : [...decideOrExecute(run, command, again, now), ...(started(run) ? [undo] : [])];
     case 'completed':
       return [

@@ -40,7 +40,7 @@ export function planView(
 /** The issue and the base: the lines that open most views of a run. */
 export function headLines(run: Run, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
-  const { role, planner } = run.request;
+  const { role, planner, agent } = run.request;
   const name = visibleLine(subjectOf(run.request));
   const title = run.issue === null ? '' : visibleLine(run.issue.title);
   const author =
@@ -52,7 +52,7 @@ export function headLines(run: Run, terminal: Terminal): string[] {
   const facts = [
     ...(source === null ? [] : [`base ${source.base_branch} @ ${source.base_commit.slice(0, 7)}`]),
     `role ${role}`,
-    `planner ${planner}`,
+    `planner ${agent ?? planner}`,
     ...(usage === null ? [] : [usage.model]),
     ...(run.request.dry_run ? ['dry run'] : []),
     ...(plan === null ? [] : contextText(plan)),

@@ -177,7 +177,7 @@ export function conversationView(parts: readonly ConversationPart[], { paint }: 
     messages === null
       ? [paint.dim(`--- artifact ${digest} is gone`), '']
       : messages.flatMap((message) => [
-          paint.bold(`--- ${visibleLine(String(message.role))}`),
+          paint.bold(`--- ${visibleLine(headOf(message))}`),
           ...textsOf(message).map(visibleLines),
           '',
         ]),
@@ -185,10 +185,20 @@ export function conversationView(parts: readonly ConversationPart[], { paint }: 
   return `${lines.join('\n')}\n`;
 }
 
-function textsOf({ content, tool_calls }: Readonly<Record<string, unknown>>): string[] {
+/** The role of a message; of an entry of an agent's transcript its time and kind. */
+function headOf({ role, seconds, type, ...facts }: Readonly<Record<string, unknown>>): string {
+  if (role !== undefined) return String(role);
+  const { title, status, action, path, allowed, why } = facts;
+  const answer = allowed === undefined ? undefined : `${allowed === true ? 'allowed' : 'refused'}: ${why}`;
+  const parts = [title, status, action, path, answer].filter((part) => part != null);
+  return [`${seconds} s`, String(type).replaceAll('_', ' '), ...parts.map(String)].join('  ');
+}
+
+function textsOf({ content, text, tool_calls }: Readonly<Record<string, unknown>>): string[] {
   const calls = Array.isArray(tool_calls) ? tool_calls : [];
   return [
     ...(typeof content === 'string' ? [content] : []),
+    ...(typeof text === 'string' ? [text] : []),
     ...calls.map((call) => `${call?.function?.name} ${call?.function?.arguments}`),
   ];
 }

@@ -1,10 +1,12 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
-import { CoreError, Failed, Interrupted, Refused } from '#kit/errors.ts';
+import { CoreError, Failed, Refused } from '#kit/errors.ts';
 import type { Influence } from '../../action.ts';
-import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
+import { textInfluences } from '../../planning/influences.ts';
 import type { ChatMessage, Model, ToolCall } from '../../planning/model.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal, Turn } from '../../planning/planner.ts';
 import type { PlannerBounds } from '../../planning/roles.ts';
+import { counted, dollars } from '../amounts.ts';
+import { interruption } from '../interruption.ts';
 import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './ask-model.ts';
 import { FittedConversation } from './fitted-conversation.ts';
 import { openingMessages } from './prompt.ts';
@@ -25,7 +27,7 @@ export interface ModelPlannerOptions {
 
 export const model: PlannerType = {
   missing: ({ models }) => (chatModelFor(models(), null) === null ? noModelConfigured() : null),
-  create({ agents, models, openModel }, { tier }, runId) {
+  create({ agents, models, openModel }, { tier }, { run_id: runId }) {
     const known = chatModelFor(models(), tier);
     if (known === null) throw noModelConfigured();
     return createModelPlanner({
@@ -262,22 +264,13 @@ function withInfluences(outcome: Outcome, input: PlanningInput, { seen }: ToolRu
 }
 
 /** The texts and files that the model was shown. */
-function influencesOf(
-  { repository, issue, comments }: PlanningInput,
-  seen: ReadonlySet<string>,
-): Influence[] {
+function influencesOf(input: PlanningInput, seen: ReadonlySet<string>): Influence[] {
   return [
-    issueInfluence(repository, issue),
-    ...comments.map(commentInfluence),
+    ...textInfluences(input),
     ...[...seen]
       .sort()
       .map((path): Influence => ({ kind: 'file', source: path, author: null, trusted: true })),
   ];
-}
-
-function interruption(signal: AbortSignal): CoreError {
-  if (signal.reason instanceof CoreError) return signal.reason;
-  return new Interrupted('cancelled', 'planning was cancelled');
 }
 
 type BoundName = keyof PlannerBounds;
@@ -350,11 +343,3 @@ const inUnits: Readonly<Record<BoundName, (value: number) => string>> = {
   seconds: (value) => counted(value, 'second'),
   money: dollars,
 };
-
-function counted(value: number, unit: string): string {
-  return `${value.toLocaleString('en-US')} ${unit}${value === 1 ? '' : 's'}`;
-}
-
-function dollars(value: number): string {
-  return `$${value.toFixed(value >= 1 ? 2 : 4)}`;
-}

@@ -54,9 +54,9 @@ export function digestOfArtifact(runFolder: string, digest: string): string | nu
   }
 }
 
-/** True for what a model was sent or answered: it is shown, and nothing uses it after planning. */
+/** True for what a model or an agent was sent, said and did: it is shown, and nothing uses it after planning. */
 export function isConversation({ type }: RunEvent): boolean {
-  return type === 'planner_prompt' || type === 'planner_turn';
+  return ['planner_prompt', 'planner_turn', 'agent_progressed', 'agent_ended'].includes(type);
 }
 
 /** Every artifact that an event names, with the place that names it. */
@@ -71,6 +71,16 @@ export function artifactReferences(event: RunEvent): { readonly digest: string; 
     case 'planner_prompt':
     case 'planner_turn':
       return [{ digest: event.data.content, field: 'content' }];
+    case 'agent_progressed':
+    case 'agent_ended': {
+      const { transcript } = event.data;
+      return transcript === null ? [] : [{ digest: transcript, field: 'transcript' }];
+    }
+    case 'agent_read_back': {
+      const { explanation, patch } = event.data;
+      const references = [{ digest: explanation, field: 'explanation' }];
+      return patch === null ? references : [...references, { digest: patch, field: 'patch' }];
+    }
     case 'action_proposed': {
       const { action } = event.data;
       return Object.entries(action.artifacts).map(([name, digest]) => ({

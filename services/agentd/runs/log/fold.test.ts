@@ -3,6 +3,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { sha256 } from '#kit/digest.ts';
 import {
+  agentEnded,
+  agentReadBack,
+  agentStarted,
+  agentUse,
   decided,
   executionFinished,
   executionStarted,
@@ -16,13 +20,14 @@ import {
   turn,
 } from '../../../../test/contract/run-store.sample.ts';
 import type { VcsFacts } from '../../action.ts';
-import type { NewEvent, RunEvent } from '../event.ts';
-import { asSeen, type Run, runStatuses, summaryOf } from '../run.ts';
+import type { NewEvent, RunEvent, Usage } from '../event.ts';
+import { asSeen, draftOf, type Run, runStatuses, summaryOf } from '../run.ts';
 import { beforeFirst } from './event-line.ts';
 import { writeLines } from './event-log.ts';
 import { fold, foldMore } from './fold.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';
+const content = sha256('what it did');
 const at = '2026-01-02T03:04:05.000Z';
 const created: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: undefined } };
 const plan = planned(runId);
@@ -360,6 +365,33 @@ describe('folding', () => {
       cost: 1,
     });
     expect(foldOf(priced, turn()).usage?.cost).to.equal(null);
+  });
+
+  it('adds up the time of an agent over its attempts, and takes the newest count of tokens and money', () => {
+    const usage = (cost: number) => ({ ...(usageOf(turn()) as Usage), cost });
+    const program = { name: 'Claude Code', version: '2' };
+    const run = foldOf(
+      agentStarted(),
+      {
+        type: 'agent_progressed',
+        data: agentUse({ program, turns: 1, usage: usage(0.1), transcript: content }),
+      },
+      { type: 'agent_progressed', data: agentUse({ seconds: 20 }) },
+      agentStarted(2),
+      agentEnded('finished', { attempt: 2, seconds: 7, turns: 3, usage: usage(0.3), transcript: content }),
+    );
+    expect(run.agent).to.deep.include({ seconds_before: 20, seconds: 7, turns: 3, program });
+    expect(run.agent!.transcript).to.deep.equal([content, content]);
+    expect(run.agent!.ended).to.include({ end: 'finished' });
+    expect(run.usage).to.include({ cost: 0.3, input_tokens: 10 });
+  });
+
+  it('knows a draft until a plan is made, and none of what was submitted or begun again', () => {
+    const stopped = [agentStarted(), agentEnded('bound'), agentReadBack(false)];
+    expect(draftOf(foldOf(...stopped))).to.equal(sha256('left'));
+    expect(draftOf(foldOf(...stopped, ...plan))).to.equal(null);
+    expect(draftOf(foldOf(...stopped, agentStarted(2)))).to.equal(null);
+    expect(draftOf(foldOf(agentStarted(), agentEnded('finished'), agentReadBack(true)))).to.equal(null);
   });
 
   it('summarises what waits for a decision', () => {
@@ -845,6 +877,7 @@ describe('a run that was just created', () => {
       prompt: null,
       turns: [],
       usage: null,
+      agent: null,
       failure: null,
       execution: null,
       workspace: null,

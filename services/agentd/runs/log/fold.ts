@@ -1,6 +1,13 @@
 import { Failed } from '#kit/errors.ts';
 import type { DataOf, RunEvent, Usage } from '../event.ts';
-import { type ActionState, type Run, type RunStatus, runningBecomeUnknown, settledStatus } from '../run.ts';
+import {
+  type ActionState,
+  type AgentWork,
+  type Run,
+  type RunStatus,
+  runningBecomeUnknown,
+  settledStatus,
+} from '../run.ts';
 
 /**
  * What the events of a run add up to. Pure: the same events give the same run, wherever and however often they are folded.
@@ -32,6 +39,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     prompt: null,
     turns: [],
     usage: null,
+    agent: null,
     failure: null,
     execution: null,
     workspace: null,
@@ -77,6 +85,16 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       const { content, tool_calls, usage } = event.data;
       return { turns: [...run.turns, { content, tool_calls }], usage: addUsage(run.usage, usage) };
     }
+    case 'agent_started':
+      return { agent: startAgent(run.agent, event.data) };
+    case 'agent_progressed':
+      return agentUsed(run, event.data);
+    case 'agent_ended': {
+      const used = agentUsed(run, event.data);
+      return used.agent == null ? used : { ...used, agent: { ...used.agent, ended: event.data } };
+    }
+    case 'agent_read_back':
+      return run.agent === null ? {} : { agent: { ...run.agent, read_back: event.data } };
     case 'action_proposed':
       return { actions: [...run.actions, proposed(event.data)] };
     case 'plan_sealed':
@@ -269,6 +287,35 @@ function finishExecution(run: Run, finish: DataOf<'execution_finished'>): Partia
   if (finish.stopped === null) return { ...common, status: settledStatus(actions) };
   const failure = { code: 'execution_failed', message: finish.message };
   return { ...common, failure, status: endedStatus(actions) };
+}
+
+function startAgent(before: AgentWork | null, started: DataOf<'agent_started'>): AgentWork {
+  return {
+    started,
+    program: before?.program ?? null,
+    seconds_before: (before?.seconds_before ?? 0) + (before?.seconds ?? 0),
+    seconds: 0,
+    turns: before?.turns ?? null,
+    ended: null,
+    read_back: null,
+    transcript: before?.transcript ?? [],
+  };
+}
+
+/** The gateway counts tokens and money of the whole run, so that the newest count stands. */
+function agentUsed(run: Run, used: DataOf<'agent_progressed'>): Partial<Run> {
+  if (run.agent === null) return {};
+  const { seconds, turns, usage, program, transcript } = used;
+  return {
+    usage: usage ?? run.usage,
+    agent: {
+      ...run.agent,
+      program: program ?? run.agent.program,
+      seconds,
+      turns: turns ?? run.agent.turns,
+      transcript: transcript === null ? run.agent.transcript : [...run.agent.transcript, transcript],
+    },
+  };
 }
 
 /** Tokens and money of all turns; a turn without a price makes the whole cost unknown. */

@@ -80,6 +80,15 @@ function spansOf(events: readonly RunEvent[], root: Draft): Draft[] {
         spans.push(Object.assign(turn, { end: event.at, status: 'ok' }));
         break;
       }
+      case 'agent_started':
+        start('agent', 'agent', 'planning', {
+          'core.agent': event.data.agent,
+          'core.attempt': event.data.attempt,
+        });
+        break;
+      case 'agent_ended':
+        end('agent', event.data.end === 'finished');
+        break;
       case 'plan_sealed':
       case 'planning_failed':
         end('planning', event.type === 'plan_sealed');

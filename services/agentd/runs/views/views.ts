@@ -115,6 +115,7 @@ function sessionOf(run: Run, events: readonly RunEvent[]): object {
   return {
     role: run.request.role,
     planner: run.request.planner,
+    agent: run.agent,
     provider: run.usage?.provider ?? null,
     model: run.usage?.model ?? null,
     tier: run.usage?.tier ?? null,

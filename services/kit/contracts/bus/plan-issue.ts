@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '../../decode.ts';
-import { RunTrigger } from '../plan.ts';
+import { PlannerName, RunTrigger } from '../plan.ts';
 import { RunStatus } from '../run.ts';
 import { FunctionFailure } from './function.ts';
 
@@ -20,6 +20,8 @@ export const PlanIssueRequest = t.strict({
   forge: optional(nullable(NonEmptyString)),
   /** Name of a role or its dashboard key. */
   role: optional(nullable(NonEmptyString)),
+  /** Who plans; as configured without it. */
+  planner: optional(nullable(PlannerName)),
   /** What led to it, kept with the run. */
   trigger: optional(nullable(RunTrigger)),
   /** Runs of the issue that still wait for a decision stay as they are. */

@@ -26,10 +26,15 @@ export interface DoorFolder {
  * @throws Refused (`door_folder_unsafe`) where another user could put sockets there
  */
 export async function openDoorFolder(state: string): Promise<DoorFolder> {
+  await sweepDoors(state);
   const parent = join(shortFolder(state), 'doors');
-  await sweepWorkFolders(parent, prefix);
   const folder = await makeWorkFolder(parent, prefix);
   return { socket: (name) => join(folder, `${name}.sock`), remove: () => removeTree(folder) };
+}
+
+/** Removes those of processes that are gone. */
+export async function sweepDoors(state: string): Promise<void> {
+  await sweepWorkFolders(join(shortFolder(state), 'doors'), prefix);
 }
 
 function shortFolder(state: string): string {

@@ -1,0 +1,54 @@
+import { Readable, Writable } from 'node:stream';
+import { type AnyMessage, ndJsonStream, type Stream } from '@agentclientprotocol/sdk';
+import { messageLines } from './message-lines.ts';
+
+/** Of one message; a whole file comes in one. */
+const maxMessageBytes = 32 * 1024 * 1024;
+
+/**
+ * The messages of an agent, within bounds.
+ * @param onForeign gets what it prints between them
+ * @param onError gets what ended them (`agent_flooded`)
+ */
+export function agentStream(
+  { stdin, stdout }: { readonly stdin: Writable; readonly stdout: Readable },
+  onForeign: (line: string) => void,
+  onError: (error: Error) => void,
+): Stream & { close(): void } {
+  const lines = messageLines(onForeign);
+  lines.on('error', onError);
+  stdout.on('error', () => lines.end());
+  // An agent that has ended reads no more; its end is seen elsewhere.
+  stdin.on('error', () => {});
+  stdout.pipe(lines);
+  const output = Readable.toWeb(lines) as ReadableStream<Uint8Array>;
+  const stream = ndJsonStream(Writable.toWeb(stdin), output, { maxMessageBytes });
+  return {
+    ...ownAnswers(stream),
+    close() {
+      stdout.unpipe(lines);
+      // Nobody reads what still comes, and the pipe must not fill.
+      stdout.resume();
+      lines.destroy();
+      stdin.end();
+    },
+  };
+}
+
+/** Drops answers to what was never asked: the library prints their ids, which may be anything. */
+function ownAnswers({ readable, writable }: Stream): Stream {
+  const asked = new Set<unknown>();
+  const outgoing = new TransformStream<AnyMessage, AnyMessage>({
+    transform(message, controller) {
+      if ('method' in message && 'id' in message) asked.add(message.id);
+      controller.enqueue(message);
+    },
+  });
+  const incoming = new TransformStream<AnyMessage, AnyMessage>({
+    transform(message, controller) {
+      if ('method' in message || !('id' in message) || asked.delete(message.id)) controller.enqueue(message);
+    },
+  });
+  outgoing.readable.pipeTo(writable).catch(() => {});
+  return { readable: readable.pipeThrough(incoming), writable: outgoing.writable };
+}

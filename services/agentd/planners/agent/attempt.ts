@@ -1,0 +1,392 @@
+import { crashPoint } from '#kit/crash-point.ts';
+import { CoreError, Failed, messageOf } from '#kit/errors.ts';
+import { oneLine } from '../../actions/published-texts.ts';
+import type { AgentExit, AgentProcess, AgentRoom } from '../../planning/agent-room.ts';
+import type { AgentEvent, PlanningInput } from '../../planning/planner.ts';
+import type { RunKey, RunUsage } from '../../planning/run-key.ts';
+import { interruption } from '../interruption.ts';
+import type { AgentUpdate, ToolCall } from './acp-messages.ts';
+import { type AgentProgram, acpSession, type SessionWatch } from './acp-session.ts';
+import { type Agent, type AgentBounds, filledIn } from './agent.ts';
+import { amounts, type BoundName } from './bounds.ts';
+import { commandSession, promptFile } from './command-session.ts';
+import { LastMessage } from './last-message.ts';
+import type { PermissionAnswer } from './permissions.ts';
+import { Transcript } from './transcript.ts';
+
+export interface AttemptOptions {
+  readonly input: PlanningInput;
+  readonly agent: Agent;
+  readonly command: readonly string[];
+  readonly model: { readonly name: string; readonly tier: string } | null;
+  readonly key: RunKey | null;
+  readonly room: AgentRoom;
+  /** Of the agent's bounds, before this attempt. */
+  readonly left: AgentBounds;
+  /** Of the run, before this attempt. */
+  readonly usage: RunUsage | null;
+  readonly prompt: string;
+}
+
+export interface Ended {
+  readonly attempt: number;
+  readonly end: Extract<AgentEvent, { type: 'agent_ended' }>['data']['end'];
+  readonly bound: BoundName | null;
+  readonly last_message: string;
+  readonly seconds: number;
+  readonly usage: RunUsage | null;
+  /** What to throw where it did not finish. */
+  readonly error: unknown;
+}
+
+/** Milliseconds in which an agent may end by itself after it was asked to. */
+const graceMs = 5_000;
+const lookMs = 1_500;
+const recordMs = 10_000;
+const maxErrorText = 4_000;
+/** What an agent is given for a key: the door to the model puts the real one in its place. */
+const placeholderKey = 'core-run-key';
+
+/** One start of an agent, watched to its end and recorded. */
+export class AgentAttempt {
+  readonly #options: AttemptOptions;
+  readonly #number: number;
+  readonly #began = performance.now();
+  /** Asks it to stop. */
+  readonly #stop = new AbortController();
+  /** Ends it. */
+  readonly #kill = new AbortController();
+  readonly #transcript: Transcript;
+  readonly #last = new LastMessage();
+  #bound: BoundName | null = null;
+  #usage: RunUsage | null;
+  #program: AgentProgram | null = null;
+  #doing = 'starting';
+  #standardError = '';
+
+  constructor(options: AttemptOptions) {
+    this.#options = options;
+    this.#usage = options.usage;
+    const { secrets, agent_record: record } = options.input;
+    this.#number = (record.earlier?.started.attempt ?? 0) + 1;
+    this.#transcript = new Transcript(
+      (text) => secrets.mask(text, 'the transcript of the agent'),
+      () => this.#seconds,
+    );
+  }
+
+  get #seconds(): number {
+    return (performance.now() - this.#began) / 1000;
+  }
+
+  async run(): Promise<Ended> {
+    const { input, agent, model, room, left } = this.#options;
+    const { name, protocol, hosts, credentials } = agent;
+    await input.agent_record.append({
+      type: 'agent_started',
+      data: {
+        attempt: this.#number,
+        agent: name,
+        protocol,
+        sandbox: room.kind,
+        model: model?.name ?? null,
+        bounds: left,
+        hosts: [...hosts],
+        credentials: [...credentials],
+      },
+    });
+    const cancelled = () => this.#askToStop();
+    input.signal.addEventListener('abort', cancelled, { once: true });
+    if (input.signal.aborted) cancelled();
+    const deadline = setTimeout(() => this.#reached('seconds'), Math.min(left.seconds * 1000, 2 ** 31 - 1));
+    const looking = setInterval(() => void this.#look(), lookMs);
+    const recording = setInterval(() => void this.#record(), recordMs);
+    let outcome: Outcome;
+    try {
+      outcome = await this.#session();
+    } finally {
+      input.signal.removeEventListener('abort', cancelled);
+      clearTimeout(deadline);
+      clearInterval(looking);
+      clearInterval(recording);
+    }
+    return this.#ended(outcome);
+  }
+
+  /** From the start of the process to its end. */
+  async #session(): Promise<Outcome> {
+    const { agent, command, room, left, prompt } = this.#options;
+    const answer = Promise.withResolvers<Outcome>();
+    const home = filledIn(agent.home, this.#place());
+    const promptPath = `${room.home}/${promptFile}`;
+    const exited = room
+      .run({
+        command: command.map((word) => word.replaceAll('{prompt_file}', promptPath)),
+        environment: {
+          ...room.environment,
+          CORE_PROMPT_FILE: promptPath,
+          ...filledIn(agent.environment, this.#place()),
+        },
+        home: { ...home, [promptFile]: prompt },
+        seconds: left.seconds + (2 * graceMs) / 1000,
+        signal: this.#kill.signal,
+        onStandardError: (chunk) => this.#onStandardError(chunk),
+        streams: (streams) => {
+          if (agent.protocol === 'acp') return void this.#speak(streams).then(answer.resolve);
+          commandSession(streams, prompt, (text) => this.#onOutput(text));
+          this.#prompted();
+        },
+      })
+      .then(
+        (exit) => this.#outcomeOf(exit),
+        (error): Outcome => ({ stop_reason: null, error }),
+      );
+    if (agent.protocol === 'command') return exited;
+    const first = await Promise.race([answer.promise, exited.then(() => null)]);
+    if (first === null) {
+      // What it said last may still be on its way.
+      const late = await Promise.race([answer.promise, after(graceMs / 5)]);
+      return late?.stop_reason != null ? late : exited;
+    }
+    const timer = setTimeout(() => this.#kill.abort(), graceMs / 5);
+    const exit = await exited;
+    clearTimeout(timer);
+    // An agent that died says more by its exit status than by the end of its messages.
+    const closed = first.error instanceof CoreError && first.error.facts.closed === true;
+    const died = closed && !this.#kill.signal.aborted;
+    return died && exit.error !== null ? exit : first;
+  }
+
+  async #speak(streams: AgentStreams): Promise<Outcome> {
+    const { agent, room, prompt } = this.#options;
+    const { mode, authenticate } = agent;
+    const [watch, signal] = [this.#watch(), this.#stop.signal];
+    try {
+      const { stop_reason } = await acpSession({ streams, room, prompt, mode, authenticate, watch, signal });
+      return { stop_reason, error: null };
+    } catch (error) {
+      return { stop_reason: null, error };
+    }
+  }
+
+  #place() {
+    const { model, room } = this.#options;
+    if (model === null || room.model_address === null) return null;
+    return { address: room.model_address, model: model.name, key: placeholderKey };
+  }
+
+  #watch(): SessionWatch {
+    return {
+      ready: async (program) => {
+        crashPoint('agent.started');
+        this.#program = program;
+        const { input, room, agent } = this.#options;
+        const shown =
+          program === null ? agent.name : [program.name, program.version].filter(Boolean).join(' ');
+        input.progress(`${oneLine(shown)} started (${room.kind})`);
+        await this.#record();
+      },
+      prompted: () => this.#prompted(),
+      updated: (update) => this.#updated(update),
+      asked: (tool, answer) => this.#asked(tool, answer),
+      file: (action, path, bytes) => {
+        this.#transcript.add({ type: 'file', action, path, bytes });
+        this.#show(`${action} ${path}`);
+      },
+      note: (text) => this.#transcript.add({ type: 'note', text }),
+    };
+  }
+
+  #prompted(): void {
+    this.#show('at work');
+    crashPoint('agent.prompted');
+  }
+
+  #updated(update: AgentUpdate): void {
+    if (update.type === 'tool') {
+      const { call } = update;
+      this.#last.stepped();
+      const paths = (call.locations ?? []).map(({ path }) => path);
+      const { kind = null, status = null } = call;
+      if (call.title == null && status == null) return;
+      this.#transcript.add({ type: 'tool', title: call.title ?? call.toolCallId, kind, status, paths });
+      if (call.title != null) this.#show(call.title);
+      return;
+    }
+    if (update.type === 'message') this.#last.said(update.text);
+    this.#transcript.text(update.type, update.text);
+  }
+
+  #asked(tool: ToolCall, { allowed, why, paths }: PermissionAnswer): void {
+    const title = tool.title ?? tool.toolCallId;
+    this.#transcript.add({ type: 'permission', title, paths, allowed, why });
+    if (!allowed)
+      this.#options.input.progress(
+        `${this.#options.agent.name} was refused: ${oneLine(title)} (${oneLine(why)})`,
+      );
+  }
+
+  #onOutput(text: string): void {
+    this.#transcript.text('output', text);
+    const line = text.trimEnd().split('\n').at(-1)!;
+    if (line.trim() !== '') this.#show(line);
+  }
+
+  #onStandardError(chunk: Uint8Array): void {
+    const text = Buffer.from(chunk).toString('utf8');
+    this.#transcript.text('standard_error', text);
+    this.#standardError = (this.#standardError + text).slice(-maxErrorText);
+  }
+
+  /** What it does now, and what was used so far. */
+  #show(doing: string): void {
+    this.#doing = oneLine(doing, 120);
+    const { input, agent } = this.#options;
+    const used =
+      this.#usage === null || this.#usage.calls === 0 ? '' : ` (so far ${amounts(this.#usage).join(', ')})`;
+    input.status(`${agent.name}: ${this.#doing}${used}`);
+  }
+
+  /** The gateway refused a call for a limit: of the money, where it is the run's. */
+  refused(message: string): void {
+    this.#transcript.add({ type: 'note', text: `core-model-gateway: ${message}` });
+    if (message.includes(`the budget of run ${this.#options.input.run_id} is`)) this.#reached('money');
+  }
+
+  async #look(): Promise<void> {
+    const { agent, key } = this.#options;
+    if (key === null) return;
+    const usage = await key.usage();
+    if (usage === null) return;
+    const news = usage.calls !== this.#usage?.calls || usage.cost !== this.#usage?.cost;
+    this.#usage = usage;
+    if (news) this.#show(this.#doing);
+    const { money, turns } = agent.bounds;
+    if (usage.cost >= money) this.#reached('money');
+    else if (usage.calls > turns) this.#reached('turns');
+  }
+
+  #reached(bound: BoundName): void {
+    this.#bound ??= bound;
+    this.#askToStop();
+  }
+
+  #askToStop(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort();
+    this.#show('stopping');
+    // A command knows no way to be asked.
+    const patience = this.#options.agent.protocol === 'acp' ? graceMs : 0;
+    setTimeout(() => this.#kill.abort(), patience).unref();
+  }
+
+  /** What a killed planning would lose. */
+  async #record(): Promise<void> {
+    const { agent_record: record } = this.#options.input;
+    await record.append({ type: 'agent_progressed', data: await this.#use(false) }).catch(() => {});
+  }
+
+  async #use(whole: boolean) {
+    const { input, model } = this.#options;
+    const lines = this.#transcript.take(whole);
+    const usage = this.#usage;
+    return {
+      attempt: this.#number,
+      seconds: Math.round(this.#seconds * 10) / 10,
+      turns: usage?.calls ?? null,
+      usage:
+        usage === null || model === null
+          ? null
+          : {
+              provider: 'core-model-gateway',
+              model: model.name,
+              tier: model.tier,
+              input_tokens: usage.input_tokens,
+              output_tokens: usage.output_tokens,
+              cached_tokens: usage.cached_tokens,
+              cost: usage.cost,
+            },
+      program: this.#program,
+      transcript: lines === null ? null : await input.agent_record.keep(lines),
+    };
+  }
+
+  #outcomeOf({ exit_code, ended_by }: AgentExit): Outcome {
+    const { agent } = this.#options;
+    if (exit_code === 0 && agent.protocol === 'command') return { stop_reason: 'exit status 0', error: null };
+    const how =
+      ended_by === 'memory'
+        ? 'used up the memory of its sandbox'
+        : exit_code === null
+          ? `was ended by ${ended_by === 'exit' ? 'a signal' : ended_by}`
+          : `ended with status ${exit_code}${agent.protocol === 'acp' ? ' before it had answered' : ''}`;
+    const said = this.#standardError.trim();
+    const error = new Failed(
+      'agent_failed',
+      `agent ${agent.name} ${how}${said === '' ? '' : `: ${oneLine(said.slice(-500), 500)}`}`,
+      {
+        hint: `./core agent check ${agent.name} tries it step by step; ./core show RUN --prompt prints what it did`,
+      },
+    );
+    return { stop_reason: null, error };
+  }
+
+  async #ended({ stop_reason, error: thrown }: Outcome): Promise<Ended> {
+    const { input, key, room } = this.#options;
+    this.#usage = (await key?.usage()) ?? this.#usage;
+    const cancelled = input.signal.aborted;
+    const bound = cancelled ? null : this.#bound;
+    const finished = bound === null && (stop_reason === 'end_turn' || stop_reason === 'exit status 0');
+    const end = cancelled ? 'cancelled' : bound !== null ? 'bound' : finished ? 'finished' : 'failed';
+    const error = cancelled
+      ? interruption(input.signal)
+      : (thrown ?? (finished || bound !== null ? null : this.#stoppedEarly(stop_reason)));
+    const message = input.secrets.mask(
+      end === 'bound' ? `reached its bound of ${bound}` : error === null ? 'finished' : messageOf(error),
+      'the transcript of the agent',
+    );
+    await input.agent_record.append({
+      type: 'agent_ended',
+      data: {
+        ...(await this.#use(true)),
+        end,
+        bound,
+        stop_reason,
+        message,
+        connections: room.connections().map((connection) => ({ ...connection })),
+      },
+    });
+    crashPoint('agent.ended');
+    return {
+      attempt: this.#number,
+      end,
+      bound,
+      last_message: this.#last.text,
+      seconds: this.#seconds,
+      usage: this.#usage,
+      error,
+    };
+  }
+
+  #stoppedEarly(reason: string | null): Failed {
+    const { agent } = this.#options;
+    const said = this.#last.text.trim();
+    return new Failed(
+      'agent_failed',
+      `agent ${agent.name} stopped before it was done (${oneLine(reason ?? 'no reason')})${said === '' ? '' : `: ${oneLine(said, 500)}`}`,
+      { hint: './core show RUN --prompt prints what it did' },
+    );
+  }
+}
+
+interface Outcome {
+  /** null where it did not come to an end of its own. */
+  readonly stop_reason: string | null;
+  readonly error: unknown;
+}
+
+type AgentStreams = Parameters<AgentProcess['streams']>[0];
+
+function after(ms: number): Promise<null> {
+  return new Promise((resolve) => void setTimeout(() => resolve(null), ms));
+}
