@@ -53,6 +53,8 @@ export const environment = {
   PATH: process.env.PATH,
   NO_COLOR: process.env.NO_COLOR,
   CI: process.env.CI,
+  /** `light`, `dark` or `auto`: the colours of the terminal interface. */
+  CORE_THEME: process.env.CORE_THEME,
   /** The person's program for reading long texts, and the options of less. */
   PAGER: process.env.PAGER,
   /** The person's editor: VISUAL first. */

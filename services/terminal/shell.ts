@@ -1,5 +1,6 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import { Connection, type ConnectionOptions } from './client/connection.ts';
+import { openInEditor } from './client/editor.ts';
 import { EffectRunner } from './client/effect-runner.ts';
 import { createHighlighter } from './diff/highlight.ts';
 import { decides } from './input/dialog-input.ts';
@@ -8,8 +9,8 @@ import { update } from './input/update.ts';
 import { createPanes } from './layout/pane-content.ts';
 import { type Device, openDevice } from './screen/device.ts';
 import type { Glyphs } from './screen/glyphs.ts';
-import type { Input } from './screen/keys.ts';
-import { createPaint, createScreenWriter } from './screen/writer.ts';
+import type { Background, Read } from './screen/keys.ts';
+import { createPaint, createScreenWriter, type Theme } from './screen/writer.ts';
 import type { Message } from './state/messages.ts';
 import { initialState, type State } from './state/state.ts';
 import { frameOf } from './view/frame.ts';
@@ -19,6 +20,8 @@ export interface ShellOptions extends Omit<ConnectionOptions, 'dispatch'> {
   readonly stdout: WriteStream;
   readonly glyphs: Glyphs;
   readonly color: boolean;
+  /** null: by the background that the terminal tells, dark where it tells none. */
+  readonly theme: Theme | null;
   readonly home: string | undefined;
   /** Offered as the place to deliver to. */
   readonly here: string | null;
@@ -44,15 +47,21 @@ export async function runShell(options: ShellOptions): Promise<void> {
     };
   });
   let timer: NodeJS.Timeout | undefined;
+  const paintFor = (theme: Theme) => createPaint({ color: options.color, theme });
 
-  const device: Device = openDevice(options.stdin, options.stdout, {
-    input: (inputs) => obey(inputs),
-    resized: () => dispatch({ kind: 'resized', size: device.size() }),
-    lost: () => end(),
-  });
+  const device: Device = openDevice(
+    options.stdin,
+    options.stdout,
+    {
+      input: (inputs) => obey(inputs),
+      resized: () => dispatch({ kind: 'resized', size: device.size() }),
+      lost: () => end(),
+    },
+    options.color && options.theme === null,
+  );
   const writer = createScreenWriter({
     write: device.write,
-    paint: createPaint({ color: options.color }),
+    paint: paintFor(options.theme ?? 'dark'),
     ellipsis: glyphs.ellipsis,
   });
   const connection = new Connection({ ...options, dispatch: (message) => dispatch(message) });
@@ -62,6 +71,12 @@ export async function runShell(options: ShellOptions): Promise<void> {
     home: options.home,
     quit: () => end(),
     repaint: () => writer.forget(),
+    copy: (text) => device.write(copying(text)),
+    async edit(text, line) {
+      await device.lend(() => openInEditor(text, line));
+      writer.forget();
+      draw();
+    },
   });
   const dwell = new Dwell((shown) => dispatch({ kind: 'drawn', shown }));
   let state: State = initialState(device.size(), Date.now(), options.here);
@@ -76,8 +91,13 @@ export async function runShell(options: ShellOptions): Promise<void> {
   }
 
   /** Keys typed before a question was on the screen do not answer it. */
-  function obey(inputs: readonly Input[]): void {
+  function obey(inputs: readonly Read[]): void {
     for (const input of inputs) {
+      if (input.kind === 'background') {
+        writer.repaint(paintFor(themeOf(input)));
+        dispatch({ kind: 'redraw' });
+        continue;
+      }
       const before = state.dialog;
       dispatch({ kind: 'input', input });
       if (before !== state.dialog && decides(state.dialog) && !decides(before)) return;
@@ -107,4 +127,14 @@ export async function runShell(options: ShellOptions): Promise<void> {
     runner.close();
     await connection.close();
   }
+}
+
+/** By how bright its background looks. */
+export function themeOf({ red, green, blue }: Background): Theme {
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 ? 'light' : 'dark';
+}
+
+/** OSC 52: the terminal puts the text on the clipboard of the machine that it runs on. */
+function copying(text: string): string {
+  return `\x1b]52;c;${Buffer.from(text).toString('base64')}\x07`;
 }

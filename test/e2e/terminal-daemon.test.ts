@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { DaemonLine } from '../fixtures/terminal/daemon-line.ts';
-import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
+import { seen, TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
@@ -49,7 +49,7 @@ describeWith(['tmux'], 'The terminal interface and its daemon', () => {
     await line.open();
     await screen.shows('Greet strangers', 'live');
     screen.keys('Enter');
-    await screen.shows('1 create_branch', 'all seen');
+    await screen.shows('1 create_branch', seen);
     await line.cut();
     await screen.shows('core-agentd does not answer', '1 create_branch');
     await world.approve(await world.agent.run(runId), ['comment_issue']);
@@ -73,7 +73,7 @@ describeWith(['tmux'], 'The terminal interface and its daemon', () => {
 
   it('tells the second of two people who was first', async () => {
     const [first, second] = [open(daemon.url, [runId]), open(line.url, [runId.slice(0, 17)])];
-    for (const screen of [first, second]) await screen.shows('1 create_branch', 'all seen', 'live');
+    for (const screen of [first, second]) await screen.shows('1 create_branch', seen, 'live');
     line.deafen();
     first.keys('a');
     await first.shows(/1 create_branch +low +\d+ +approved/, 'Approved 1 create_branch');

@@ -7,7 +7,7 @@ import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
 import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
+import { seen, TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
@@ -73,7 +73,7 @@ describeWith(['tmux'], 'Publishing from the terminal interface', () => {
       rows: 60,
     });
     terminal = screen;
-    await screen.shows('Publish it', 'live', 'all seen');
+    await screen.shows('Publish it', 'live', seen);
     await approveGate(screen, 'build', ['2 apply_patch  risk', '3 run_validation  risk', '4 commit  risk']);
     screen.keys('x');
     await screen.shows('Execute, exactly as approved', /▌ hello/);
@@ -103,7 +103,7 @@ describeWith(['tmux'], 'Publishing from the terminal interface', () => {
     await screen.shows(`Approve the gate ${gate}`);
     for (const page of pages) {
       screen.keys('Enter');
-      await screen.shows(page, 'all seen');
+      await screen.shows(page, seen);
     }
     screen.keys('Enter');
     const listed = await screen.shows('All of it was on your screen');

@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
+import { seen, TmuxTerminal } from '../fixtures/terminal/tmux.ts';
+import { until } from '../fixtures/until.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
@@ -24,9 +27,20 @@ describeWith(['tmux'], 'The terminal interface', () => {
     await world?.close();
   });
 
-  function open(options: { env?: Record<string, string>; args?: readonly string[] } = {}): TmuxTerminal {
+  function open(
+    options: {
+      env?: Record<string, string>;
+      args?: readonly string[];
+      columns?: number;
+      background?: string;
+    } = {},
+  ): TmuxTerminal {
     const env = { CORE_AGENTD_URL: daemon?.url ?? '', ...options.env };
-    terminal = new TmuxTerminal({ args: ['tui', '--home', world.home, ...(options.args ?? [])], env });
+    terminal = new TmuxTerminal({
+      ...options,
+      args: ['tui', '--home', world.home, ...(options.args ?? [])],
+      env,
+    });
     return terminal;
   }
 
@@ -38,21 +52,70 @@ describeWith(['tmux'], 'The terminal interface', () => {
     return (await world.agent.planIssue({ ...ref, number, by: everybody }, quiet)).run_id;
   }
 
+  it('asks for the background, and takes colours for a light one; --theme decides without asking', async () => {
+    await plan('Light and dark');
+    for (const [background, args, ground] of [
+      ['#ffffff', [], '48;5;253'],
+      ['#000000', [], '48;5;238'],
+      ['#ffffff', ['--theme', 'dark'], '48;5;238'],
+    ] as const) {
+      const screen = open({ background, args });
+      await screen.shows('Light and dark', 'live');
+      await until(
+        () => `${ground} on the screen:\n${screen.screen('-e')}`,
+        () => Promise.resolve(screen.screen('-e').includes(ground)),
+      );
+      screen.close();
+    }
+    terminal = undefined;
+  });
+
+  it('fits 60 and 80 columns, in ASCII too', async () => {
+    const runId = await plan('A title with quite some words in it, more than a narrow terminal shows');
+    for (const columns of [60, 80]) {
+      const screen = open({ columns, args: [runId, '--ascii'] });
+      await screen.shows('create_branch', 'live');
+      screen.keys('Tab');
+      await screen.shows('apply_patch  ');
+      screen.keys('Enter');
+      await screen.shows('apply_patch');
+      expect(screen.screen()).to.match(/^[\n\x20-\x7e]*$/);
+      screen.close();
+    }
+    terminal = undefined;
+  });
+
+  it('opens what is shown in the editor at its line, and comes back', async () => {
+    const runId = await plan('In an editor');
+    const editor = join(world.home, 'editor');
+    writeFileSync(editor, '#!/bin/sh\necho "at $1 of"; cat "$2"; read -r line\n', { mode: 0o755 });
+    const screen = open({ args: [runId], env: { EDITOR: editor, VISUAL: '' } });
+    await screen.shows('1 create_branch', 'live');
+    screen.keys('Tab');
+    await screen.shows('2 apply_patch  risk', '@@ ');
+    screen.keys('e');
+    await screen.shows(/^at \+\d+ of/m, /^diff --git a\//m);
+    screen.keys('Enter');
+    await screen.shows('2 apply_patch  risk', 'live');
+    screen.keys('y');
+    await screen.shows(/Copied (docs|src)\/\S+:1/);
+  });
+
   it('leads from the list to an executed run and to an undo, by keys alone', async () => {
     const title = 'By keys alone';
     const runId = await plan(title);
     const screen = open();
     await screen.shows(title, 'awaiting approval', 'live');
     screen.keys('Enter');
-    await screen.shows('1 create_branch', 'What would happen', 'all seen');
+    await screen.shows('1 create_branch', 'What would happen', seen);
     screen.keys('A');
     await screen.shows('Approve the gate build', '3 have not been on your screen yet');
     screen.keys('Enter');
-    await screen.shows('2 apply_patch  risk critical', 'The gate build', '(name || ', 'all seen');
+    await screen.shows('2 apply_patch  risk critical', 'The gate build', '(name || ', seen);
     screen.keys('Enter');
-    await screen.shows('grep -q stranger', '3 run_validation', 'all seen');
+    await screen.shows('grep -q stranger', '3 run_validation', seen);
     screen.keys('Enter');
-    await screen.shows('message, as it will stand', 'all seen');
+    await screen.shows('message, as it will stand', seen);
     screen.keys('Enter');
     await screen.shows('All of it was on your screen');
     expect((await world.agent.run(runId)).actions.every(({ approval }) => approval === 'required')).to.equal(
@@ -108,7 +171,7 @@ describeWith(['tmux'], 'The terminal interface', () => {
     await screen.shows('Evil \\x1b[31mtitle\\x07', 'live');
     expect(screen.screen('-e')).not.to.contain('\x1b[31m');
     screen.resize(20, 5);
-    await screen.shows(/^[> ]demo\/h\S+/m);
+    await screen.shows(/^[> ]\S*llo#\d+/m);
     screen.resize(80, 24);
     screen.keys('?');
     await screen.shows('The list of runs', 'plan an issue');

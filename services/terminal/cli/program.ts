@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Option } from 'commander';
 import { type ProgramStart, runServiceProgram } from '#kit/cli/program.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { environment } from '#kit/environment.ts';
@@ -8,6 +9,7 @@ import { InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownToken } from '#kit/tokens/tokens.ts';
 import { glyphsFor } from '../screen/glyphs.ts';
+import { type Theme, themes } from '../screen/writer.ts';
 
 const ownFolder = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
@@ -16,6 +18,7 @@ Asks the running core-agentd; ./core up starts it.`;
 
 interface Options {
   readonly plain?: boolean;
+  readonly theme?: string;
 }
 
 export function runTerminalProgram(start: ProgramStart): Promise<number> {
@@ -29,6 +32,12 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
             .option(
               '--plain',
               'ask line by line, for screen readers and for terminals that cannot move the cursor',
+            )
+            .addOption(
+              new Option(
+                '--theme <theme>',
+                'for a light or dark terminal (also CORE_THEME); auto asks the terminal',
+              ).choices(['auto', ...themes]),
             )
             .action((id: string | undefined, options: Options) =>
               run(async ({ home, color, display, program: name }) => {
@@ -55,7 +64,13 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
                 }
                 const { runShell } = await import('../shell.ts');
                 const mayPaint = color && (environment.NO_COLOR ?? '') === '';
-                await runShell({ ...common, stdin: process.stdin, stdout: process.stdout, color: mayPaint });
+                await runShell({
+                  ...common,
+                  stdin: process.stdin,
+                  stdout: process.stdout,
+                  color: mayPaint,
+                  theme: themeFor(options.theme ?? environment.CORE_THEME),
+                });
                 return 0;
               }),
             );
@@ -63,6 +78,17 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
       },
     ],
   });
+}
+
+/** null: the terminal is asked. */
+function themeFor(name: string | undefined): Theme | null {
+  if (name === undefined || name === '' || name === 'auto') return null;
+  const theme = themes.find((one) => one === name);
+  if (theme !== undefined) return theme;
+  throw new InvalidInput(
+    'invalid_option',
+    `CORE_THEME is '${name}': must be one of auto, ${themes.join(', ')}`,
+  );
 }
 
 function startCommand(name: string, home: string | undefined): string {

@@ -8,7 +8,7 @@ import type { Daemon } from './daemon.ts';
 import { executeHere } from './execute-here.ts';
 import { RunFollower } from './run-follower.ts';
 
-type Asked = Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' | 'browse' }>;
+type Asked = Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' | 'browse' | 'copy' | 'edit' }>;
 
 export interface EffectRunnerOptions {
   readonly connection: Connection;
@@ -16,6 +16,8 @@ export interface EffectRunnerOptions {
   readonly home: string | undefined;
   readonly quit: () => void;
   readonly repaint: () => void;
+  readonly copy: (text: string) => void;
+  readonly edit: (text: string, line: number) => Promise<void>;
 }
 
 export class EffectRunner {
@@ -43,6 +45,15 @@ export class EffectRunner {
       case 'browse':
         void this.#browse(effect.url);
         break;
+      case 'copy':
+        this.#options.copy(effect.text);
+        this.#notify(`Copied ${effect.what}, where the terminal allows it`);
+        break;
+      case 'edit':
+        void this.#options
+          .edit(effect.text, effect.line)
+          .catch((error) => this.#notify(`The editor did not start or failed: ${messageOf(error)}`));
+        break;
       default:
         void this.#answer(effect);
     }
@@ -53,13 +64,15 @@ export class EffectRunner {
     this.#follower = null;
   }
 
+  #notify(text: string): void {
+    this.#options.dispatch({ kind: 'notice', notice: { tone: 'plain', text } });
+  }
+
   async #browse(url: string): Promise<void> {
-    const { dispatch } = this.#options;
-    const notify = (text: string) => dispatch({ kind: 'notice', notice: { tone: 'plain', text } });
     try {
-      await openInBrowser(url, () => notify(`Opening ${url}`));
+      await openInBrowser(url, () => this.#notify(`Opening ${url}`));
     } catch {
-      notify(`No browser could be started here; the address is ${url}`);
+      this.#notify(`No browser could be started here; the address is ${url}`);
     }
   }
 

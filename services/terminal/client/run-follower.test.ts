@@ -92,7 +92,15 @@ describe("A run's page over HTTP", () => {
       program: './core tui',
       dispatch,
     });
-    runner = new EffectRunner({ connection, dispatch, home: undefined, quit: () => {}, repaint: () => {} });
+    runner = new EffectRunner({
+      connection,
+      dispatch,
+      home: undefined,
+      quit: () => {},
+      repaint: () => {},
+      copy: () => {},
+      edit: () => Promise.resolve(),
+    });
     const streaming = new Promise<void>((resolve) => {
       server.streaming = resolve;
     });

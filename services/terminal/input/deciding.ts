@@ -26,15 +26,23 @@ export function approve(state: State, open: OpenRun, panes: Panes): Step<State> 
   return decide(state, open, [decision]);
 }
 
-export function reject(state: State, open: OpenRun): Step<State> {
+/** @param place of a line in the change, which the reason begins with; null where the pane shows none */
+export function reject(
+  state: State,
+  open: OpenRun,
+  place: string | null | undefined = undefined,
+): Step<State> {
   const action = decidable(state, open);
   if ('effects' in action) return action;
   if (action.approval === 'rejected') {
     const { approver = 'somebody', reason = '' } = action.decision ?? {};
     return say(state, `${named(action)} is rejected already, by ${approver}: ${reason}`);
   }
+  if (place === null)
+    return say(state, 'No line of a change is at the top of the pane; scroll to it, or reject with r');
   const question = { for: 'reason', decision: decisionOn(open, action), what: named(action) } as const;
-  return only({ ...state, dialog: { kind: 'question', question, text: '' } });
+  const text = place === undefined ? '' : `${place}: `;
+  return only({ ...state, dialog: { kind: 'question', question, text } });
 }
 
 /** Opens the list of the gate that the selected action belongs to, or of the first with something to decide. */

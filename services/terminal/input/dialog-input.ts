@@ -5,7 +5,7 @@ import type { Dialog, Gate, Place, State } from '../state/state.ts';
 import { asked, only } from '../state/steps.ts';
 import { answerQuestion } from './answers.ts';
 import { confirmGate } from './deciding.ts';
-import { withList } from './list-input.ts';
+import { presentStatuses, toggledStatus, withList } from './list-input.ts';
 import { executing } from './work.ts';
 
 const maxTextLength = 4_000;
@@ -34,6 +34,8 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
       if (key === 'y' && state.open !== null)
         return asked(state, 'cancelling', { kind: 'cancel', run_id: state.open.run_id });
       return key === 'n' || key === 'enter' ? only(closed) : only(state);
+    case 'statuses':
+      return statusesKey(state, dialog, key);
     case 'help':
       return key === '?' || key === 'enter' ? only(closed) : only(scrolledDialog(state, dialog, key));
   }
@@ -41,7 +43,7 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
 
 /** Whether an answer to it changes something. */
 export function decides(dialog: Dialog | null): boolean {
-  if (dialog === null || dialog.kind === 'help') return false;
+  if (dialog === null || dialog.kind === 'help' || dialog.kind === 'statuses') return false;
   return dialog.kind !== 'question' || ['word', 'anyway', 'reason'].includes(dialog.question.for);
 }
 
@@ -57,6 +59,29 @@ function gateKey(state: State, dialog: Dialog & { kind: 'gate' }, key: string): 
     return only({ ...state, dialog: { kind: 'gate', gate, top: 0 } });
   }
   return only(scrolledDialog(state, dialog, key));
+}
+
+function statusesKey(state: State, dialog: Dialog & { kind: 'statuses' }, key: string): Step<State> {
+  const all = presentStatuses(state.runs);
+  const to = (at: number) =>
+    only({ ...state, dialog: { ...dialog, at: Math.max(0, Math.min(all.length - 1, at)) } });
+  switch (key) {
+    case 'down':
+    case 'j':
+      return to(dialog.at + 1);
+    case 'up':
+    case 'k':
+      return to(dialog.at - 1);
+    case ' ':
+      return only(all[dialog.at] === undefined ? state : toggledStatus(state, all[dialog.at]!));
+    case 'a':
+      return only(withList(state, { ...state.runs, statuses: new Set() }));
+    case 'enter':
+    case 'f':
+      return only({ ...state, dialog: null });
+    default:
+      return only(state);
+  }
 }
 
 function executeKey(state: State, dialog: Dialog & { kind: 'execute' }, key: string): Step<State> {
@@ -92,7 +117,7 @@ export function changesCode({ open }: State): boolean {
 
 function scrolledDialog(
   state: State,
-  dialog: Exclude<Dialog, { kind: 'question' | 'execute' | 'cancel' | 'quit' }>,
+  dialog: Exclude<Dialog, { kind: 'question' | 'execute' | 'cancel' | 'quit' | 'statuses' }>,
   key: string,
 ): State {
   const by = { down: 1, j: 1, up: -1, k: -1, 'page-down': 10, ' ': 10, 'page-up': -10 }[key] ?? 0;

@@ -45,14 +45,18 @@ export function listInput(state: State, input: Input): Step<State> {
     case '/':
       return ask(state, { for: 'filter' }, runs.filter);
     case 'escape':
-      return only(withList(state, { ...runs, filter: '', status: null }));
+      return only(withList(state, { ...runs, filter: '', statuses: new Set() }));
     case 's': {
       const sorting = sortings[(sortings.indexOf(runs.sorting) + 1) % sortings.length]!;
       const said = { ...state, notice: { tone: 'plain', text: `Sorted by ${sorting}` } } as const;
       return only(withList(said, { ...runs, sorting }));
     }
     case 'f':
-      return only(withList(state, { ...runs, status: nextStatus(runs) }));
+      return runs.known.size === 0 ? only(state) : only({ ...state, dialog: { kind: 'statuses', at: 0 } });
+    case 'y':
+      return runs.selected === null
+        ? only(state)
+        : { state, effects: [{ kind: 'copy', text: runs.selected, what: runs.selected }] };
     case 'n':
       return ask(state, { for: 'plan' }, '');
     case '?':
@@ -68,11 +72,16 @@ export function withList(state: State, runs: RunsList): State {
   return { ...state, runs: kept(arranged(runs), listRows(state)) };
 }
 
-/** The next status that some run has; after the last all of them. */
-function nextStatus({ known, status }: RunsList): string | null {
-  const present = new Set([...known.values()].map((run) => run.status));
-  const all = [null, ...runStatuses.filter((one) => present.has(one))];
-  return all[(all.indexOf(status as (typeof all)[number]) + 1) % all.length] ?? null;
+/** Those that some run has. */
+export function presentStatuses({ known }: RunsList): readonly string[] {
+  const present = new Set<string>([...known.values()].map((run) => run.status));
+  return runStatuses.filter((one) => present.has(one));
+}
+
+export function toggledStatus(state: State, status: string): State {
+  const statuses = new Set(state.runs.statuses);
+  if (!statuses.delete(status)) statuses.add(status);
+  return withList(state, { ...state.runs, statuses });
 }
 
 /** The first click selects, a second one on the same run opens it. */

@@ -1,6 +1,10 @@
+import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { safeText, shownPath } from '../diff/line-text.ts';
+import type { Patch } from '../diff/parse-patch.ts';
 import { fileOnTreeRow } from '../layout/file-tree.ts';
 import { type Area, geometryOf, splittable } from '../layout/geometry.ts';
 import type { PaneContent, Panes } from '../layout/pane-content.ts';
+import { rowText } from '../screen/cell.ts';
 import type { Step } from '../state/messages.ts';
 import { actionOf, type OpenRun, type Pane, type State } from '../state/state.ts';
 import { only } from '../state/steps.ts';
@@ -198,6 +202,52 @@ export function searched(state: State, open: OpenRun, text: string, panes: Panes
   const changed = relaid(state, open, { search: text, folded: new Set() }, panes);
   const shown = shownPane(changed, changed.open!, panes);
   return text === '' || shown === null ? changed : found(changed, changed.open!, 1, shown);
+}
+
+/** For example `src/greet.js:12`: the first changed or shown line on the screen; null where the pane shows no change. */
+export function placeAtTop(state: State, open: OpenRun, panes: Panes): string | null {
+  const shown = shownPane(state, open, panes);
+  if (shown === null || open.patch === null || actionOf(open, open.selected)?.kind !== 'apply_patch')
+    return null;
+  const { content, area } = shown;
+  for (let row = open.pane.top; row < Math.min(content.count, open.pane.top + area.rows); row++) {
+    const line = Math.floor(content.span(row)[0]) - content.patchBegin;
+    const place = content.fileOnRow(row) < 0 ? null : placeOf(open.patch, content.fileOnRow(row), line);
+    if (place !== null) return place;
+  }
+  return null;
+}
+
+function placeOf({ files, newNumbers, oldNumbers }: Patch, file: number, line: number): string | null {
+  const number = newNumbers[line] || oldNumbers[line] || 0;
+  return number === 0 ? null : `${shownPath(files[file]!.path)}:${number}`;
+}
+
+/** The text of the pane in the person's editor, at the line that is at its top. */
+export function edit(state: State, open: OpenRun, panes: Panes): Step<State> {
+  const shown = shownPane(state, open, panes);
+  if (shown === null || open.detail === null)
+    return only(said(state, 'Nothing is shown that could be opened'));
+  const { content } = shown;
+  const isPatch = open.patch !== null && actionOf(open, open.selected)?.kind === 'apply_patch';
+  if (!isPatch) {
+    const rows = Array.from({ length: content.count }, (_, row) => rowText(content.row(row)).trimEnd());
+    return { state, effects: [{ kind: 'edit', text: `${rows.join('\n')}\n`, line: open.pane.top + 1 }] };
+  }
+  const line = Math.floor(content.span(open.pane.top)[0]) - content.patchBegin;
+  return {
+    state,
+    effects: [
+      { kind: 'edit', text: `${open.patch!.lines.map(safeText).join('\n')}\n`, line: Math.max(0, line) + 1 },
+    ],
+  };
+}
+
+/** The place in the change, else the address of what is selected, else the run. */
+export function copy(state: State, open: OpenRun, panes: Panes): Step<State> {
+  const url = actionOf(open, open.selected)?.outcome?.facts.url;
+  const text = placeAtTop(state, open, panes) ?? (typeof url === 'string' ? url : open.run_id);
+  return { state, effects: [{ kind: 'copy', text, what: visibleLine(text) }] };
 }
 
 function said(state: State, text: string): State {

@@ -5,7 +5,7 @@ import type { Step } from '../state/messages.ts';
 import { actionOf, itemsOf, type OpenRun, type State } from '../state/state.ts';
 import { only, withoutPage } from '../state/steps.ts';
 import { approve, approveGate, continueReview, reject } from './deciding.ts';
-import { clickedFile, paneInput, scrolled } from './pane-input.ts';
+import { clickedFile, copy, edit, paneInput, placeAtTop, scrolled } from './pane-input.ts';
 import { browse, cancel, execute, resume, undo } from './work.ts';
 
 export function runInput(state: State, open: OpenRun, input: Input, panes: Panes): Step<State> {
@@ -19,6 +19,12 @@ export function runInput(state: State, open: OpenRun, input: Input, panes: Panes
       return approve(state, open, panes);
     case 'r':
       return reject(state, open);
+    case 'C':
+      return reject(state, open, placeAtTop(state, open, panes));
+    case 'y':
+      return copy(state, open, panes);
+    case 'e':
+      return edit(state, open, panes);
     case 'A':
       return approveGate(state, open);
     case 'x':

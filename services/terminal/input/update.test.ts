@@ -40,12 +40,35 @@ describe('The list of runs', () => {
     expect(terminal.draw()[0]).to.contain('10 runs');
   });
 
-  it('sorts, keeps what is selected, and goes through the statuses', () => {
+  it('sorts, keeps what is selected, and lists only the statuses that are marked', () => {
     const terminal = withRuns(10).keys('s', 's');
     expect(terminal.draw()[2]).to.contain('#7').and.to.contain('CRIT');
     expect(terminal.state.runs.selected).to.equal(row(9).run_id);
-    terminal.keys('f');
-    expect(terminal.screen()).to.contain('awaiting approval').and.not.to.contain('completed');
+    terminal.keys('f', ' ', 'enter');
+    expect(terminal.screen()).to.contain(', awaiting approval').and.not.to.contain('completed');
+    terminal.keys('f', 'j', ' ');
+    expect(terminal.screen()).to.contain('[x] awaiting approval').and.to.contain('[x] completed');
+    terminal.keys('enter');
+    expect(terminal.draw()[0]).to.contain('10 runs, by risk, awaiting approval or completed');
+    terminal.keys('f', 'a', 'enter');
+    expect(terminal.draw()[0]).to.contain('10 runs, by risk').and.not.to.contain(' or ');
+  });
+
+  it('copies the identifier of the run that is selected', () => {
+    const [copied] = withRuns(2).keys('y').taken();
+    expect(copied).to.deep.include({ kind: 'copy', text: row(1).run_id });
+  });
+
+  it('fits 60 and 80 columns, the number of the issue and what waits among what stays', () => {
+    for (const columns of [60, 80]) {
+      const terminal = new PaperTerminal({ columns, rows: 24 });
+      const long = { ...row(1), owner: 'acme-industries', repo: 'greeting-service' };
+      terminal.send({ kind: 'runs', runs: [long], complete: true, problems: [] });
+      const [, head, line] = terminal.draw();
+      expect(head).to.contain('waits').and.to.contain('risk');
+      expect(line).to.match(/greeting-service#\d+ /);
+      for (const one of terminal.draw()) expect(one.trimEnd().length).to.be.at.most(columns);
+    }
   });
 
   it('follows changes of ten thousand runs without losing its place', () => {
@@ -231,6 +254,46 @@ describe('Approving', () => {
     expect(terminal.screen()).to.contain('1 create_branch is approved already, by mira');
   });
 
+  it('rejects at a line, which the reason names', () => {
+    const terminal = openedSample(small);
+    while (terminal.state.open!.selected !== firstAction(terminal)) terminal.keys('tab');
+    expect(terminal.keys('C').screen()).to.contain('No line of a change is at the top');
+    while (terminal.state.open!.selected !== patchOf(terminal)) terminal.keys('tab');
+    terminal.keys('enter', '}', 'C');
+    expect(terminal.draw().at(-1)).to.match(/why is it rejected\? (src|docs)\/[a-z]+\.(js|md):\d+:/);
+    const [rejected] = terminal
+      .keys(...'too loud', 'enter')
+      .taken()
+      .slice(-1);
+    expect(rejected).to.deep.include({ kind: 'decide', decision: 'reject' });
+    expect((rejected as { reason: string }).reason).to.match(/^\S+:\d+: too loud$/);
+  });
+
+  it('opens the change in an editor at the line that is shown, and copies the place', () => {
+    const terminal = openedSample(small);
+    while (terminal.state.open!.selected !== patchOf(terminal)) terminal.keys('tab');
+    const [edited, copied] = terminal.keys('enter', '}', '}', 'e', 'y').taken().slice(-2);
+    expect(edited).to.deep.include({ kind: 'edit' });
+    const { text, line } = edited as { text: string; line: number };
+    expect(text.split('\n')[line - 1]).to.match(/^@@ /);
+    expect((copied as { text: string }).text).to.match(/^(src|docs)\/[a-z]+\.(js|md):\d+$/);
+  });
+
+  it('says that all was seen only when it was', () => {
+    const terminal = openedSample(small);
+    while (terminal.state.open!.selected !== patchOf(terminal)) terminal.keys('tab');
+    terminal.keys('enter');
+    const words = new Set<string>();
+    for (let page = 0; page < 40; page++) {
+      const screen = terminal.screen();
+      const end = /(\d+) to (\d+) of (\d+), (.*?) *$/m.exec(screen);
+      words.add(end?.[4] ?? '');
+      if (end !== null && end[2] !== end[3]) expect(end[4]).to.not.equal('all seen');
+      terminal.keys(' ');
+    }
+    expect([...words]).to.include.members(['more to read', 'enough to approve', 'all seen']);
+  });
+
   it('rejects with a reason, and never without one', () => {
     const terminal = openedSample().keys('r', 'enter');
     expect(terminal.screen()).to.contain('A rejection needs a reason');
@@ -316,7 +379,7 @@ describe('Whatever is shown', () => {
     const shown: string[] = [];
     for (let keys = 0; keys < 400 && terminal.state.dialog === null; keys++) {
       shown.push(terminal.screen());
-      terminal.keys(/all seen *$/m.test(terminal.screen()) ? 'enter' : ' ');
+      terminal.keys(/(all seen|enough to approve) *$/m.test(terminal.screen()) ? 'enter' : ' ');
     }
     for (let line = 0; line < 1_000; line += 37) expect(shown.join('\n')).to.contain(`after ${line}`);
     expect(terminal.screen()).to.contain('All of it was on your screen');
@@ -464,3 +527,11 @@ describe('The mouse', () => {
     expect(terminal.keys(']').draw()[1]).to.contain('▾ z.txt');
   });
 });
+
+function firstAction({ state }: PaperTerminal): string | undefined {
+  return state.open!.detail!.actions[0]?.action_id;
+}
+
+function patchOf({ state }: PaperTerminal): string | undefined {
+  return state.open!.detail!.actions.find(({ kind }) => kind === 'apply_patch')?.action_id;
+}

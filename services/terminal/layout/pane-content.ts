@@ -131,9 +131,22 @@ interface TextRow {
   readonly end: number;
 }
 
+/** With less room the text is wrapped under its label too. */
+const hangingFrom = 40;
+
+function hung([label, ...text]: Row, hang: number, columns: number): Row[] {
+  return wrapRow(text, columns - hang, true).map((part, index) => [
+    index === 0 ? label! : span(' '.repeat(hang)),
+    ...part,
+  ]);
+}
+
 function layText(lines: readonly TextLine[], columns: number, from: number): TextRow[] {
-  return lines.flatMap(({ row, words }, index) => {
-    const wrapped = wrapRow(row, Math.max(1, columns), words);
+  return lines.flatMap(({ row, words, hang = 0 }, index) => {
+    const wrapped =
+      columns >= hangingFrom && hang > 0
+        ? hung(row, hang, columns)
+        : wrapRow(row, Math.max(1, columns), words);
     return wrapped.map((part, number) => ({
       row: part,
       begin: from + index + number / wrapped.length,

@@ -61,7 +61,7 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
       span(`risk ${risk} ${risk_score}`, riskStyle(risk)),
     ),
   ];
-  if (title !== kind) lines.push(line(span(withoutLookAlikes(visibleLine(title)))));
+  if (title !== kind) lines.push(line(span(withoutLookAlikes(visibleLine(glyphs.plain(title))))));
   for (const reason of risk_reasons)
     lines.push(line(span(`  ${glyphs.dot} `), span(withoutLookAlikes(visibleLine(reason)), riskStyle(risk))));
   for (const rejected of action.rejected_before ?? [])

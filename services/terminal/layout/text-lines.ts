@@ -1,6 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { laidText, type Mark, safeText, spaceSigns } from '../diff/line-text.ts';
-import { type Row, type Span, type Style, span } from '../screen/cell.ts';
+import { columnsOf, type Row, type Span, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 
 /** A line of text before it is wrapped. */
@@ -8,6 +8,8 @@ export interface TextLine {
   readonly row: Row;
   /** Wrapped at spaces; otherwise anywhere, as code is. */
   readonly words: boolean;
+  /** Columns of its first span, a label, under which nothing of the rest stands. */
+  readonly hang?: number;
 }
 
 export function line(...row: Row): TextLine {
@@ -23,10 +25,8 @@ export function heading(text: string): TextLine {
 const labelColumns = 12;
 
 export function field(label: string, text: string, style?: Style): TextLine {
-  return line(
-    span(visibleLine(label).padEnd(labelColumns), { color: 'gray' }),
-    span(visibleLine(text), style),
-  );
+  const name = visibleLine(label).padEnd(labelColumns);
+  return { ...line(span(name, { color: 'gray' }), span(visibleLine(text), style)), hang: columnsOf(name) };
 }
 
 /** Text by others, line by line as it is. */

@@ -11,7 +11,7 @@ import { type Dialogue, openDialogue } from './dialogue.ts';
 import { PlainRun } from './plain-run.ts';
 
 export interface PlainOptions
-  extends Omit<ShellOptions, 'stdin' | 'stdout' | 'color' | 'tokens' | 'program'> {
+  extends Omit<ShellOptions, 'stdin' | 'stdout' | 'color' | 'theme' | 'tokens' | 'program'> {
   readonly stdin: Readable;
   readonly stdout: Writable;
 }

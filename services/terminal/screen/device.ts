@@ -1,10 +1,10 @@
 import type { ReadStream, WriteStream } from 'node:tty';
-import { type Input, KeyDecoder } from './keys.ts';
+import { askBackground, KeyDecoder, type Read } from './keys.ts';
 import type { Size } from './writer.ts';
 
 export interface DeviceListener {
   /** What one read brought. */
-  input(inputs: readonly Input[]): void;
+  input(inputs: readonly Read[]): void;
   resized(): void;
   /** The terminal is gone. */
   lost(): void;
@@ -14,6 +14,8 @@ export interface DeviceListener {
 export interface Device {
   size(): Size;
   write(text: string): void;
+  /** Runs something else on the terminal, as it was found, and takes it back afterwards. */
+  lend(work: () => Promise<void>): Promise<void>;
   /** Leaves the terminal as it was found. May be called twice. */
   close(): void;
 }
@@ -27,10 +29,16 @@ const endings: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SI
 const enter = '\x1b[?1049h\x1b[?7l\x1b[?25l\x1b[?1000h\x1b[?1006h\x1b[?2004h\x1b[2J';
 const leave = '\x1b[?2004l\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?7h\x1b[?1049l';
 
-export function openDevice(stdin: ReadStream, stdout: WriteStream, listener: DeviceListener): Device {
+export function openDevice(
+  stdin: ReadStream,
+  stdout: WriteStream,
+  listener: DeviceListener,
+  asksBackground: boolean,
+): Device {
   const decoder = new KeyDecoder();
   let timer: NodeJS.Timeout | undefined;
   let open = true;
+  let lent = false;
 
   function take(bytes: Buffer): void {
     clearTimeout(timer);
@@ -67,10 +75,27 @@ export function openDevice(stdin: ReadStream, stdout: WriteStream, listener: Dev
   process.once('exit', close);
   for (const signal of Object.keys(endings)) process.on(signal, end);
   stdin.setRawMode(true);
-  stdout.write(enter);
+  stdout.write(asksBackground ? `${enter}${askBackground}` : enter);
   return {
     size: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
-    write: (text) => void (open && stdout.write(text)),
+    write: (text) => void (open && !lent && stdout.write(text)),
+    async lend(work) {
+      lent = true;
+      stdout.write(leave);
+      stdin.off('data', take);
+      stdin.setRawMode(false);
+      stdin.pause();
+      try {
+        await work();
+      } finally {
+        lent = false;
+        if (open) {
+          stdin.setRawMode(true);
+          stdin.on('data', take).resume();
+          stdout.write(enter);
+        }
+      }
+    },
     close,
   };
 }

@@ -64,9 +64,18 @@ describe('KeyDecoder', () => {
     expect(decoder.decode(bytes('\x03'))).to.deep.equal([key('ctrl-c')]);
   });
 
+  it('reads the background that the terminal tells, with as many digits as it likes', () => {
+    const told = { kind: 'background', red: 1, green: 1, blue: 0 } as const;
+    expect(new KeyDecoder().decode(bytes('\x1b]11;rgb:ffff/ffff/0000\x1b\\z'))).to.deep.equal([
+      told,
+      key('z'),
+    ]);
+    expect(new KeyDecoder().decode(bytes('\x1b]11;rgba:ff/ff/00/ff\x07'))).to.deep.equal([told]);
+  });
+
   it('types nothing of a sequence that it does not know', () => {
     const answers =
-      '\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?2026;2$y\x1b[>41;2c\x1bP>|tmux\x1b\\\x1b[[A\x1b[Mab1';
+      '\x1b]10;rgb:0000/0000/0000\x1b\\\x1b[?2026;2$y\x1b[>41;2c\x1bP>|tmux\x1b\\\x1b[[A\x1b[Mab1';
     expect(new KeyDecoder().decode(bytes(`${answers}z`))).to.deep.equal([key('z')]);
     expect(new KeyDecoder().decode(bytes('\x1ba'))).to.deep.equal([key('alt-a')]);
     const inPieces = new KeyDecoder();

@@ -7,6 +7,19 @@ export type Input =
   | { readonly kind: 'wheel'; readonly lines: number; readonly row: number; readonly column: number }
   | { readonly kind: 'click'; readonly row: number; readonly column: number };
 
+/** The terminal's answer to `askBackground`; each from 0 to 1. */
+export interface Background {
+  readonly kind: 'background';
+  readonly red: number;
+  readonly green: number;
+  readonly blue: number;
+}
+
+export type Read = Input | Background;
+
+/** OSC 11; terminals that do not know it say nothing. */
+export const askBackground = '\x1b]11;?\x07';
+
 const named: Readonly<Record<string, string>> = {
   A: 'up',
   B: 'down',
@@ -43,13 +56,13 @@ export class KeyDecoder {
   #paste: string | null = null;
   readonly #text = new TextDecoder();
 
-  decode(bytes: Uint8Array): Input[] {
+  decode(bytes: Uint8Array): Read[] {
     this.#rest += this.#text.decode(bytes, { stream: true });
     return this.#take(false);
   }
 
   /** Nothing followed for a moment: what was kept is a key by itself. */
-  flush(): Input[] {
+  flush(): Read[] {
     return this.#take(true);
   }
 
@@ -57,8 +70,8 @@ export class KeyDecoder {
     return this.#rest !== '' && this.#paste === null;
   }
 
-  #take(complete: boolean): Input[] {
-    const inputs: Input[] = [];
+  #take(complete: boolean): Read[] {
+    const inputs: Read[] = [];
     while (this.#rest !== '') {
       if (this.#paste === null && this.#rest.startsWith(pasteBegin)) {
         this.#paste = '';
@@ -92,13 +105,15 @@ export class KeyDecoder {
 }
 
 /** The first input and how many characters it takes; null when more is needed. */
-function next(text: string, complete: boolean): readonly [Input | null, number] | null {
+function next(text: string, complete: boolean): readonly [Read | null, number] | null {
   if (text[0] !== '\x1b') return plain(text);
   if (text.length === 1) return complete ? [key('escape'), 1] : null;
   const mouse = /^\x1b\[<(\d{1,4});(\d{1,5});(\d{1,5})([Mm])/.exec(text);
   if (mouse !== null) return [mouseInput(mouse), mouse[0].length];
   const sequence = /^\x1b(?:\[|O)([0-9;]*)([A-Za-z~])/.exec(text);
   if (sequence !== null && text[2] !== 'M') return [sequenceInput(sequence), sequence[0].length];
+  const background = backgroundAnswer.exec(text);
+  if (background !== null) return [backgroundInput(background), background[0].length];
   const unknown = unknownSequence.exec(text);
   if (unknown !== null) return [null, unknown[0].length];
   if (begunSequence.test(text)) return complete ? [key('escape'), text.length] : null;
@@ -112,6 +127,14 @@ const unknownSequence =
   /^\x1b(?:\[\[[\s\S]|\[M[\s\S]{3}|\[(?!\[|M)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\))/;
 const begunSequence =
   /^\x1b(?:\[[\x30-\x3f]{0,64}[\x20-\x2f]*|\[\[|\[M[\s\S]{0,2}|O[0-9;]{0,24}|[\]P^_][^\x07\x1b]{0,4096}\x1b?)$/;
+
+const backgroundAnswer =
+  /^\x1b\]11;rgba?:([0-9a-f]{1,4})\/([0-9a-f]{1,4})\/([0-9a-f]{1,4})[^\x07\x1b]{0,8}(?:\x07|\x1b\\)/i;
+
+function backgroundInput([, red = '', green = '', blue = '']: RegExpExecArray): Background {
+  const share = (digits: string) => Number.parseInt(digits, 16) / (16 ** digits.length - 1);
+  return { kind: 'background', red: share(red), green: share(green), blue: share(blue) };
+}
 
 function plain(text: string): readonly [Input | null, number] {
   const character = String.fromCodePoint(text.codePointAt(0)!);

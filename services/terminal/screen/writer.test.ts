@@ -39,6 +39,18 @@ describe('The screen writer', () => {
     expect(sent[0]).to.contain('xxxx…').and.to.contain('yyy…').and.not.to.contain('yyyy');
   });
 
+  it('draws other colours on a light background', () => {
+    const paint = (theme: 'dark' | 'light') =>
+      createPaint({ color: true, theme })([span('a', { ground: 'added', color: 'gray' })]);
+    expect(paint('dark')).to.contain('48;5;22');
+    expect(paint('light')).to.contain('48;5;194').and.to.contain('38;5;242');
+    const { screen, sent } = writer();
+    screen.draw([[span('a', { ground: 'chosen' })]], { columns: 4, rows: 1 });
+    screen.repaint(createPaint({ color: true, theme: 'light' }));
+    screen.draw([[span('a', { ground: 'chosen' })]], { columns: 4, rows: 1 });
+    expect(sent[1]).to.contain('48;5;253');
+  });
+
   it('uses no colour where none is wanted, and still shows what is chosen', () => {
     const { screen, sent } = writer(false);
     const row = [span('a', { color: 'red', dim: true }), span('b', { ground: 'chosen' })];

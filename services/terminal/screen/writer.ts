@@ -14,6 +14,8 @@ export interface Cursor {
 export interface ScreenWriter {
   /** Shows the rows, top left first; sends only lines that are others than before. */
   draw(rows: readonly Row[], size: Size, cursor?: Cursor | null): void;
+  /** Draws in other colours from the next frame on. */
+  repaint(paint: Paint): void;
   /** Everything is sent again next time: the screen may hold something else. */
   forget(): void;
 }
@@ -31,7 +33,8 @@ export function createScreenWriter(options: {
   readonly paint: Paint;
   readonly ellipsis: string;
 }): ScreenWriter {
-  const { write, paint, ellipsis } = options;
+  const { write, ellipsis } = options;
+  let { paint } = options;
   let shown: string[] = [];
   let before: Size = { columns: 0, rows: 0 };
   let place = '';
@@ -54,6 +57,9 @@ export function createScreenWriter(options: {
       if (out === '' && newPlace === place) return;
       place = newPlace;
       write(`${beginFrame}${hideCursor}${resized ? '\x1b[2J' : ''}${out}${newPlace}${endFrame}`);
+    },
+    repaint(other) {
+      paint = other;
     },
     forget() {
       shown = [];
@@ -79,21 +85,37 @@ const colors: Readonly<Record<Color, string>> = {
   cyan: '36',
   gray: '90',
 };
-/** Of the 256-colour palette: dark enough for light text of any colour. */
-const grounds: Readonly<Record<NonNullable<Style['ground']>, string>> = {
-  added: '48;5;22',
-  removed: '48;5;52',
-  chosen: '48;5;238',
+export const themes = ['dark', 'light'] as const;
+/** What the terminal writes on. */
+export type Theme = (typeof themes)[number];
+
+/** Of the 256-colour palette: dark enough for light text of any colour, or light enough for dark text. */
+const grounds: Readonly<Record<Theme, Readonly<Record<NonNullable<Style['ground']>, string>>>> = {
+  dark: { added: '48;5;22', removed: '48;5;52', chosen: '48;5;238' },
+  light: { added: '48;5;194', removed: '48;5;224', chosen: '48;5;253' },
+};
+/** Yellow, cyan and green of most palettes cannot be read on white. */
+const onLight: Readonly<Partial<Record<Color, string>>> = {
+  green: '38;5;28',
+  yellow: '38;5;94',
+  cyan: '38;5;24',
+  gray: '38;5;242',
 };
 const reset = '\x1b[0m';
 
 /** @param color false: bold, underline and inverse stay, so that what is chosen can be seen */
-export function createPaint({ color }: { readonly color: boolean }): Paint {
+export function createPaint({
+  color,
+  theme = 'dark',
+}: {
+  readonly color: boolean;
+  readonly theme?: Theme;
+}): Paint {
   return (row) => {
     let painted = '';
     for (const { text: given, style } of row) {
       const text = uncontrolled(given);
-      const codes = style === undefined ? '' : codesOf(style, color);
+      const codes = style === undefined ? '' : codesOf(style, color, theme);
       painted += codes === '' ? text : `\x1b[${codes}m${text}${reset}`;
     }
     return painted;
@@ -105,13 +127,14 @@ export function uncontrolled(text: string): string {
   return /[\x00-\x1f\x7f-\x9f]/.test(text) ? text.replace(/[\x00-\x1f\x7f-\x9f]/g, '?') : text;
 }
 
-function codesOf(style: Style, color: boolean): string {
+function codesOf(style: Style, color: boolean, theme: Theme): string {
   const codes: string[] = [];
   if (style.bold === true) codes.push('1');
   if (style.dim === true && color) codes.push('2');
   if (style.underline === true) codes.push('4');
   if (style.inverse === true || (!color && style.ground === 'chosen')) codes.push('7');
-  if (color && style.color !== undefined) codes.push(colors[style.color]);
-  if (color && style.ground !== undefined) codes.push(grounds[style.ground]);
+  if (color && style.color !== undefined)
+    codes.push((theme === 'light' && onLight[style.color]) || colors[style.color]);
+  if (color && style.ground !== undefined) codes.push(grounds[theme][style.ground]);
   return codes.join(';');
 }

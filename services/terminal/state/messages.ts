@@ -103,6 +103,10 @@ export type Effect =
   /** `shown`: the steps that stood on the screen; another plan is shown instead of carried out. */
   | { readonly kind: 'undo'; readonly run_id: string; readonly shown: UndoPlan['steps'] }
   | { readonly kind: 'browse'; readonly url: string }
+  /** To the clipboard; `what` names it. */
+  | { readonly kind: 'copy'; readonly text: string; readonly what: string }
+  /** In the person's editor, at a line from 1. */
+  | { readonly kind: 'edit'; readonly text: string; readonly line: number }
   | {
       readonly kind: 'plan';
       readonly owner: string;

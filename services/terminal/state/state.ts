@@ -33,7 +33,8 @@ export interface RunsList {
   /** Index of the first row on the screen. */
   readonly top: number;
   readonly filter: string;
-  readonly status: string | null;
+  /** Only runs of these; empty for all. */
+  readonly statuses: ReadonlySet<string>;
   readonly sorting: Sorting;
 }
 
@@ -124,6 +125,8 @@ export type Dialog =
   | { readonly kind: 'undo'; readonly steps: UndoPlan['steps']; readonly top: number }
   | { readonly kind: 'cancel' }
   | { readonly kind: 'quit' }
+  /** Which statuses are listed. */
+  | { readonly kind: 'statuses'; readonly at: number }
   | { readonly kind: 'help'; readonly top: number };
 
 export interface State {
@@ -171,7 +174,7 @@ export function initialState(size: Size, now: number, here: string | null): Stat
       selected: null,
       top: 0,
       filter: '',
-      status: null,
+      statuses: new Set(),
       sorting: 'newest',
     },
     open: null,

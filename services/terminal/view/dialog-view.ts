@@ -2,8 +2,9 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import { anywayWord, approvalWord } from '../input/deciding.ts';
 import { changesCode, takesBack } from '../input/dialog-input.ts';
+import { presentStatuses } from '../input/list-input.ts';
 import { geometryOf } from '../layout/geometry.ts';
-import { riskStyle } from '../layout/marks.ts';
+import { riskStyle, statusWord } from '../layout/marks.ts';
 import { cutRow, fitRow, type Row, rowWidth, type Span, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { gateActions, readiness } from '../state/decisions.ts';
@@ -38,6 +39,8 @@ function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, 
       return executeRows(state, dialog, looks);
     case 'undo':
       return undoRows(dialog, looks);
+    case 'statuses':
+      return statusRows(state, dialog, looks);
     case 'cancel':
       return cancelRows();
     case 'quit':
@@ -112,7 +115,7 @@ function gateAction(open: OpenRun, action: ProposedAction, { glyphs }: Looks): R
     span(`  ${String(ordinal).padStart(2)} ${kind.padEnd(17)} `),
     span(`${risk} ${risk_score}`.padEnd(12), riskStyle(risk)),
     span(state[ready].padEnd(15), ready === 'ready' ? { color: 'green' } : { color: 'yellow' }),
-    span(title === kind ? '' : visibleLine(title)),
+    span(title === kind ? '' : visibleLine(glyphs.plain(title))),
   ];
   return [
     row,
@@ -161,7 +164,7 @@ function executeRows(
       ...(stands === 'failed' || stands === 'unknown'
         ? [span(`again, it is ${stands}  `, { color: 'yellow' })]
         : []),
-      span(title === kind ? '' : visibleLine(title)),
+      span(title === kind ? '' : visibleLine(glyphs.plain(title))),
     ]);
     for (const need of unapprovedNeeds(open, action)) {
       const text = `       will not run: it builds on ${named(need)}, which is not approved`;
@@ -179,6 +182,23 @@ function executeRows(
     ]);
   }
   return rows;
+}
+
+function statusRows({ runs }: State, { at }: Dialog & { kind: 'statuses' }, { glyphs }: Looks): Row[] {
+  const counts = Map.groupBy(runs.known.values(), ({ status }) => status as string);
+  return [
+    [span('Only runs of these statuses', { bold: true }), span('; none marked: all of them')],
+    [],
+    ...presentStatuses(runs).map((status, index): Row => {
+      const chosen = index === at;
+      const mark = runs.statuses.has(status) ? '[x]' : '[ ]';
+      return [
+        span(chosen ? `${glyphs.pointer} ` : '  ', { color: 'cyan' }),
+        span(`${mark} ${statusWord(status)}`, chosen ? { bold: true, inverse: true } : undefined),
+        span(`  ${counts.get(status)?.length ?? 0}`, { color: 'gray' }),
+      ];
+    }),
+  ];
 }
 
 function key(name: string): Span {

@@ -1,15 +1,16 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { ProposedAction } from '#kit/contracts/action.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { issueFacts, requestFacts } from '../layout/about-run.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { statusStyle, statusWord } from '../layout/marks.ts';
-import type { Panes } from '../layout/pane-content.ts';
+import type { PaneContent, Panes } from '../layout/pane-content.ts';
 import { cutRow, fitRow, type Row, rowWidth, type Span, type Style, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import type { Cursor } from '../screen/writer.ts';
 import { readiness } from '../state/decisions.ts';
 import type { Shown } from '../state/messages.ts';
-import { actionOf, isOpen, type Link, type State } from '../state/state.ts';
+import { actionOf, isOpen, type Link, type OpenRun, type State } from '../state/state.ts';
 import { dialogRows, questionRow } from './dialog-view.ts';
 import { type Keys, keyHints } from './help.ts';
 import { listRowsView } from './list-view.ts';
@@ -70,8 +71,15 @@ function placeText(state: State, { panes }: Looks): string {
   const place = `${placeOf(open.pane.top, pane.rows, content.count)}`;
   const action = actionOf(open, open.selected);
   if (action === null || !isOpen(action) || action.approval !== 'required') return place;
-  const seen = readiness(open, action) === 'ready' ? 'all seen' : 'more to read';
+  const seen = seenWord(open, action, content);
   return place === 'all' ? seen : `${place}, ${seen}`;
+}
+
+/** `all seen` only of what was on the screen to its end; an approval needs less where what led to the action follows. */
+function seenWord(open: OpenRun, action: ProposedAction, content: PaneContent): string {
+  if (readiness(open, action) !== 'ready') return 'more to read';
+  const [, end] = content.span(content.count - 1);
+  return open.seen[action.action_id]!.upTo >= end - 1e-9 ? 'all seen' : 'enough to approve';
 }
 
 function bodyOf(state: State, looks: Looks): { readonly rows: readonly Row[]; readonly shown: Shown | null } {
@@ -100,7 +108,7 @@ function listTitle({ runs, link }: State): Row {
       ? `${runs.rows.length} ${runs.rows.length === 1 ? 'run' : 'runs'}`
       : `${runs.rows.length} of ${runs.known.size} runs`;
   const by = runs.sorting === 'newest' ? '' : `, by ${runs.sorting}`;
-  const status = runs.status === null ? '' : `, ${statusWord(runs.status)}`;
+  const status = runs.statuses.size === 0 ? '' : `, ${[...runs.statuses].map(statusWord).join(' or ')}`;
   const filter = runs.filter === '' ? '' : `, with '${visibleLine(runs.filter)}'`;
   return [
     span('Core', { bold: true }),

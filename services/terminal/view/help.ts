@@ -9,9 +9,10 @@ export type Keys = readonly (readonly [key: string, what: string])[];
 export const listKeys: Keys = [
   ['enter', 'open the run'],
   ['/', 'filter by repository, issue, title or status'],
-  ['f', 'only one status, the next with each press'],
+  ['f', 'only some statuses: space marks them'],
   ['s', 'sort by newest, changed, risk, waiting, repository'],
   ['n', 'plan an issue'],
+  ['y', 'copy the identifier of the run'],
   ['escape', 'show all again'],
   ['j k, arrows, wheel', 'move; space and page up or down by a page, g and G to the ends'],
   ['ctrl-l', 'redraw the screen'],
@@ -21,11 +22,14 @@ export const listKeys: Keys = [
 export const runKeys: Keys = [
   ['a', 'approve the action that is shown'],
   ['r', 'reject it, with a reason'],
+  ['C', 'reject it for the line at the top of the pane, which the reason names'],
   ['A', 'approve the gate: shows its list first, then what you have not seen of it'],
   ['x', 'execute what is approved'],
   ['u', 'undo: shows first what would be taken back'],
   ['c', 'cancel the run; asks first'],
   ['R', 'resume what a crash or a stop cut off'],
+  ['y', 'copy the place at the top of the pane, else the address or the run'],
+  ['e', 'open what the pane shows in $VISUAL or $EDITOR, at that line'],
   ['o', 'open the issue or the pull request in the browser'],
   ['enter', 'the pane on the whole screen, and back'],
   ['j k, arrows', 'the next action; on the whole screen: scroll'],
@@ -71,6 +75,8 @@ function dialogHints(open: OpenRun | null, dialog: Dialog): Readonly<Record<stri
       return { y: 'leave', esc: 'stay' };
     case 'cancel':
       return { y: 'cancel the run', esc: 'leave it' };
+    case 'statuses':
+      return { space: 'mark', a: 'all', enter: 'done' };
     case 'help':
       return { space: 'scroll', esc: 'close' };
   }

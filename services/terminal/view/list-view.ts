@@ -1,3 +1,4 @@
+import { cutStart } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
@@ -14,6 +15,9 @@ interface Column {
   readonly cell: (run: RunSummary) => Span;
 }
 
+/** Less of a title says nothing. */
+const leastTitle = 6;
+
 /** The list of runs: as many columns as there is room for, the title last. */
 export function listRowsView(
   state: State,
@@ -28,14 +32,18 @@ export function listRowsView(
   const head: Row = [
     span(' '),
     ...columns.map(({ title, width }) => span(title.padEnd(width + 1), { color: 'gray' })),
-    span('title', { color: 'gray' }),
+    ...(titleRoom < leastTitle ? [] : [span('title', { color: 'gray' })]),
   ];
   return [
     head,
     ...shown.map((run) => {
       const chosen = run.run_id === runs.selected;
-      const cells = columns.flatMap(({ width, cell }) => fitRow([cell(run)], width + 1, glyphs.ellipsis));
-      const title = fitRow([span(visibleLine(run.title ?? ''))], Math.max(0, titleRoom), glyphs.ellipsis);
+      const cells = columns.flatMap(({ width, cell }) => [
+        ...fitRow([cell(run)], width, glyphs.ellipsis),
+        span(' '),
+      ]);
+      const text = titleRoom < leastTitle ? '' : visibleLine(run.title ?? '');
+      const title = fitRow([span(text)], Math.max(0, titleRoom), glyphs.ellipsis);
       const row: Row = [span(chosen ? glyphs.pointer : ' ', { color: 'cyan' }), ...cells, ...title];
       return chosen ? onGround(row, 'chosen') : row;
     }),
@@ -43,15 +51,16 @@ export function listRowsView(
 }
 
 function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
-  const wide = size.columns >= 100;
+  const issueWidth = size.columns >= 100 ? 28 : size.columns >= 60 ? 22 : Math.max(8, size.columns - 12);
   const name = (run: RunSummary) => visibleLine(subjectOf(run));
   const gray: Style = { color: 'gray' };
   const all: readonly (Column & { readonly from: number })[] = [
     {
       from: 0,
       title: 'issue',
-      width: wide ? 28 : size.columns >= 60 ? 20 : Math.max(8, size.columns - 12),
-      cell: (run) => span(name(run)),
+      width: issueWidth,
+      // Its end says which one it is.
+      cell: (run) => span(cutStart(name(run), issueWidth, glyphs.ellipsis)),
     },
     {
       from: 60,
@@ -73,7 +82,7 @@ function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
       cell: ({ highest_risk }) => span(riskWord(highest_risk), riskStyle(highest_risk)),
     },
     {
-      from: 30,
+      from: 78,
       title: 'changed',
       width: 11,
       cell: ({ updated_at }) => span(age(updated_at, new Date(now)), gray),
@@ -82,9 +91,12 @@ function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
   return all.filter(({ from }) => size.columns >= from);
 }
 
-function filterText({ filter, status }: State['runs']): string {
+function filterText({ filter, statuses }: State['runs']): string {
   const words = filter === '' ? [] : [`'${visibleLine(filter)}'`];
-  return [...words, ...(status === null ? [] : [`the status ${statusWord(status)}`])].join(' and ');
+  return [
+    ...words,
+    ...(statuses.size === 0 ? [] : [`the status ${[...statuses].map(statusWord).join(' or ')}`]),
+  ].join(' and ');
 }
 
 function emptyList({ runs, link }: State, program: string): readonly Row[] {

@@ -65,7 +65,7 @@ function itemRow(open: OpenRun, key: string, columns: number, glyphs: Glyphs): R
   if (action === null) return [pointer, span(`   ${key}`)];
   const { ordinal, kind, risk, risk_score, title } = action;
   const [rejected] = action.rejected_before ?? [];
-  const about = title === kind ? '' : visibleLine(title);
+  const about = title === kind ? '' : visibleLine(glyphs.plain(title));
   const where = standing(action, open, glyphs);
   return [
     pointer,
