@@ -68,6 +68,10 @@ describe('A task in place of an issue', () => {
     const undone = await world.agent.undo({ run_id: run.run_id, by: everybody }, quiet);
     expect(undone.status).to.equal('undone');
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+    const before = new Date(Date.now() + 60_000).toISOString();
+    const { runs } = await world.agent.prune({ before, what: 'runs', dry_run: false });
+    expect(runs).to.include(run.run_id);
+    expect((await world.agent.verify(run.run_id).catch((error) => error)).code).to.equal('run_pruned');
   });
 
   it('is shown by its repository and title, in lists, as last, and in what can be typed next', async () => {
