@@ -68,6 +68,7 @@ export class ServiceCalls {
     if (parameter === 'action_id') return this.#planned!.action_id;
     if (parameter === 'digest') return this.#planned!.artifact;
     if (path.startsWith('/v1/models')) return 'coder';
+    if (path.startsWith('/v1beta/models')) return 'gemini';
     const made = this.#made.get(concern(path));
     if (made === undefined) throw new Error(`nothing was made that ${path} could name`);
     return made;

@@ -13,6 +13,8 @@ import {
   issueTitle,
   makeDemoRepository,
 } from '../../services/supervisor/quickstart/demo-repository.ts';
+import { benches, speaking } from '../fixtures/model-upstream/dialects.ts';
+import { speakOpenAi } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { saidUntil } from './said-until.ts';
@@ -78,6 +80,9 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   writeFileSync(join(folder, 'event.json'), eventOfThePage());
   for (const name of ['thing', 'hello']) await makeDemoRepository(join(folder, 'path/to', name));
   const upstream = await startModelUpstream();
+  upstream.always((request, response) =>
+    (request.path.startsWith('/v1beta/') ? speaking(google) : speakOpenAi)(request, response),
+  );
   // Some machines that run these tests have no sandbox; the demo is our own code.
   writeFileSync(join(home, '.config/core/validation.json'), '{"allow_unsandboxed": true}');
   writeFileSync(join(home, '.config/core/models.json'), JSON.stringify(modelsConfig(upstream)));
@@ -188,10 +193,16 @@ function eventOfThePage(): string {
   return event.text;
 }
 
+const google = benches.find(({ name }) => name === 'Google')!;
+
 function modelsConfig(upstream: ModelUpstream): object {
+  const entry = { base_url: upstream.url, model: 'fake' };
+  const beta = upstream.url.replace(/v1$/, 'v1beta');
   return {
     models: {
       coder: { tier: 'large', upstreams: [{ kind: 'openai', base_url: upstream.url, model: 'fake' }] },
+      claude: { upstreams: [{ ...entry, kind: 'anthropic' }] },
+      gemini: { upstreams: [{ ...entry, kind: 'google', base_url: beta }] },
       vectors: { kind: 'embeddings', upstreams: [{ kind: 'openai', base_url: upstream.url, model: 'fake' }] },
     },
   };

@@ -39,7 +39,8 @@ const firstLook = route(
 );
 
 function callRoute(endpoint: Endpoint, { calls, redactor }: ModelRouteParts): Route {
-  const { path, summary } = endpointFacts(endpoint);
+  const { path, summary, stream } = endpointFacts(endpoint);
+  const content = stream === 'always' ? 'text/event-stream' : t.UnknownRecord;
   const { tokenIn } = dialectFor(endpoint);
   const dialect = dialectOf[endpoint];
   return routeWithBytes(
@@ -54,7 +55,7 @@ function callRoute(endpoint: Endpoint, { calls, redactor }: ModelRouteParts): Ro
       anyQuery: true,
       debugBelow: 500,
       answers: {
-        200: { description: 'As its maker describes it', content: t.UnknownRecord },
+        200: { description: 'As its maker describes it', content },
         400: { description: 'What went wrong, here and upstream', content: t.UnknownRecord },
       },
       errorReply: (error, id) => errorReply(dialect, error, id, redactor),

@@ -1,5 +1,10 @@
 import type * as t from 'io-ts';
-import type { AnswerDescription, ParameterDescription, Route } from '../../../services/kit/http/route.ts';
+import type {
+  AnswerDescription,
+  ParameterDescription,
+  Route,
+  TokenPlaces,
+} from '../../../services/kit/http/route.ts';
 import { codecRows } from '../codecs/codec-rows.ts';
 import type { CodecDocs } from '../codecs/doc-comments.ts';
 import { blocks, code, fenced, prose, table } from '../markdown.ts';
@@ -9,7 +14,7 @@ import { exampleRequest } from './example-request.ts';
 export type DocsOf = (codec: t.Mixed) => CodecDocs | null;
 
 export function endpointSection(route: Route, port: number, docsOf: DocsOf): string {
-  const { method, path, summary, scope, body, query, requestHeaders, answers } = route;
+  const { method, path, summary, body, query, requestHeaders, answers } = route;
   return blocks(
     `### ${method} ${path.replaceAll('{', '\\{')}`,
     `${prose(summary)}. ${scopeText(route)}`,
@@ -24,14 +29,27 @@ export function endpointSection(route: Route, port: number, docsOf: DocsOf): str
     'codec' in body ? membersTable('Request', body.codec, docsOf) : '',
     fenced('sh', curl(route, port)),
     ...Object.entries(answers).map(([status, answer]) => answerBlock(status, answer, docsOf)),
-    scope === null && path === '/healthz' ? '' : 'Anything else is a [problem](../errors.md).',
+    elseText(route),
   );
 }
 
-function scopeText({ scope, path }: Route): string {
+function elseText({ scope, path, errorReply }: Route): string {
+  if (scope === null && path === '/healthz') return '';
+  return errorReply === undefined
+    ? 'Anything else is a [problem](../errors.md).'
+    : 'Anything else has the shape that errors of its maker have, with a code of [errors](../errors.md).';
+}
+
+/** Where its clients may put the token too. */
+function placesText({ headers = [], query }: TokenPlaces = {}): string {
+  const places = [...headers, ...(query === undefined ? [] : [`?${query}=`])];
+  return places.length === 0 ? '' : `, also in ${places.map((place) => code(place)).join(' or ')}`;
+}
+
+function scopeText({ scope, path, tokenIn }: Route): string {
   if (scope === null) return 'Open to everybody who may speak to the service.';
   const open = scope === 'read' ? ' where the service asks for tokens to read' : '';
-  return `Needs a token with the scope ${code(scope)}${open}.${path === '/v1/openapi.json' ? ' It is this page for machines.' : ''}`;
+  return `Needs a token with the scope ${code(scope)}${open}${placesText(tokenIn)}.${path === '/v1/openapi.json' ? ' It is this page for machines.' : ''}`;
 }
 
 function pathMeaning(name: string): string {
@@ -71,8 +89,10 @@ function membersTable(title: string, codec: t.Mixed, docsOf: DocsOf): string {
 export function curl(route: Route, port: number): string {
   const { method, path, withToken, type, body } = exampleRequest(route);
   const address = `http://127.0.0.1:${port}${path}`;
+  const usual: Readonly<Record<string, string>> = { GET: '-s ', HEAD: '-sI ' };
+  const asked = usual[method] ?? `-s -X ${method} `;
   const lines = [
-    `curl -s ${method === 'GET' ? '' : `-X ${method} `}${path.includes('?') ? `'${address}'` : address}`,
+    `curl ${asked}${path.includes('?') ? `'${address}'` : address}`,
     withToken ? `-H "Authorization: Bearer $TOKEN"` : null,
     type === null ? null : `-H 'Content-Type: ${type}'`,
     route.body.kind === 'upload' ? '--data-binary @memory.jsonl' : null,

@@ -39,6 +39,7 @@ export function exampleRequest(
 function exampleInPath(parameter: string, path: string): string {
   if (path.startsWith('/v1/keys')) return 'key_0123456789abcdef';
   if (path.startsWith('/v1/models')) return 'coder';
+  if (path.startsWith('/v1beta/models')) return 'gemini';
   if (path.startsWith('/v1/memory')) return 'memory:01a200ab-2ef0-7697-a2c2-39942581a247';
   return String(wellKnown[parameter] ?? parameter.toUpperCase());
 }

@@ -3,6 +3,10 @@ import { wellKnown } from './well-known.ts';
 
 const digest = '7d2e1f0c5b6a4938271605f4e3d2c1b0a99887766554433221100ffeeddccbba';
 
+const messages = [{ role: 'user', content: 'Say hello.' }];
+const contents = [{ role: 'user', parts: [{ text: 'Say hello.' }] }];
+const asGoogle = { contents, generationConfig: { maxOutputTokens: 50 } };
+
 /** What is refused when it is past, is an hour ahead of the page. */
 const soon = new Date(Date.now() + 3_600_000).toISOString().replace(/:\d\d\.\d+/, ':00.000');
 
@@ -42,11 +46,13 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
     limit: 10,
   },
   'POST /v1/keys': { run: wellKnown.run_id, models: ['coder'], budget: 0.5, expires_at: soon },
-  'POST /v1/chat/completions': {
-    model: 'coder',
-    messages: [{ role: 'user', content: 'Say hello.' }],
-    max_tokens: 50,
-  },
+  'POST /v1/chat/completions': { model: 'coder', messages, max_tokens: 50 },
+  'POST /v1/messages': { model: 'coder', messages, max_tokens: 50 },
+  'POST /v1/messages/count_tokens': { model: 'claude', messages },
+  'POST /v1/responses': { model: 'coder', input: 'Say hello.', max_output_tokens: 50 },
+  'POST /v1beta/models/{model}:generateContent': asGoogle,
+  'POST /v1beta/models/{model}:streamGenerateContent': asGoogle,
+  'POST /v1beta/models/{model}:countTokens': { contents },
   'POST /v1/ingress/dashboard-issue': {
     event_id: 'card-17-created',
     kind: 'issue.created',
