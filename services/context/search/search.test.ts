@@ -282,6 +282,65 @@ ValueError: stranger`;
     expect(scores).to.deep.equal(scores.toSorted((a, b) => b - a));
   });
 
+  it('counts words of the query that a path has, numbers of one digit too', () => {
+    const scene = new Scene();
+    scene.repository();
+    const body = 'register the plugin, then ask it for what it decorates';
+    for (let nth = 1; nth <= 4; nth++) scene.file(`test/plugin.${nth}.test.js`, body);
+    scene.file('test/decorates.test.js', `${body} ${'plugin '.repeat(12)}`);
+    expect(scene.paths('test: plugin 3')[0]).to.equal('test/plugin.3.test.js');
+    expect(scene.paths('test: plugin 1')[0]).to.equal('test/plugin.1.test.js');
+  });
+
+  it('takes a leading word and a colon for the sort of file and the place that are meant', () => {
+    const scene = new Scene();
+    scene.repository();
+    const body = 'the header is read without its case';
+    for (const folder of ['binding', 'render']) {
+      scene.file(`${folder}/field.go`, `${body} in ${folder === 'render' ? 'header header ' : ''}fields`);
+      scene.file(`${folder}/field_test.go`, `${body} in fields`);
+    }
+    const [id, path] = ['file:guide', 'docs/guide.md'];
+    scene.add(
+      { id, kind: 'document', title: 'guide.md', repository, path },
+      `${body}, as this explains at length`,
+    );
+    const first = (query: string) => scene.paths(query)[0];
+    expect(first('fix(binding): header without case')).to.match(/^binding\//);
+    expect(first('fix(render): header without case')).to.match(/^render\//);
+    expect(first('docs: header without case')).to.equal('docs/guide.md');
+    expect(first('test(binding): header without case')).to.equal('binding/field_test.go');
+  });
+
+  it('finds files of continuous integration and manifests where no word of theirs is in the query', () => {
+    const scene = project();
+    scene.file('.github/workflows/main.yml', 'jobs: build');
+    scene.file('package.json', '{ "private": true }');
+    expect(scene.paths('ci: tidy the matrix of platforms')).to.include('.github/workflows/main.yml');
+    expect(scene.paths('deps: follow upstream')).to.include('package.json');
+    expect(scene.paths('Bumped v9.2.1')).to.deep.equal(['package.json']);
+    expect(scene.paths('tidy the matrix of platforms')).to.not.include('.github/workflows/main.yml');
+  });
+
+  it('lets no README, changelog or lockfile lead where the query names code, unless it is named', () => {
+    const scene = new Scene();
+    scene.repository();
+    scene.file('src/vault.ts', 'rotate the keys of a safe');
+    scene.file(
+      'CHANGELOG.md',
+      'Rotate the keys of a safe. Rotate keys and lock the safe. Lock keys in a safe.',
+    );
+    for (let nth = 0; nth < 9; nth++) scene.file(`src/other-${nth}.ts`, 'nothing of that');
+    const query = 'rotate keys of a safe';
+    expect(scene.paths(query)[0]).to.equal('CHANGELOG.md');
+    expect(scene.search(`fix: ${query}`).map(({ path, score }) => [path, score])).to.deep.equal([
+      ['src/vault.ts', 1],
+      ['CHANGELOG.md', 1],
+    ]);
+    expect(scene.paths(`docs: ${query}`)[0]).to.equal('CHANGELOG.md');
+    expect(scene.paths(`fix: CHANGELOG.md, ${query}`)[0]).to.equal('CHANGELOG.md');
+  });
+
   it('passes scores on along edges, and says so', () => {
     const scene = project();
     const [greeter, log] = ['src/greeter.ts', 'src/log.ts'].map(

@@ -5,7 +5,9 @@ import { NotFound } from '#kit/errors.ts';
 import { learnedCommit } from './history.ts';
 import { addPastChanges, expand, type Group, groupsOf, putFirst } from './ranking/groups.ts';
 import { namedIn } from './ranking/named.ts';
-import { lowerTests, mixed, withFallingScores } from './ranking/order.ts';
+import { lowerTests, mixed, withFallingScores, withoutHubFirst } from './ranking/order.ts';
+import { addPathWords } from './ranking/path-words.ts';
+import { addFilesOfSorts, favourPrefix } from './ranking/sorts-of-files.ts';
 import { matchesOf, matchOfAny, type WeighedTerm, weighedTerms } from './ranking/terms.ts';
 import {
   weights as chosen,
@@ -17,6 +19,7 @@ import {
   type Weights,
 } from './ranking/text-hits.ts';
 import { snippetOf, termsIn } from './snippet.ts';
+import { prefixOf } from './words/prefix.ts';
 import { pathTermsOf } from './words/words.ts';
 
 export const searchQueries = {
@@ -36,16 +39,22 @@ export function search(db: DatabaseSync, request: SearchRequest, weights: Weight
   const terms = weighedTerms(db, request.query, weights.matches);
   const apart = scope.kinds !== null;
   const groups = byText(db, request.query, terms, scope, weights);
-  if (!apart && terms.length > 0) {
-    if (weights.history > 0) addPastChanges(db, matchOfAny(terms), scope, groups, weights.history);
+  if (!apart) {
+    const prefix = prefixOf(request.query);
+    if (weights.pathWords > 0 && terms.length > 0)
+      addPathWords(db, request.query, terms, scope, groups, weights);
+    if (weights.filesOfSort > 0) addFilesOfSorts(db, prefix, scope, groups, weights);
+    if (weights.history > 0 && terms.length > 0)
+      addPastChanges(db, matchOfAny(terms), scope, groups, weights.history);
     expand(db, scope, groups, weights.edges);
+    favourPrefix(prefix, groups.values(), weights);
     lowerTests(groups.values(), request.query);
   }
   putFirst(groups, namedIn(db, request.query, scope), apart);
   const limit = request.limit ?? defaultLimit;
   const ranked = [...groups.values()].toSorted(better);
-  const best = ranked[0]?.score ?? 1;
-  const ordered = apart ? ranked : mixed(ranked, request.query, limit);
+  const ordered = apart ? ranked : mixed(withoutHubFirst(ranked, request.query), request.query, limit);
+  const best = ordered[0]?.score ?? 1;
   return withFallingScores(ordered.slice(0, limit).map((group) => resultOf(db, group, terms, best)));
 }
 

@@ -28,12 +28,14 @@ const own = fileURLToPath(new URL('../../..', import.meta.url));
 const listed = 20;
 
 const without = (change: Partial<Weights>) => (stop: Stop) => found(stop, { ...weights, ...change });
+const textAlone = { pathWords: 0, filesOfSort: 0, sort: 0, place: 0 };
 /** Each line adds one thing to the line before it. */
 const methods: Readonly<Record<string, (stop: Stop) => readonly string[]>> = {
   'plain FTS5 over files': ({ plain, question }) => plain.files(question.query, listed),
   'BM25 over chunks of 60 lines': ({ plain, question }) => plain.chunks(question.query, listed),
-  'terms of files': without({ parts: 0, history: 0, edges: {} }),
-  '+ parts of files': without({ history: 0, edges: {} }),
+  'terms of files': without({ ...textAlone, parts: 0, history: 0, edges: {} }),
+  '+ parts of files': without({ ...textAlone, history: 0, edges: {} }),
+  '+ paths, kinds and places': without({ history: 0, edges: {} }),
   '+ edges of the graph': without({ history: 0 }),
   'the whole method': without({}),
 };

@@ -70,6 +70,18 @@ export function groupAt(groups: Map<string, Group>, key: string): Group {
   return group;
 }
 
+/** The whole, or else its best part. */
+export function rowOf({ whole, parts }: Group): NodeRow | null {
+  return whole ?? parts[0]?.row ?? null;
+}
+
+/** Everything that a result got so far, times a factor. */
+export function scale(group: Group, factor: number): void {
+  group.text *= factor;
+  group.score *= factor;
+  for (const [nth, edge] of group.edges.entries()) group.edges[nth] = { ...edge, score: edge.score * factor };
+}
+
 /** The whole and the parts of a file, added; what has no whole is rated by its parts alone. */
 function scoreText(groups: readonly Group[], weights: Weights): void {
   const partScores = groups.map(({ parts }) => sumOfParts(parts, weights.furtherPart));

@@ -22,12 +22,21 @@ export interface Weights {
   readonly matches: number;
   /** Of a word in a file's name, its path and its text, in `whole_index`. */
   readonly whole: readonly [name: number, path: number, body: number];
+  /** The same for what is looked for in paths alone: so great that the length of the text does not count. */
+  readonly path: readonly [name: number, path: number, body: number];
   /** Of a word in the name of a part and in its text, in `part_index`. */
   readonly part: readonly [name: number, body: number];
   /** What the parts of a file count beside the file as a whole, whose weight is 1. */
   readonly parts: number;
   /** What each further part of a file counts of the one before it. */
   readonly furtherPart: number;
+  /** What words of the query in a file's path count, beside all text. */
+  readonly pathWords: number;
+  /** What a file gets for being of the sort that `ci:` or `deps:` names, beside all text. */
+  readonly filesOfSort: number;
+  /** How much more a file counts that is of the sort that `docs:` names, and one in the place that `fix(router):` names. */
+  readonly sort: number;
+  readonly place: number;
   /** What similar changes of the past count, beside all text, whose weight is 1. */
   readonly history: number;
   /** What an edge from a better result passes on of its score. */
@@ -37,9 +46,14 @@ export interface Weights {
 export const weights: Weights = {
   matches: 300,
   whole: [16, 8, 1],
+  path: [100, 100, 0],
   part: [4, 1],
   parts: 1,
   furtherPart: 0.4,
+  pathWords: 0.3,
+  filesOfSort: 0.3,
+  sort: 0.5,
+  place: 0.5,
   history: 0.4,
   edges: { imports: 0.05, changed_with: 0.1, references: 0.05, mentions: 0.05 },
 };
@@ -83,6 +97,7 @@ export interface Scope {
 /** Files, and everything else. */
 const indexes = {
   whole: { table: 'whole_index', limit: 200 },
+  path: { table: 'whole_index', limit: 200 },
   part: { table: 'part_index', limit: 400 },
 } as const;
 export type TextIndex = keyof typeof indexes;
