@@ -39,6 +39,8 @@ export const Policy = t.strict({
     untrusted_influence: Score,
     /** Where preparing the validation uses the network. */
     prepare_network: Score,
+    /** Where a coding agent reached hosts of the network or was given credentials. */
+    agent_reaches_out: Score,
     /** Where the push starts workflows. */
     starts_workflows: Score,
     /** Where an earlier proposal for the issue was rejected. */

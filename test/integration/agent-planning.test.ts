@@ -198,6 +198,27 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     expect(draftOf(run)).to.equal(null);
   });
 
+  it('says in the preview what an agent reaches beside its model, and raises the risk', async () => {
+    const steps: Step[] = [{ write: 'docs.md', content: 'How to greet.\n' }, { say: 'Add a page' }];
+    const patchOf = ({ actions }: Awaited<ReturnType<typeof planned>>) =>
+      actions.find(({ definition }) => definition.kind === 'apply_patch')!.definition;
+    configure(steps);
+    const calm = await planned();
+    configure(steps, { network: { hosts: ['api.anthropic.com'] } });
+    const reaching = await planned();
+    expect(calm.plan!.notices.join()).not.to.contain('could reach');
+    expect(reaching.plan!.notices.join()).to.contain('beside its model: api.anthropic.com');
+    expect(patchOf(reaching).risk_reasons).to.include('made by an agent that reaches api.anthropic.com');
+    expect(patchOf(reaching).risk_score).to.equal(patchOf(calm).risk_score + 20);
+  });
+
+  it('gives an agent no login that is not there, and says so', async () => {
+    configure(solve, { credentials: ['~/.no-such-agent/login.json'] });
+    const failure = await planned().catch((error) => error);
+    expect(failure).to.have.property('code', 'agent_login_missing');
+    expect(leftovers()).to.deep.equal([]);
+  });
+
   it('refuses an agent of another name before anything is made', async () => {
     configure(solve);
     const number = await world.newIssue('Greet strangers.');

@@ -68,12 +68,16 @@ export const applyPatch: ActionType<'apply_patch', t.TypeOf<typeof ApplyPatchPar
 };
 
 export function assessPatch(change: ChangeFacts, { risk: table }: Policy): RiskAssessment {
-  const { files, untrusted, sensitive } = change;
+  const { files, reaches_out, untrusted, sensitive } = change;
   const reasons: string[] = [];
   const lines = files.reduce((sum, file) => sum + (file.added ?? 0) + (file.removed ?? 0), 0);
   const size = files.length * table.per_file + Math.floor(lines / table.lines_per_point);
   let score = table.base.apply_patch + Math.min(size, table.size_at_most);
   if (size >= table.size_at_most) reasons.push(`large: ${files.length} files, ${lines} lines`);
+  if (reaches_out.length > 0) {
+    score += table.agent_reaches_out;
+    reasons.push(`made by an agent that reaches ${reaches_out.join(', ')}`);
+  }
   if (untrusted.length > 0) {
     score += table.untrusted_influence;
     reasons.push(`led by text of outsiders: ${untrusted.join(', ')}`);

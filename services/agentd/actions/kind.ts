@@ -126,6 +126,8 @@ export type Plan = ChangePlan | CommentPlan;
 /** What a change touches beyond its lines. */
 export interface ChangeFacts {
   readonly files: readonly FileChange[];
+  /** Hosts that the agent which made it could reach, and credentials that it was given. */
+  readonly reaches_out: readonly string[];
   /** Texts of outsiders that led to it. */
   readonly untrusted: readonly string[];
   /** Paths that match `sensitive_paths` and `critical_paths` of the policy. */

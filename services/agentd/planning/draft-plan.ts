@@ -43,6 +43,8 @@ export interface Proposed {
   readonly scratch: GitScratchCopy;
   readonly influences: readonly Influence[];
   readonly rejections: readonly RejectedPlan[];
+  /** Hosts and credentials of the agent that made it. */
+  readonly reaches_out: readonly string[];
   readonly validation: ValidationPlan | null;
   /** null where no sandbox works, so that nothing can be validated. */
   readonly sandbox: SandboxTerms | null;
@@ -136,6 +138,7 @@ async function draftChange(
   const change = {
     ...(await changeFacts(files, before, after, validation, influences, rejections.length)),
     ...guardedPaths(files, policy),
+    reaches_out: proposed.reaches_out,
   };
   const history = await proposed.history(files.map(({ path }) => path));
   const own = [sources.repository.default_branch, target.base_branch];

@@ -182,6 +182,7 @@ export class PlanIssue {
         scratch,
         influences: influencesOf(sources, proposal, knowledge, rejections),
         rejections,
+        reaches_out: planner.reaches_out ?? [],
         validation,
         sandbox: sandbox.terms,
         history: async (files) =>
@@ -201,6 +202,7 @@ export class PlanIssue {
       ...rightsNotices(sources.repository, draft.actions),
       ...unknownStandings(sources),
       ...knowledge.notices,
+      ...reachNotices(planner),
       ...(sandbox.terms === null ? [sandbox.reason] : []),
       ...draft.notices,
     ];
@@ -291,6 +293,13 @@ function influencesOf(
     ...rejectionInfluences(rejections),
   ];
   return [...new Map(list.map((influence) => [`${influence.kind} ${influence.source}`, influence])).values()];
+}
+
+function reachNotices({ reaches_out = [] }: Planner): string[] {
+  if (reaches_out.length === 0) return [];
+  return [
+    `the agent could reach or was given, beside its model: ${reaches_out.join(', ')}; what it read of the repository may have left this machine`,
+  ];
 }
 
 function contextUse({ layer, source, title, why, score }: GatheredContext['passages'][number]): ContextUse {

@@ -148,6 +148,8 @@ export interface Planner {
   readonly name: string;
   /** null for planners without a model. */
   readonly model: { readonly model: string; readonly tier: string } | null;
+  /** What it reaches beside its model, for the preview and the risk: hosts and credentials. */
+  readonly reaches_out?: readonly string[];
   propose(input: PlanningInput): Promise<Proposal>;
   /** After its planning, however that ended; never throws. */
   close?(): Promise<void>;

@@ -50,6 +50,7 @@ const plan: ChangePlan = {
     critical: [],
     validation_files: [],
     install_scripts: [],
+    reaches_out: [],
     rejected_before: 0,
   },
   validation: {

@@ -18,7 +18,13 @@ function file(path: string, added = 1, removed = 0): FileChange {
 }
 
 function change(files: FileChange[], more: Partial<ChangeFacts> = {}): ChangeFacts {
-  const facts = { untrusted: [], validation_files: [], install_scripts: [], rejected_before: 0 };
+  const facts = {
+    reaches_out: [],
+    untrusted: [],
+    validation_files: [],
+    install_scripts: [],
+    rejected_before: 0,
+  };
   return { files, ...guardedPaths(files, policy), ...facts, ...more };
 }
 

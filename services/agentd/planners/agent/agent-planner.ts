@@ -76,6 +76,7 @@ export function createAgentPlanner(options: AgentPlannerOptions): Planner {
   const { model, role } = options;
   return {
     name: 'agent',
+    reaches_out: [...options.agent.hosts, ...options.agent.credentials],
     model: model === null ? null : { model: model.name, tier: role.tier },
     propose: (input) => propose(input, options),
   };
