@@ -119,7 +119,7 @@ export const BridgeConfig = t.strict({
   }),
   /** Reports to dashboards. */
   sync: t.strict({
-    /** How often runs are looked at, where there is a dashboard to tell. */
+    /** How often runs are checked, if a dashboard is configured. */
     seconds: integerBetween(5, 86_400),
     /** Runs that began before are not reported any more. */
     days: integerBetween(1, 3_650),

@@ -33,7 +33,7 @@ export function createBridgeMetrics(counts: EventQueue['counts']): BridgeMetrics
   });
   const deliveries = new Counter({
     name: 'bridge_deliveries_total',
-    help: 'Attempts to tell a dashboard the state of a run',
+    help: 'Attempts to report the state of a run to a dashboard',
     labelNames: ['dashboard', 'outcome'],
     registers,
   });

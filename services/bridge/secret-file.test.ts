@@ -22,7 +22,7 @@ describe('A file with secrets for signatures', () => {
   const open = () => openSecretFile(folder, 'hook', (value) => learned.push(value));
   const texts = (file: ReturnType<typeof open>) => file.read().map(String);
 
-  it('gives one secret for each line, tells them to the log once, and follows the file', () => {
+  it('gives one secret for each line, registers them with the log once, and follows the file', () => {
     writeFileSync(path, `${first}\r\n\n  ${second}  \n`);
     const file = open();
     expect(texts(file)).to.deep.equal([first, second]);

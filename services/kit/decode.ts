@@ -233,7 +233,7 @@ export function listOfAtMost<A>(item: t.Type<A>, max: number): t.Type<A[]> {
 }
 
 /**
- * One of several shapes that the word in `tag` tells apart; an unknown word is refused with those that are known.
+ * One of several shapes, chosen by the word in `tag`; an unknown word is refused with the known ones.
  * @param kinds by that word, each with its shape in `member`
  */
 export function choiceBy<

@@ -32,7 +32,7 @@ describe('An endpoint that is asked', () => {
     });
   });
 
-  it('is not well when it fails, is another, or is none of ours', async () => {
+  it('is not well if it fails, is another service, or is not ours', async () => {
     const failing = await serving((_request, response) => response.writeHead(503).end(health('failing')));
     expect(await ask(failing)).to.deep.include({ ok: false, status: 503, detail: 'failing; queue: full' });
     const other = await serving((_request, response) => response.end(health('ok', 'core-context')));

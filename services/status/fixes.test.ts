@@ -37,7 +37,7 @@ describe('What to do about a part that does not answer', () => {
     );
   });
 
-  it('is the usual where all run, and where nobody tells', () => {
+  it('is the usual one if all run, and if that is unknown', () => {
     for (const units of [{ 'core-bus-worker': unit({}) }, { 'core-agentd': unit({ state: 'unknown' }) }, {}])
       expect(fix(units as Record<string, Unit>)).to.equal('look at its log');
     expect(fix({ 'core-agentd': unit({ since: '2026-01-01T00:01:09Z' }) })).to.equal('look at its log');

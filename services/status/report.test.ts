@@ -170,7 +170,7 @@ describe('The status report', () => {
     expect(some.problems[0]?.detail).to.contain(functionIds.planIssue);
   });
 
-  it('has a warning for a bus that may be away, and none for services of which nobody tells', () => {
+  it('has a warning for an optional bus, and none for services whose state is unknown', () => {
     const worker = { ok: false, detail: 'the bus is not reached', took_ms: 0, reaches: null };
     const away = { unreachable: 'ECONNREFUSED', worker, engine: { ...engine, engine: null } };
     const optional = ['core-bus-engine', 'core-bus-worker'];

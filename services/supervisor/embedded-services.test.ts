@@ -24,7 +24,7 @@ describe('The embedded stack', () => {
     expect(embeddedStack(home(), { bridgePort: 8090, without: 'context' }, plain).services).to.have.length(5);
   });
 
-  it('tells every service where all the others are', async () => {
+  it('gives every service the addresses of all others', async () => {
     const flags = await withFreePorts({ port: 0, busPort: '0', busHttpPort: 0, bridgePort: 4001 });
     const { services, left } = embeddedStack(home(), flags, plain);
     expect(left).to.deep.equal([]);
@@ -50,7 +50,7 @@ describe('The embedded stack', () => {
     });
   });
 
-  it('starts no engine where the bus is told to be elsewhere, and says where', () => {
+  it('starts no engine if the bus is elsewhere, and says where', () => {
     const folders = home();
     writeFileSync(join(folders.config, 'bus.json'), '{"url":"ws://127.0.0.1:5000"}');
     const { services, left } = embeddedStack(folders, { busPort: 4002 }, plain);

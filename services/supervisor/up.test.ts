@@ -169,7 +169,7 @@ describe('core up', () => {
     expect(await answers(modelsPort)).to.equal(false);
   });
 
-  it('leaves core-context away where planning is told of another, and says so', async () => {
+  it('does not start core-context if planning uses another, and says so', async () => {
     mkdirSync(join(home, 'config'));
     writeFileSync(join(home, 'config/core.json'), '{"context":{"url":null}}');
     const port = await freePort();

@@ -31,7 +31,7 @@ export function guardTests(stack: ContainerStack): void {
     expect(http.status).to.equal(404);
   });
 
-  it('lets nobody in while nobody can tell whose token it is', async function () {
+  it('lets nobody in while tokens cannot be checked', async function () {
     this.timeout(900_000);
     await stack.container('core-bridge').stop({ timeout: 60_000, remove: false });
     const mine = { authorization: `Bearer ${stack.token()}` };

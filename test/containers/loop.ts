@@ -70,7 +70,7 @@ export function loopTests(stack: ContainerStack): void {
     expect(await cypher(stack, query, { run: runId })).to.deep.equal([{ actions: 7 }]);
   });
 
-  it('plans over HTTP, told by core-context, and its plan is in Neo4j', async function () {
+  it('plans over HTTP with core-context, and its plan is in Neo4j', async function () {
     this.timeout(900_000);
     const issue = await newIssue(stack);
     const { run_id } = await asked<{ run_id: string }>(stack, 'core-agentd:7817/v1/runs', issue);
@@ -105,7 +105,7 @@ export function loopTests(stack: ContainerStack): void {
     expect(iii).to.include({ telemetry_disabled: true, in_memory_warning_present: false });
   });
 
-  it('tells the same to who asks core-agentd', async function () {
+  it('reports the same through core-agentd', async function () {
     this.timeout(900_000);
     const url = `${stack.url('core-agentd', 7817)}/v1/status`;
     const report = await until(400_000, async () => {

@@ -90,13 +90,13 @@ export function busContract(open: () => Promise<BusWorld>): void {
     expect(got).to.deep.equal(given);
   });
 
-  it('tells that nobody has a function, in a way that invites another try', async () => {
+  it('reports a function that nobody provides as an error worth another try', async () => {
     const error = await failure(connect('caller').call('test.nobody', {}));
     expect(error).to.include({ code: 'function_not_found', retryable: true });
     expect(error.message).to.contain('test.nobody');
   });
 
-  it('tells that a handler failed, without its secrets where it failed by accident', async () => {
+  it('reports that a handler failed, without its secrets if it failed by accident', async () => {
     await offer({
       async 'test.bug'() {
         throw new Error('a secret');

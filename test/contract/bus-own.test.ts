@@ -210,7 +210,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
   });
 
   describe('who may connect', () => {
-    it('needs a token, and is told so before the connection is closed', async () => {
+    it('needs a token, and gets the reason before the connection is closed', async () => {
       for (const headers of [{}, { authorization: 'Bearer core_worker_0123' }]) {
         const { frames, code, reason, invocation_id } = await turnedAway({ ...engine, headers });
         const error = { code: 'AUTH_ERROR', message: frames[0].error.message };
@@ -408,7 +408,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       expect((await call).data.path_params).to.deep.equal({ b: 'x' });
     });
 
-    it('tell of answers that cannot be sent, of bodies too large, and of functions that are not there', async () => {
+    it('report answers that cannot be sent, bodies that are too large, and missing functions', async () => {
       const at = path();
       const { worker } = await route({ api_path: at, http_method: 'POST' });
       const ask = (body: string) =>
@@ -470,7 +470,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
   });
 
   describe('configuration', () => {
-    it('is told under the ids of the protocol, and truly', async () => {
+    it('is reported truly, under the ids of the protocol', async () => {
       const peer = await rawPeer(engine);
       const value = async (id: string) => (await peer.call('configuration::get', { id })).result?.value;
       expect((await value('iii-cron')).adapter.config).to.include({ store_method: 'file_based' });
@@ -500,7 +500,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
   });
 
   describe('events', () => {
-    it('tell of functions and workers that come and go', async () => {
+    it('report functions and workers that come and go', async () => {
       const watcher = await provider('own.watch');
       for (const trigger_type of ['engine::functions-available', 'engine::workers-available'])
         watcher.send({

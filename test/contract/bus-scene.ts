@@ -121,7 +121,7 @@ export const printed: string[] = [];
 
 /** The official SDK, quick to come back. Closed by `closeClients`. */
 export function sdkWorker({ url, headers }: BusUnderTest, workerName: string): IIIClient {
-  // It tells of every connection on the console.
+  // It logs every connection on the console.
   console.debug = () => {};
   console.error = (...words) => void printed.push(words.join(' '));
   const client = registerWorker(url, {
@@ -307,7 +307,7 @@ export async function triggerRefusal(
   const [id, after] = [crypto.randomUUID(), crypto.randomUUID()];
   const trigger = { type: 'registertrigger', trigger_type, function_id: freshName('f') };
   peer.send({ ...trigger, id, config });
-  // What every engine refuses tells that the one before it was judged.
+  // A refusal that every engine gives shows that the one before was processed.
   peer.send({ ...trigger, id: after, trigger_type: 'http', config: {} });
   await peer.next({ type: 'triggerregistrationresult', id: after });
   return peer.frames.find((frame) => frame.id === id)?.error ?? null;

@@ -53,7 +53,7 @@ export function busContract(engine: () => BusUnderTest): void {
         expect(await caller.trigger({ function_id: id, payload })).to.deep.equal([payload]);
     });
 
-    it('tells what a handler threw as invocation_failed, and what nobody provides as function_not_found', async () => {
+    it('reports what a handler threw as invocation_failed, and a missing function as function_not_found', async () => {
       const id = fresh('broken');
       sdkWorker(engine(), 'provider').registerFunction(id, async () => {
         throw new TypeError('bad query');
@@ -258,7 +258,7 @@ export function busContract(engine: () => BusUnderTest): void {
   });
 
   describe('lists of its own', () => {
-    it('tell functions with their schemas, and what calls them', async () => {
+    it('list functions with their schemas, and what calls them', async () => {
       const id = fresh('listed');
       const worker = sdkWorker(engine(), fresh('worker'));
       const request_format = { type: 'object', properties: { n: { type: 'number' } } };
@@ -275,7 +275,7 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(error.code).to.equal('NOT_FOUND');
     });
 
-    it('tell of each of several functions, also where one is missing', async () => {
+    it('describe each of several functions, also if one is missing', async () => {
       const [id, none] = [fresh('there'), fresh('none')];
       sdkWorker(engine(), 'there').registerFunction(id, async () => 1);
       await registered(id);
@@ -288,7 +288,7 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(error.code).to.equal('INVALID_ARGUMENTS');
     });
 
-    it('tell who is connected, once a worker has said who it is', async () => {
+    it('list who is connected, once a worker has introduced itself', async () => {
       const name = fresh('named');
       sdkWorker(engine(), name);
       const peer = await rawPeer(engine());
@@ -302,7 +302,7 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(found).to.include({ runtime: 'node', version: '0.22.1' });
     });
 
-    it('tell that it is healthy', async () => {
+    it('report that it is healthy', async () => {
       const peer = await rawPeer(engine());
       const { result } = await peer.call('engine::health::check', {});
       expect(result.status).to.equal('healthy');
@@ -334,7 +334,7 @@ export function busContract(engine: () => BusUnderTest): void {
       expect(await provider.next({ type: 'unregistertrigger' })).to.include({ id, trigger_type: type });
     });
 
-    it('that their provider refuses are told to who registered them', async () => {
+    it('that their provider refuses are reported to the worker that registered them', async () => {
       const [type, id] = [fresh('picky'), crypto.randomUUID()];
       const [user, provider] = [await rawPeer(engine()), await rawPeer(engine())];
       provider.send({ type: 'registertriggertype', id: type, description: 'x' });

@@ -19,7 +19,7 @@ describe('the bus, as core-bus-engine speaks it', () => {
   describe('in another way than iii', () => {
     differencesContract(() => engine, 'here');
 
-    it('as the page of the engine tells, row by row', () => {
+    it('as the page of the engine says, row by row', () => {
       const page = readFileSync(new URL('../../site/bus-engine.md', import.meta.url), 'utf8');
       const [, section = ''] = page.split('## In another way than iii 0.22.1\n');
       const table = section

@@ -158,7 +158,7 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
       ['RETURN $missing AS x', 1, 8],
       ['// first\nMATCH (n) WHERE n. RETURN n', 2, null],
     ] as const) {
-      it(`is told with its place: ${query.replace('\n', ' ⏎ ')}`, async () => {
+      it(`is reported with its place: ${query.replace('\n', ' ⏎ ')}`, async () => {
         const error = await failure(graph.query({ query }));
         expect([error.code, error.status]).to.deep.equal(['cypher_invalid', 400]);
         expect(error.message).to.match(new RegExp(`line ${line}, column ${column ?? '\\d+'}: `));
@@ -188,7 +188,7 @@ export function cypherContract(open: (scene: Scene, limits?: GraphLimits) => Gra
       ]);
     });
 
-    it('is told for an error while it runs', async () => {
+    it('is reported for an error while it runs', async () => {
       expect((await failure(graph.query({ query: 'UNWIND [1, 0] AS x RETURN 1 / x AS y' }))).code).to.equal(
         'cypher_invalid',
       );

@@ -42,7 +42,7 @@ export function dashboardContract(make: () => Promise<DashboardBench>): void {
     throw new Error('it was taken');
   }
 
-  it('is told, byte for byte, under a key that names the message', async () => {
+  it('gets the message byte for byte, under a key that names it', async () => {
     await bench.dashboard.deliver(message);
     expect(bench.taken).to.deep.equal([message]);
   });
@@ -55,7 +55,7 @@ export function dashboardContract(make: () => Promise<DashboardBench>): void {
     });
   }
 
-  it('is told the same key again, so that it can know a message that it has', async () => {
+  it('gets the same key again, so that it can recognise a message that it has', async () => {
     bench.behave('cut_off');
     await failureOf(bench.dashboard.deliver(message));
     bench.behave('take');

@@ -100,7 +100,7 @@ describe('a dashboard', () => {
     });
     afterEach(() => bench.close());
 
-    it('can tell by the signature that the message is ours and new', async () => {
+    it('can see by the signature that the message is ours and new', async () => {
       await bench.dashboard.deliver({ key: 'k', body: '{"a":"ü"}' });
       const { request, body } = bench.requests[0]!;
       const { headers } = request;
@@ -112,7 +112,7 @@ describe('a dashboard', () => {
       expect(headers['content-type']).to.equal('application/json');
     });
 
-    it('is signed with the secret as it is now, and not told anything without it', async () => {
+    it('is signed with the current secret, and gets nothing without it', async () => {
       writeFileSync(bench.secretPath, `${'n'.repeat(32)}\n${secret}\n`);
       await bench.dashboard.deliver({ key: 'k', body: '{}' });
       const { headers } = bench.requests[0]!.request;

@@ -31,7 +31,7 @@ for (const [kind, open] of [
     const examined = async (options: Parameters<RemoteBench['again']>[0] = {}, answerMs = 10_000) =>
       examineForge(bench.again(options), answerMs);
 
-    it('is told with the account of the token and its scopes', async () => {
+    it('is reported with the account of the token and its scopes', async () => {
       bench.server.state.scopes = kind === 'gitea' ? enough : ['repo', 'read:org'];
       const report = await examined();
       expect(report).to.include({ forge: 'remote', kind, state: 'works', fix: null });
@@ -100,7 +100,7 @@ describe('how an older gitea stands', () => {
 });
 
 describeWith(['gitea'], 'how a real gitea stands', () => {
-  it('is told with the account and the scopes of the token, and those that one lacks', async () => {
+  it('is reported with the account and scopes of the token, and those that it lacks', async () => {
     const bench = await realGiteaBench();
     const report = await examineForge(bench.forge, 10_000);
     expect(report, report.detail).to.include({ state: 'works' });

@@ -34,7 +34,7 @@ for (const [name, open] of [
     const comments = /\/issues\/\d+\/comments$/;
     const issue = /\/issues\/\d+$/;
 
-    it('says that nothing can be pushed without a token, and that what it is not told is not known', async () => {
+    it('says that nothing can be pushed without a token, and that what is not reported is unknown', async () => {
       const asked = async (forge: ConfiguredForge) => (await forge.repository(bench.ref)).access;
       const none = await asked(bench.again({ token_file: null }));
       expect(none).to.include({ push: false, pull_request: false });
@@ -68,14 +68,14 @@ for (const [name, open] of [
     );
 
     if (name === 'gitea') {
-      it('tells of pull requests that are switched off', async () => {
+      it('reports disabled pull requests', async () => {
         bench.served.pull_requests = false;
         const { access } = await bench.forge.repository(bench.ref);
         expect(access).to.include({ push: true, pull_request: false });
         expect(access.reason).to.contain('switched off');
       });
     } else {
-      it('tells of a classic token without the scope, and knows nothing of that of an app', async () => {
+      it('reports a classic token without the scope, and knows no scopes of an app’s token', async () => {
         const { state } = bench.server;
         const asked = async (forge = bench.forge) => (await forge.repository(bench.ref)).access;
         for (const scopes of ['repo, read:org', 'public_repo']) {
@@ -188,7 +188,7 @@ for (const [name, open] of [
       });
     });
 
-    it('tells a rate limit with the seconds until it ends, and does not knock again', async () => {
+    it('reports a rate limit with the seconds until it ends, and does not try again', async () => {
       const reset = Math.ceil(Date.now() / 1000) + 250;
       const limits = [
         {
@@ -484,7 +484,7 @@ describe('a github forge', () => {
     expect(await bench.again({ account: 'core-bot' }).self()).to.deep.equal({ login: 'core-bot', id });
   });
 
-  it('tells programs and deleted accounts from people', async () => {
+  it('distinguishes programs and deleted accounts from people', async () => {
     const number = await bench.issue({ title: 'x', body: '', author: 'mira' });
     const { forge } = bench;
     bench.server.state.addComment(bench.served, { issue: number, body: 'beep', author: 'helper[bot]' });

@@ -24,7 +24,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     const issueBy = (author: string, body = 'It is wrong.'): Promise<number> =>
       bench.issue({ title: 'Greeting is wrong', body, author });
 
-    it('tells where a repository is, and git can fetch from there', async () => {
+    it('reports where a repository is, and git can fetch from there', async () => {
       const repository = await bench.forge.repository(bench.ref);
       expect(repository).to.include({
         owner: 'demo',
@@ -36,7 +36,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(gitIn('/', ['ls-remote', repository.clone_url, 'refs/heads/main'])).to.match(/^[0-9a-f]{40}\t/);
     });
 
-    it('tells whether the account of the token may push and open a pull request', async () => {
+    it('reports whether the account of the token may push and open a pull request', async () => {
       const asked = async () => (await bench.forge.repository(bench.ref)).access;
       const all = { push: true, pull_request: true, reason: '' };
       expect(await asked()).to.deep.equal(all);
@@ -182,7 +182,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(await bench.forge.comments(bench.ref, number, { since: later })).to.deep.equal([]);
     });
 
-    it('tells its own marker from one that an outsider copied', async () => {
+    it('distinguishes its own marker from one that an outsider copied', async () => {
       const number = await issueBy('mira');
       const marker = '<!-- core:run_0199 act_7 -->';
       await bench.comment(number, { body: `Fake ${marker}`, author: 'stranger' });
@@ -247,7 +247,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       const old = await issueBy('mira');
       const young = await issueBy('mira');
       const { created_at } = await bench.forge.issue(bench.ref, young);
-      // Forges tell whole seconds.
+      // Forges report whole seconds.
       await until('the next second', () => Date.now() >= Date.parse(created_at) + 1_000);
       await bench.comment(old, { body: 'Is this still so?', author: 'mira' });
       const numbers = async (sort: 'created' | 'updated', limit: number): Promise<number[]> =>
@@ -256,7 +256,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(await numbers('updated', 1)).to.deep.equal([old]);
     });
 
-    it('tells which issues changed since a time, the one that changed first first, and which were opened again', async () => {
+    it('lists the issues changed since a time, oldest change first, and which were reopened', async () => {
       const early = await issueBy('mira');
       const closed = await bench.issue({ title: 'Done', body: '', author: 'mira', closed: true });
       const again = await issueBy('mira', 'Not done.');
@@ -366,7 +366,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       ]);
     });
 
-    it('tells what became of a pull request, and when', async () => {
+    it('reports how a pull request ended, and when', async () => {
       const commit = await bench.addBranch('core/2-outcome', { 'outcome.txt': 'x\n' });
       const request = { title: 'Outcome', body: '', head: 'core/2-outcome', base: 'main' };
       const opened = await bench.forge.openPullRequest(bench.ref, request);
@@ -386,7 +386,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
       expect(Math.abs(Date.parse(merged.ended_at!) - Date.now())).to.be.below(60_000);
     });
 
-    it('tells how the checks of a pull request stand', async () => {
+    it('reports the state of a pull request’s checks', async () => {
       const commit = await bench.addBranch('core/3-checks', { 'checks.txt': 'x\n' });
       const request = { title: 'Checks', body: '', head: 'core/3-checks', base: 'main' };
       const { number } = await bench.forge.openPullRequest(bench.ref, request);

@@ -99,7 +99,7 @@ describeWith(['neo4j'], 'the mirror on Neo4j', () => {
     expect((await graph.check()).same).to.equal(true);
   });
 
-  it('is filled again when the server does not know what it was told', async () => {
+  it('is filled again if the server has lost what it was sent', async () => {
     const path = join(scene.folder, 'graph', 'neo4j.json');
     for (const change of [{ database: 'another' }, { bookmarks: ['of another server'] }]) {
       await graph.close();
@@ -121,7 +121,7 @@ describeWith(['neo4j'], 'the mirror on Neo4j', () => {
     expect((await graph.check()).same).to.equal(true);
   });
 
-  it('begins anew for another record', async () => {
+  it('starts again for another record', async () => {
     await graph.close();
     await scene.close();
     scene = makeScene({ empty: true });

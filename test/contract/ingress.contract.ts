@@ -67,7 +67,7 @@ export function ingressContract(bridge: () => RunningBridge, bench: IngressBench
     expect(new Set(replies.map(({ event_id }) => event_id))).to.deep.equal(new Set([bench.eventId('again')]));
   });
 
-  it('is refused when its id holds a secret, which is told nowhere', async () => {
+  it('is refused if its id holds a secret, which is shown nowhere', async () => {
     const secret = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`;
     const { status, body } = await send(bench.deliver(secret, { title: 'secret id' }));
     expect([status, (body as Problem).code]).to.deep.equal([400, 'event_id_holds_secret']);

@@ -236,7 +236,7 @@ function webhooks(bridge: () => RunningBridge): void {
     });
   });
 
-  it('is planned once where a forge tells of a new issue and of each of its labels', async () => {
+  it('is planned once if a forge reports a new issue and each of its labels', async () => {
     const told = (id: string, action: string, labels: readonly string[] = ['bug', 'core:ops']) =>
       outcome(githubDelivery(id, forgeBody({ title: 'with labels', labels, action })));
     expect(await told('l1', 'opened')).to.equal('pending undefined');

@@ -187,7 +187,7 @@ describe('run store in folders', () => {
     ],
     ['empty', (path: string) => truncateSync(path, 0)],
   ] as const) {
-    it(`makes the index anew when it is ${what}`, async () => {
+    it(`rebuilds the index if it is ${what}`, async () => {
       const { run_id } = await store.create(sampleRequest());
       await store.append(run_id, () => planned(run_id));
       store.close();

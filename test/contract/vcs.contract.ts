@@ -192,7 +192,7 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
     expect(remote.git('rev-parse', branch)).to.equal(commit);
   });
 
-  it('tells what the remote says when it rejects a push', async () => {
+  it('reports what the remote says when it rejects a push', async () => {
     const { workspace, commit, remote } = await built();
     const hook = join(remote.dir, 'hooks', 'pre-receive');
     writeFileSync(hook, '#!/bin/sh\necho "no pushes on Friday" >&2\nexit 1\n');

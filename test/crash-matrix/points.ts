@@ -28,7 +28,7 @@ export const executePoints = [
     `events_written:${append}`,
     `events_durable:${append + 1}`,
   ]),
-  // Between the head that is kept outside the run's folder and whoever is told, and when the first one is on the disk.
+  // Between the head that is kept outside the run's folder and the acknowledgement, and when the first one is on the disk.
   ...[2, 6, 10, 14].map((append) => `head_written:${append}`),
   'head_durable',
 ];

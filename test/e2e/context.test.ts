@@ -156,7 +156,7 @@ describe('core-context over HTTP', () => {
     expect(json.results[0].path).to.be.oneOf(['src/greet.js', 'README.md', 'src/main.js']);
   });
 
-  it('refreshes by name, by path, and tells of it while it goes on', async () => {
+  it('refreshes by name, by path, and reports its progress', async () => {
     const named = await service.post('/v1/admin/refresh', { repositories: ['hello'] });
     expect(named.json.repositories[0], named.text).to.include({
       repository: 'demo/hello',
@@ -210,7 +210,7 @@ describe('core-context over HTTP', () => {
     await run('export', file, '--force');
   });
 
-  it('calls a path as planning does where a remote tells', async () => {
+  it('names a path as planning does if a remote identifies it', async () => {
     const other = makeRepository({ 'b.py': 'def beta():\n    return 1\n' });
     other.git('remote', 'add', 'core', join(home, 'state/forge/you/thing/repository.git'));
     const { json, text } = await service.post('/v1/admin/refresh', { repositories: [other.dir] });

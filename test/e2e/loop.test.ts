@@ -172,7 +172,7 @@ describe('core from an issue to a pull request and back', () => {
     expect((await place.core('verify', runId)).exitCode).to.equal(0);
   });
 
-  it('tells the next planning of the issue why something was rejected', async () => {
+  it('shows the next planning of the issue why something was rejected', async () => {
     await place.core('plan-issue', ...demo, '--number', '1');
     const { runs } = JSON.parse((await place.core('runs', '--json', '--limit', '1')).stdout);
     const run = JSON.parse((await place.core('show', runs[0].run_id, '--json')).stdout);

@@ -179,7 +179,7 @@ function take(port: number): Promise<Server | null> {
   });
 }
 
-/** Command lines of living processes that name a folder. Empty where the system does not tell. */
+/** Command lines of living processes that name a folder. Empty if the system does not report them. */
 function processesOf(folder: string): string[] {
   if (!existsSync('/proc/self/cmdline')) return [];
   return readdirSync('/proc')

@@ -59,9 +59,9 @@ export interface PlannedRun {
 export interface SiteWorld {
   /** Runs a command as typed, the site's names and ports filled in by those of this place. */
   type(command: string): Promise<Typed>;
-  /** Plans the demo's issue anew; it is what `RUN` means from then on. */
+  /** Plans the demo's issue again; `RUN` means that run from then on. */
   planAgain(): Promise<PlannedRun>;
-  /** Asks the service that the site names by this port; a failure tells what the services said. */
+  /** Asks the service that the site names by this port; a failure shows what the services printed. */
   fetch(port: SitePort, path: string, request?: RequestInit): Promise<Response>;
   /** With every scope. */
   token(): string;

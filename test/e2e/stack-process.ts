@@ -16,7 +16,7 @@ export interface Stack {
   note(): StackNote;
   /** Where the HTTP interface of a service is. */
   url(service: string): string;
-  /** Resolves when it has told where everything answers; rejects with what it said when it ends before. */
+  /** Resolves when it has printed where everything answers; rejects with its output if it ends before. */
   ready(): Promise<void>;
   /** Ctrl-C; resolves with the exit code and how long it took in milliseconds. */
   end(): Promise<{ readonly code: number | null; readonly took: number }>;

@@ -56,7 +56,7 @@ describeWith(['linux'], 'the whole stack', () => {
   const words = (report: StatusReport) =>
     report.problems.map(({ part, detail }) => `${part}: ${detail}`).join('\n');
 
-  it('tells where each service answers', () => {
+  it('prints where each service answers', () => {
     for (const name of platformServices)
       expect(stack.said()).to.match(new RegExp(`^${name} .*(ok|degraded|connected)`, 'm'));
     expect(Object.keys(stack.note().services)).to.deep.equal([...platformServices]);
@@ -178,7 +178,7 @@ describeWith(['linux'], 'the whole stack', () => {
     expect(await becomes(({ ok }) => ok)).to.deep.include({ problems: [] });
   });
 
-  it('starts again what is killed, and tells of it', async () => {
+  it('restarts what is killed, and reports it', async () => {
     const before = stack.note().services['core-bridge']!;
     process.kill(before.pid!, 'SIGKILL');
     const report = await becomes(({ ok, services }) => ok && services['core-bridge']?.restarts === 1);

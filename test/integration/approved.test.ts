@@ -13,7 +13,7 @@ import { has, itWith } from '../needs.ts';
 
 const registry = 'https://registry.example.org';
 
-/** Its validation tells what it sees: the search path, and what preparing saw of the registry. */
+/** Its validation prints what it sees: the search path, and what preparing saw of the registry. */
 const files = {
   ...helloFiles,
   '.core.json': JSON.stringify({

@@ -68,7 +68,7 @@ describe('what core-agentd says of the services that it needs', () => {
     );
   });
 
-  it('needs no gateway without a model, and names how much waits to be told', async () => {
+  it('needs no gateway without a model, and reports how much waits for delivery', async () => {
     const gateway = await becomes('model_gateway', ({ detail }) => detail.includes('not needed'));
     expect(gateway.status).to.equal('ok');
     await context.close();

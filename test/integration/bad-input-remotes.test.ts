@@ -70,7 +70,7 @@ for (const vcs of ['git', 'jj'] as const) {
     }
 
     for (const name of ['pre-receive', 'update'] as const) {
-      it(`tells what the remote's ${name} hook says to a push, and goes on when it relents`, async () => {
+      it(`reports what the remote's ${name} hook says to a push, and continues when it relents`, async () => {
         const path = hook(name, `echo 'no pushes on Sundays' >&2; exit 1`);
         const run = await approved();
         const { code, stderr } = await executing(run);

@@ -145,7 +145,7 @@ describe('what does not belong among the runs', () => {
   });
   after(() => world?.close());
 
-  it('is told by name, stays as it is, and hides no run', async () => {
+  it('is reported by name, stays as it is, and hides no run', async () => {
     const runs = join(world.home, 'state/runs');
     const named = (last: string) => `run_0199f3c2-0000-7000-8000-00000000000${last}`;
     writeFileSync(join(runs, 'notes.txt'), 'mine\n');

@@ -316,7 +316,7 @@ for (const [kind, open] of [
       expect(daemon.asked).to.have.length(length + 1 + 1_000);
     });
 
-    it('is told by the command, which says what it asked and exits 5 while a forge does not answer', async () => {
+    it('is reported by the command, which says what it asked and exits 5 while a forge does not answer', async () => {
       const run = async () => {
         const args = ['--disable-warning=ExperimentalWarning', program, '--home', bridge.home, 'sync'];
         const env = { CORE_BRIDGE_URL: bridge.url };

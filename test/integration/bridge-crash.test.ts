@@ -110,7 +110,7 @@ describeWith(['time'], 'core-bridge that is killed', function () {
     world.expectNothingLost();
   });
 
-  it('tells a dashboard again, under the same key, what it may not have been told', async () => {
+  it('sends a dashboard again, under the same key, what it may not have received', async () => {
     const world = new World();
     const ids = ['run_1', 'run_2'];
     await world.run({ mode: 'sync', ids, crashAt: 'bridge.summary_delivered' }, never);

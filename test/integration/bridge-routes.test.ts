@@ -140,7 +140,7 @@ describe('the interface of core-bridge', () => {
     expect(last_tick_at).not.to.equal(null);
   });
 
-  it('has nobody to tell where no dashboard is configured', async () => {
+  it('reports to nobody if no dashboard is configured', async () => {
     const { status, body } = await bridge.post('/v1/sync/agent-to-dashboard', {});
     expect(status).to.equal(200);
     expect(body as SyncReply).to.deep.equal({ runs: 0, queued: 0, delivered: 0, failed: 0, dashboards: {} });

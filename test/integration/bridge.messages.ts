@@ -16,7 +16,7 @@ export interface ToParent {
   readonly known?: number;
 }
 
-/** What it is told: the run of an event, or that a message was taken. */
+/** What it gets: the run of an event, or that a message was accepted. */
 export type ToProcessor = { readonly for: string; readonly run_id: string } | { readonly stop: true };
 
 /** An event of an issue of its own. */

@@ -111,7 +111,7 @@ describe('core-bus-engine and what it should not be sent', () => {
     await peer.settled();
     expect((await peer.call('bad.any', { a: 1 })).result.a).to.equal(1);
     peer.ws.terminate();
-    // A flood of mistakes is told in a few lines.
+    // A flood of mistakes is reported in a few lines.
     const lines = engine.log.filter((line) => line.includes('frame not understood'));
     expect(lines.length).to.be.within(1, 30);
   });

@@ -470,7 +470,7 @@ describe('Ingesting a git repository', () => {
     expect(both[0]).to.equal(both[1]);
   });
 
-  it('stops when it is told to, keeps what it has, and goes on from there', async () => {
+  it('stops on request, keeps what it has, and continues from there', async () => {
     const files = Array.from({ length: 80 }, (_, n) => [
       `f${n}.ts`,
       `export const name${n} = ${n};\n`.repeat(20),

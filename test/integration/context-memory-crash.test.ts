@@ -24,7 +24,7 @@ describe('A memory whose process is killed', () => {
       );
       for (const [id, content] of acknowledged)
         expect(present.get(id), `${id} of round ${round}`).to.equal(content);
-      // What was told and not acknowledged is there as a whole or not at all.
+      // What was sent and not acknowledged is there as a whole or not at all.
       expect(await place.texts(`round ${round}`, { limit: 100 })).not.to.be.empty;
       expect(broken(place.record.path)).to.deep.equal([]);
       await place.close();

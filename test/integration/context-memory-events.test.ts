@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
 
-/** What people told, each with a question that is about it in other words too. */
+/** What people recorded, each with a question about it in other words. */
 const told = [
   ['Patches to the parser need a benchmark before approval', 'approval of parser patches'],
   ['Never open a pull request on Fridays', 'when may a pull request be opened'],
@@ -24,7 +24,7 @@ const events = [
   'undo of 2 create_branch: done, the branch is gone',
 ];
 
-describe('Looking up among what runs tell', () => {
+describe('Looking up among the episodes of runs', () => {
   let place: MemoryPlace;
 
   before(async () => {
@@ -57,7 +57,7 @@ describe('Looking up among what runs tell', () => {
 
   after(() => place.close());
 
-  it('brings what people told before what runs noted', async () => {
+  it('ranks what people recorded before what runs noted', async () => {
     const places: number[] = [];
     for (const [content, query] of told) places.push((await place.texts(query)).indexOf(content));
     expect(places.filter((at) => at === 0).length).to.be.at.least(5);

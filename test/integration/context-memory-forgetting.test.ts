@@ -60,7 +60,7 @@ describe('Forgetting memories', () => {
     expect(await place.texts('weather', { limit: 100 })).to.have.length(100);
   });
 
-  it('notes what was forgotten, when, by whom and why, and tells the projections', async () => {
+  it('notes what was forgotten, when, by whom and why, and updates the projections', async () => {
     const { id } = await place.tell({ layer: 'semantic', content: 'Something' });
     await place.memory.forget({ id, reason: 'asked to' }, 'mira');
     const db = new DatabaseSync(place.record.path, { readOnly: true });

@@ -9,7 +9,7 @@ import { type MemoryPlace, openMemory } from './context-memory.place.ts';
 const run = 'run_0199aabbccddeeff00112233';
 const reason = 'it leaks: see mail, really; ask jo';
 
-describe('What a run tells after its words were forgotten', () => {
+describe('What a run reports after its words were forgotten', () => {
   let place: MemoryPlace;
 
   beforeEach(() => {

@@ -322,13 +322,13 @@ describe('The memory', () => {
       expect(await place.tell(fact('mira runs the release!', 12))).to.include({ created: false });
     });
 
-    it('tells numbers apart that differ in one digit', async () => {
+    it('distinguishes numbers that differ in one digit', async () => {
       const text = 'The maximal number of connections that the database of the service accepts is 100';
       await place.tell(fact(text, 1));
       expect(await place.tell(fact(text.replace('100', '101'), 2))).to.include({ created: true });
     });
 
-    it('has the same history in whatever order it is told', async () => {
+    it('has the same history in whatever order it is recorded', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.uniqueArray(

@@ -119,7 +119,7 @@ describe('memories with vectors', () => {
     expect(embedder.state).to.deep.equal({ answers: true });
   });
 
-  it('keep no vector of what is forgotten, and make them anew for another model', async () => {
+  it('keep no vector of what is forgotten, and are rebuilt for another model', async () => {
     server = await startEmbeddings();
     const memory = withModel(portOf(server));
     const { id } = await tell(memory, 'A car.');

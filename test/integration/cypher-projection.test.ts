@@ -48,7 +48,7 @@ describe("the embedded engine's projection", () => {
     expect(files()).to.deep.equal([before]);
   });
 
-  it('is made anew when its file is damaged, empty or gone', async () => {
+  it('is rebuilt if its file is damaged, empty or gone', async () => {
     for (const damage of [
       (bytes: Buffer) => bytes.fill(7),
       () => Buffer.alloc(0),

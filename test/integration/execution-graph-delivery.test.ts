@@ -113,7 +113,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     expect(performance.now() - before).to.be.below(25_000);
   });
 
-  it('keeps what it could not tell, and tells it with the next command', async () => {
+  it('keeps what it could not deliver, and delivers it with the next command', async () => {
     configure('http://127.0.0.1:9');
     const number = await world.newIssue(issueText);
     const away = await world.command([
@@ -136,7 +136,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     expect(graph()).to.include({ ReasoningRun: 1, Action: 7 });
   });
 
-  it('is told of decisions that waited before the next plan is scored', async () => {
+  it('gets waiting decisions before the next plan is scored', async () => {
     await started();
     const first = await planned();
     const { url } = running[0] as RunningContext;
@@ -171,7 +171,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     expect(sources).to.deep.equal([...new Set(sources)]);
   });
 
-  it('gets memory and is told with the token of the service alone, as in a container', async () => {
+  it('gives memory and gets reports with the token of the service alone, as in a container', async () => {
     const config = join(world.home, 'config');
     const tokens = join(config, 'tokens');
     writeFileSync(join(config, 'context.json'), '{"require_token_for_reads": true}');
@@ -185,7 +185,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
   });
 
   for (const place of ['plan.sealed', 'context.plan_told', 'context.told']) {
-    it(`tells a run that was killed at ${place}, and nothing twice`, async () => {
+    it(`reports a run that was killed at ${place}, and nothing twice`, async () => {
       await started();
       const number = await world.newIssue(issueText);
       const args = ['plan-issue', '--owner', 'demo', '--repo', 'hello', '--number', String(number)];
@@ -204,7 +204,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     });
   }
 
-  it('tells everything again to a service that has lost its record, and to one that is new', async () => {
+  it('reports everything again to a service that has lost its record, and to a new one', async () => {
     const first = await started();
     const run = await planned();
     await world.approve(run);

@@ -78,7 +78,7 @@ describe('runs in the execution graph', () => {
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
   });
 
-  it('knows what became of a run, told in episodes and summed up', async () => {
+  it('knows how a run ended, in episodes and as a summary', async () => {
     const run = await execute(await world.approve(await plan()));
     expect(run.status).to.equal('completed');
     expect(properties('ReasoningRun')[0]).to.include({
@@ -93,7 +93,7 @@ describe('runs in the execution graph', () => {
     expect(memories.filter(({ kind }) => kind === 'run_event').length).to.be.above(10);
   });
 
-  it('is told while a long action runs', async () => {
+  it('gets reports while a long action runs', async () => {
     world.checkout.git('pull', '-q');
     writeFileSync(
       join(world.checkout.dir, '.core.json'),

@@ -358,7 +358,7 @@ describe('The daemon over HTTP', () => {
     }
   });
 
-  it('tells live events from where the client left off', async () => {
+  it('streams live events from where the client left off', async () => {
     const runId = await planned();
     const all = await follow(runId, 'plan_sealed');
     const rest = await follow(runId, 'plan_sealed', '2');
@@ -370,7 +370,7 @@ describe('The daemon over HTTP', () => {
     expect([bad.status, bad.json.code]).to.deep.equal([400, 'invalid_last_event_id']);
   });
 
-  it('tells live which rows of the list are others now', async () => {
+  it('streams which rows of the list have changed', async () => {
     const stop = new AbortController();
     const rows: unknown[] = [];
     let runId: string | null = null;

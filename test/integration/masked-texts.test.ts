@@ -56,7 +56,7 @@ function requireNoSecret(text: string, where: string): void {
   }
 }
 
-describe('Secrets that were told to Core', () => {
+describe('Secrets in texts that Core gets', () => {
   let world: World;
   let context: RunningContext;
 
@@ -304,7 +304,7 @@ describe('What a model is sent', () => {
     expect(printed.stdout).to.contain(`artifact ${run.prompt} is gone`).and.contain('read_file {"path"');
   });
 
-  it('may be deleted by a person, prompt and turns: the plan can be approved and executed, and all tell of it', async () => {
+  it('may be deleted by a person, prompt and turns: the plan can be approved and executed, and all views report it', async () => {
     allowUnsandboxed(world);
     const run = await plan();
     const artifacts = join(world.home, 'state/runs', run.run_id, 'artifacts');
@@ -385,7 +385,7 @@ describe('Secrets in events', () => {
 });
 
 describe('Secrets on a command line', () => {
-  it('are in no error that a program tells', async () => {
+  it('are in no error that a program prints', async () => {
     const home = temporaryFolder();
     for (const args of [
       ['show', secrets.title],

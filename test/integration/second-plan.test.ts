@@ -446,7 +446,7 @@ describe('a base that moved since the plan was made', () => {
   const execute = (run: Run) =>
     world.command(['execute-approved', '--run-id', run.run_id, '--repo-dir', world.checkout.dir]);
 
-  it('in the same file is told by show before anything is approved, with a new plan as the way out', async () => {
+  it('in the same file is reported by show before anything is approved, and a new plan suggested', async () => {
     const run = await planned();
     move({ 'src/greet.js': 'export const greet = () => 1;\n' });
     const shown = await world.command(['show', run.run_id]);
@@ -473,7 +473,7 @@ describe('a base that moved since the plan was made', () => {
     expect((await world.agent.run(run.run_id)).base_moved).to.equal(null);
   });
 
-  it('is told at the end of the build gate, and stays said in show until it is pushed', async () => {
+  it('is reported at the end of the build gate, and by show until it is pushed', async () => {
     const run = await planned();
     const build = run.actions.filter(({ definition }) => definition.gate === 'build');
     await world.approve(
@@ -496,7 +496,7 @@ describe('a base that moved since the plan was made', () => {
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
   });
 
-  it('is told before the push where everything is approved', async () => {
+  it('is reported before the push if everything is approved', async () => {
     const run = await world.approve(await planned());
     move({ 'src/greet.js': 'export const greet = () => 1;\n' });
     const said: string[] = [];

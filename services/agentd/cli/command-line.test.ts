@@ -53,7 +53,7 @@ describe('the command line', () => {
     expect(exitCode).to.equal(4);
   });
 
-  it('tells a failure to machines as JSON with a stable code', async () => {
+  it('reports a failure to machines as JSON with a stable code', async () => {
     const { exitCode, stderr } = await run('show', 'run_0199', '--json');
     const { error } = JSON.parse(stderr);
     expect(error).to.include({ code: 'run_not_found', exit_code: 4 });

@@ -57,7 +57,7 @@ export async function watched<T>(
   }
 }
 
-/** Plans a run with its progress on standard error. Who stops it is told which run it is, and how to go on. */
+/** Plans a run with its progress on standard error. Stopping it prints the run and how to continue it. */
 export async function watchedPlanning<T>(
   context: CommandContext,
   runId: string,

@@ -42,7 +42,7 @@ async function checkedGitDir(repoDir: string, pushUrl: string): Promise<string> 
     'remote_mismatch',
     `no remote of ${repoDir} is ${withoutUrlSecrets(pushUrl)}, which was approved; ${found || 'it has no remote'}`,
     {
-      hint: `name the checkout of that repository with --repo-dir, or tell this one about it:\ngit -C ${shellWord(repoDir)} remote add core ${shellWord(withoutUrlSecrets(pushUrl))}`,
+      hint: `name the checkout of that repository with --repo-dir, or add it as a remote to this one:\ngit -C ${shellWord(repoDir)} remote add core ${shellWord(withoutUrlSecrets(pushUrl))}`,
     },
   );
 }

@@ -53,7 +53,7 @@ describe('The issue that a person names', () => {
     ['git@git.example.org:you/thing.git', thing],
   ];
   for (const [url, issue] of remotes) {
-    it(`is told by its number alone where origin is ${url}`, async () => {
+    it(`is found by its number alone if origin is ${url}`, async () => {
       const folder = checkout(['origin', url]);
       const below = join(folder, 'src/deep');
       mkdirSync(below, { recursive: true });
@@ -61,7 +61,7 @@ describe('The issue that a person names', () => {
     });
   }
 
-  it('is told by its number where the remote is a repository of the local forge', async () => {
+  it('is found by its number if the remote is a repository of the local forge', async () => {
     const bare = join(stateDir, 'forge/demo/hello/repository.git');
     execFileSync('git', ['init', '-q', '--bare', bare]);
     const wanted = { forge: 'local', owner: 'demo', repo: 'hello', number: 3 };
@@ -78,7 +78,7 @@ describe('The issue that a person names', () => {
     expect(await findIssue(forges, '12', checkout(origin, core))).to.deep.equal(thing);
   });
 
-  it('is told in a jj repository whose git repository lies inside it, from each of its workspaces', async () => {
+  it('is found in a jj repository whose git repository lies inside it, from each of its workspaces', async () => {
     const folder = temporaryFolder();
     const store = join(folder, 'main/.jj/repo/store');
     mkdirSync(store, { recursive: true });
@@ -91,7 +91,7 @@ describe('The issue that a person names', () => {
       expect(await findIssue(forges, '12', join(folder, name))).to.deep.equal(koa);
   });
 
-  it('is told by repository and number, and by the address of its page, wherever one stands', async () => {
+  it('is found by repository and number, and by the address of its page, from any folder', async () => {
     const { forge: _, ...named } = koa;
     expect(await findIssue(forges, 'koajs/koa#12', '/')).to.deep.equal(named);
     for (const page of ['issues/12', 'issues/12#issuecomment-3', 'pull/12'])

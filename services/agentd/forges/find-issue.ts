@@ -69,7 +69,7 @@ export async function findRepository(
   if (typeof checkout === 'string') {
     throw new InvalidInput(
       'repository_unclear',
-      `which repository is meant cannot be told: ${folder} is in no checkout`,
+      `the repository is unclear: ${folder} is in no checkout`,
       { hint: `${say}\nor go to a checkout of it` },
     );
   }

@@ -59,7 +59,7 @@ describe('a patch applied to a tree', () => {
     });
   }
 
-  it('is told in the words of git when it does not apply', async () => {
+  it('is reported in the words of git if it does not apply', async () => {
     const error = await codeOf(apply('--- a/f.txt\n+++ b/f.txt\n@@ -1 +1 @@\n-other\n+new\n'));
     expect(error.code).to.equal('patch_does_not_apply');
     expect(error.message).to.contain('f.txt');

@@ -101,7 +101,7 @@ describe('running git', () => {
     }
   });
 
-  it('tells an unreachable remote from a refusing one, without the secrets of its URL', async () => {
+  it('distinguishes an unreachable remote from a refusing one, without the secrets of its URL', async () => {
     const remote = await server(503);
     remote.close();
     const error = await failure(remoteBranch(remote.url.replace('//', '//me:s3cret@'), 'main', null));

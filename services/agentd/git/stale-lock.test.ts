@@ -32,7 +32,7 @@ describe('a lock in a repository on this machine', () => {
     expect(await clearStaleLock(folder, words(lock))).to.equal(true);
   });
 
-  it('stays when another process took it anew during the wait', async () => {
+  it('stays if another process took it again during the wait', async () => {
     const folder = temporaryFolder();
     const lock = lockIn(folder, 8_500);
     const cleared = clearStaleLock(folder, words(lock));

@@ -18,7 +18,7 @@ function untilStopped(seen: { stopped: boolean }) {
 }
 
 describe('Background work', () => {
-  it('tells a refusal that comes before the beginning to who asked', async () => {
+  it('reports a refusal before the start to the caller', async () => {
     const work = new BackgroundWork(silent);
     const refusal = await work
       .start('run_1', 'test', () => Promise.reject(new Refused('remote_mismatch', 'another repository')))
@@ -27,7 +27,7 @@ describe('Background work', () => {
     await until('its end', () => !work.isAtWork('run_1'));
   });
 
-  it('keeps a failure after the beginning to itself, and tells watchers to look', async () => {
+  it('keeps a failure after the start to itself, and notifies watchers', async () => {
     const work = new BackgroundWork(silent);
     const told: unknown[] = [];
     work.watch('run_1', (update) => told.push(update?.message ?? null));

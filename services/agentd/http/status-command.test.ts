@@ -24,7 +24,7 @@ describe('The status command of the daemon', () => {
     expect([code, message]).to.deep.equal(['status_timeout', 'core-status did not end within 300 ms']);
   });
 
-  it('tells the last words of what gives no report', async () => {
+  it('reports the last output of a command that gives no report', async () => {
     expect(await problem('console.error("no\\nroom"); process.exitCode = 1')).to.deep.equal([
       'status_failed',
       'core-status gave no report: room',

@@ -116,7 +116,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     }
   });
 
-  it('tells calls apart that a stream does not number', async () => {
+  it('distinguishes calls that a stream does not number', async () => {
     const delta = (call: object) =>
       `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] })}\n\n`;
     const raw = [

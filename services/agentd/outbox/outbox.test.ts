@@ -44,7 +44,7 @@ function outcomeOf(...more: NewEvent[]) {
   );
 }
 
-describe('what is told of a run', () => {
+describe('what is reported of a run', () => {
   const opened = [
     ...plan,
     ...actions.map((action) => decided(action)),
@@ -166,7 +166,7 @@ describe('what is told of a run', () => {
   });
 });
 
-describe('the markers of what was told', () => {
+describe('the markers of what was reported', () => {
   it('never go back, and belong to one service', () => {
     const folder = join(temporaryFolder(), 'state');
     const outbox = new ContextOutbox(folder, 'http://127.0.0.1:8090');

@@ -92,7 +92,7 @@ describe('An issue that was planned', () => {
     for (const change of changes) expect(await unchanged(heard, change)).to.equal(false);
   });
 
-  it('counts as changed where nobody can tell', async () => {
+  it('counts as changed if that is unknown', async () => {
     const masked = ports(heard, 'It is.');
     expect(await isUnchanged(masked, ref, issue, 'run_1', signal)).to.equal(false);
     const pruned = {

@@ -266,7 +266,7 @@ describe('a scratch copy in git', () => {
     expect(mirror.git('cat-file', '-p', `${tree}:README.md`)).to.equal('Bye');
   });
 
-  it('is made anew over whatever an interrupted planning left, also over a link', async () => {
+  it('is rebuilt over whatever an interrupted planning left, also over a link', async () => {
     await scratch.edit({ kind: 'create', path: 'half.txt', content: 'half' });
     writeFileSync(join(scratch.gitDir, 'scratch-index.lock'), '');
     scratch = await createScratchCopy({ gitDir: mirror.gitDir, base_commit: base, folder });

@@ -61,7 +61,7 @@ describe('a change that is looked through for secrets', () => {
   });
 });
 
-describe('an issue that tells secrets', () => {
+describe('an issue that contains secrets', () => {
   it('leaves none of them in a branch, a title or a record', async () => {
     const world = await makeWorld({ vcs: 'git' });
     try {

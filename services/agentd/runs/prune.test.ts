@@ -102,7 +102,7 @@ describe('pruning', () => {
     });
   });
 
-  it('is told when a pruned run is asked for, and not when runs are listed', async () => {
+  it('is reported when a pruned run is requested, and not when runs are listed', async () => {
     const runId = await finished();
     now += 40 * day;
     await prune();

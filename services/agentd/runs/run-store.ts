@@ -52,7 +52,7 @@ export interface RunStore {
   abandon(runId: string): void;
   /**
    * Takes a full id or a unique prefix, with or without `run_`; or `last`, and an issue as `12`, `#12` or `owner/repo#12`.
-   * @param here tells which repository is meant, where issues of several have the number
+   * @param here the repository that is meant if several have an issue with the number
    * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`)
    */
   resolve(name: string, here?: RepositoryHere): Promise<string>;

@@ -108,7 +108,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(readdirSync(state('validation'))).to.deep.equal([]);
   });
 
-  it('keeps no secret that a command writes: not in its log, not in what is told, however it is written', async () => {
+  it('keeps no secret that a command writes: not in its log, not in its live output, however it is written', async () => {
     const [head, tail] = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'];
     const secret = `${head}_${tail}`;
     const tree = commit({

@@ -64,7 +64,7 @@ export async function endLeftovers(workspace: Workspace): Promise<void> {
   }
 }
 
-/** null where it ended before it could be told from others, or the crash cut the file. */
+/** null if it ended before it could be identified, or the crash cut the file. */
 function programIn(path: string): LeaseHolder | null {
   try {
     const program = decodeJson(LeaseHolder, readFileSync(path, 'utf8'), path);

@@ -5,7 +5,7 @@ import * as events from './commands/events.ts';
 import * as others from './commands/others.ts';
 import * as sync from './commands/sync.ts';
 
-const description = `Dashboards and schedules: takes events about issues, has them planned, and tells what runs came to.
+const description = `Dashboards and schedules: takes events about issues, has them planned, and reports how runs ended.
 Every command but serve asks the running service; ./core up starts it.`;
 
 const service = {

@@ -49,7 +49,7 @@ describe('The log of events that come in', () => {
     ]);
   });
 
-  it('has thirty lines a minute, and then how many it had not told', () => {
+  it('has thirty lines a minute, and then the number of lines left out', () => {
     for (let nth = 0; nth < 1_000; nth++) log.answered('gitea', reply);
     expect(lines).to.have.length(30);
     now = 60_000;

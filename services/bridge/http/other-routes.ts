@@ -42,7 +42,7 @@ export function otherRoutes({ roles, sync, schedules, catchUp, ending }: OtherRo
         scope: 'plan',
         body: SyncBody,
         bodyOptional: true,
-        answers: { 200: { description: 'What was told, and what waits', content: SyncReply } },
+        answers: { 200: { description: 'What was delivered, and what waits', content: SyncReply } },
       },
       async ({ body }) => ({ json: await sync.sync({ retryDead: body.retry_dead ?? false, early: true }) }),
     ),
@@ -51,7 +51,7 @@ export function otherRoutes({ roles, sync, schedules, catchUp, ending }: OtherRo
         method: 'GET',
         path: '/v1/sync/repositories',
         summary:
-          'Repositories of which webhooks came, and since when their forge is asked next for what it did not tell',
+          'Repositories that have sent webhooks, and the time from which their forge is asked next for missed changes',
         scope: 'read',
         answers: { 200: { description: 'All of them', content: SyncRepositories } },
       },

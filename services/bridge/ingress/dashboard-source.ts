@@ -94,7 +94,7 @@ export class DashboardSource implements IngressSource {
           ? null
           : {
               code: 'status_not_planned',
-              message: `status ${JSON.stringify(issue.status)} is none of those that are planned, ingress.dashboard.statuses of config/bridge.json: ${statuses.join(', ')}`,
+              message: `status ${JSON.stringify(issue.status)} is not planned; ingress.dashboard.statuses of config/bridge.json has ${statuses.join(', ')}`,
             },
       by,
     });

@@ -174,7 +174,7 @@ describe('Processing an event', () => {
     expect(await process()).to.include({ state: 'done' });
   });
 
-  it('may have been told of too early to be found, and is tried again', async () => {
+  it('may have been reported too early to be found, and is tried again', async () => {
     await queue.accept(event(1));
     planning.answer = async () => failure({ code: 'issue_not_found', status: 404, retryable: false });
     expect(await process()).to.include({ state: 'pending' });

@@ -33,7 +33,7 @@ function alreadyHandled(db: DatabaseSync, event: NewEvent, since: number): Reaso
   if (target === null || issue_sha256 == null) return null;
   const taken = takenUpBefore(db, event, target);
   if (taken !== null) {
-    const message = `what it tells was taken up before it came, by event ${JSON.stringify(taken.event_id)}`;
+    const message = `its content was handled before it came, by event ${JSON.stringify(taken.event_id)}`;
     return { code: takenUp, message };
   }
   const covering = event.replan ? null : coveringOf(db, target, issue_sha256, since);

@@ -87,7 +87,7 @@ describe('The queue of events', () => {
     expect(queue.get('e1').content).to.deep.equal(sample.content);
   });
 
-  it('judges anew what was skipped and comes again, and nothing else', async () => {
+  it('evaluates a redelivered skipped event again, and nothing else', async () => {
     const skip = { code: 'target_host_unknown', message: 'no such forge' };
     const { event: skipped } = await queue.accept(event(1, { skip, target: null }));
     expect(await queue.accept(event(1, { skip, target: null }))).to.deep.equal({
@@ -110,7 +110,7 @@ describe('The queue of events', () => {
     );
   });
 
-  it('judges a delivery anew that comes with the bytes of another one', async () => {
+  it('evaluates a delivery again that comes with the bytes of another one', async () => {
     const skip = { code: 'target_host_unknown', message: 'no such forge' };
     await queue.accept(event(1, { source: 'github', skip, target: null }));
     await queue.accept(event(2, { source: 'github', content: event(1).content }));
@@ -123,13 +123,13 @@ describe('The queue of events', () => {
     expect(() => queue.revive('e1')).to.throw('"e1" is skipped (no such forge): only a dead one');
   });
 
-  it('tells what died lately', async () => {
+  it('reports what died lately', async () => {
     await queue.accept(event(1));
     queue.dead(queue.claim(1_000)!, { code: 'x', message: 'y' }, null);
     expect([queue.diedSince(now - 1), queue.diedSince(now)]).to.deep.equal([1, 0]);
   });
 
-  it('is on the disk before anybody is told', async () => {
+  it('is on the disk before it is acknowledged', async () => {
     await queue.accept(sample);
     const other = new DatabaseSync(join(state, 'bridge/queue.sqlite'), { readOnly: true });
     expect(other.prepare('SELECT count(*) AS n FROM events').get()).to.deep.include({ n: 1 });
@@ -331,7 +331,7 @@ describe('The queue of events', () => {
     expect(queue.claim(1_000)?.event.event_id).to.equal('e1');
   });
 
-  it('tries a dead event anew when a person says so, with another run where its own failed', async () => {
+  it('tries a dead event again on request, with another run if its own failed', async () => {
     await queue.accept(sample);
     const reason = { code: 'x', message: 'y' };
     queue.dead(queue.claim(1_000)!, reason, null);

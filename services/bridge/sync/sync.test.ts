@@ -30,7 +30,7 @@ class ToyDashboard implements Dashboard {
   async close(): Promise<void> {}
 }
 
-describe('What dashboards are told of runs', () => {
+describe('What is reported to dashboards', () => {
   let now: number;
   let state: string;
   let database: BridgeDatabase;
@@ -113,7 +113,7 @@ describe('What dashboards are told of runs', () => {
     expect(await sync.sync()).to.deep.include({ runs: 1, delivered: 2 });
   });
 
-  it('waits for a dashboard that does not answer, with all that it would be told, and keeps the others', async () => {
+  it('keeps all reports for a dashboard that does not answer, and delivers to the others', async () => {
     daemon.runList = [run('run_2', 'completed'), run('run_1', 'completed')];
     let asked = 0;
     board.before = () => {
@@ -204,7 +204,7 @@ describe('What dashboards are told of runs', () => {
     expect(board.taken).to.deep.equal(['board/run_1/completed']);
   });
 
-  it('is told once by two that ask for it at the same time', async () => {
+  it('is delivered once if two syncs run at the same time', async () => {
     daemon.runList = [run('run_1', 'completed')];
     await Promise.all([sync.sync(), sync.sync(), sync.sync()]);
     expect(board.taken).to.have.length(1);

@@ -34,7 +34,7 @@ describe('The role that an event is given', () => {
     expect(chosen(null, ['core:triage'], null).role.name).to.equal('Depute');
   });
 
-  it('is told not to plan where it may propose nothing', () => {
+  it('does not plan if it may propose nothing', () => {
     expect(chosen('executor').plans).to.equal(false);
   });
 

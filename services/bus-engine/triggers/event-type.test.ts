@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { EventType } from './event-type.ts';
 import type { Trigger } from './trigger.ts';
 
-describe('a type of triggers that tell of events', () => {
+describe('a type of triggers that report events', () => {
   let told: [id: string, data: unknown][];
   let end: (() => void)[];
   let type: EventType;
@@ -28,7 +28,7 @@ describe('a type of triggers that tell of events', () => {
     }
   }
 
-  it('tells one thing at a time, and of each subject the last', async () => {
+  it('reports one event at a time, and the last of each subject', async () => {
     type.register(trigger('t'));
     for (const [subject, data] of [
       ['a', 1],

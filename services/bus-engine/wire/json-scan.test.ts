@@ -10,7 +10,7 @@ function depthOf(value: unknown): number {
 }
 
 describe('the shape of JSON', () => {
-  it('is told from its bytes', () => {
+  it('is recognised by its bytes', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
         const json = Buffer.from(JSON.stringify(value));

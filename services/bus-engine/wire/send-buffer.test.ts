@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { WebSocket, WebSocketServer } from 'ws';
 import { SendBuffer } from './send-buffer.ts';
 
-/** A socket whose other side reads when it is told to. */
+/** A socket whose other side reads on request. */
 class Socket extends Duplex {
   readonly written: string[] = [];
   #waiting: (() => void) | null = null;
@@ -83,7 +83,7 @@ describe('an sendBuffer', () => {
     expect(sendBuffer.taken).to.equal(15 + 6 + 5);
   });
 
-  it('tells of what never left when it is closed, and of nothing else', () => {
+  it('reports what was never sent when it is closed, and nothing else', () => {
     const { sendBuffer } = slowOutbox();
     const unsent: number[] = [];
     sendBuffer.push('first, and long', () => unsent.push(1));

@@ -44,7 +44,7 @@ describe('The progress bar', () => {
     expect(raw()).to.not.include('\u001b[2J');
   });
 
-  it('tells now and then elsewhere, and not at once', () => {
+  it('prints a line now and then elsewhere, and not at once', () => {
     const { stream, text } = place(false);
     const before = performance.now;
     let now = before.call(performance);

@@ -9,7 +9,7 @@ import { Memory } from '../memory/memory.ts';
 import { openRecord, Readers, Writer } from '../store/access.ts';
 import { Execution } from './execution.ts';
 
-describe('what is told of a run', () => {
+describe('what is reported of a run', () => {
   let close: () => Promise<void>;
   let execution: Execution;
   let memory: Memory;
@@ -108,7 +108,7 @@ describe('what is told of a run', () => {
     expect(all("SELECT id FROM nodes WHERE label = 'Action'")).to.have.length(2);
   });
 
-  it('has the issue as the newest plan read it, whichever run is told of last', async () => {
+  it('has the issue as the newest plan read it, whichever run is reported last', async () => {
     const old = samplePlan(1);
     const issue = { ...old.issue, title: 'NEW title', state: 'closed', body: 'new words' };
     const read = () => [
@@ -125,7 +125,7 @@ describe('what is told of a run', () => {
     expect(read()).to.deep.equal(newest);
   });
 
-  it('forgets with a memory what the run itself has of its words, and is told them in vain', async () => {
+  it('forgets with a memory what the run itself has of its words, and does not take them again', async () => {
     const reason = 'my phone number is in it';
     const outcome = sampleOutcome(1, 9, [{}, rejected(reason)], {
       summary: `Two proposed. mira rejected apply_patch: ${reason}. Over.`,

@@ -117,7 +117,7 @@ describe('the execution graph', () => {
     ]);
   });
 
-  it('tells what became of the run, and an older message overwrites nothing', async () => {
+  it('records how the run ended, and an older message overwrites nothing', async () => {
     await execution.recordPlan(samplePlan());
     const run = runIdOf(1);
     const merged = { number: 2, url: null, state: 'merged' as const, checks: 'passed' as const, at: at(500) };
@@ -144,7 +144,7 @@ describe('the execution graph', () => {
     });
   });
 
-  it('comes out the same in whichever order and however often it is told', async () => {
+  it('is the same in whatever order and however often it is reported', async () => {
     const plan = samplePlan();
     const outcome = sampleOutcome(1, 9, [{}, rejected('too broad')], {
       episodes: [{ seq: 6, at: at(62), speaker: 'mira', text: 'rejected 2 apply_patch: too broad' }],

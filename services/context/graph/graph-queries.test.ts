@@ -70,7 +70,7 @@ describe('the change feed', () => {
     expect(changes(position).changes.deletions).to.deep.equal([{ subject: 'node', id: 'b' }]);
   });
 
-  it('begins anew for a position of another record, or ahead of this one', () => {
+  it('starts again for a position of another record, or ahead of this one', () => {
     node('a');
     const { position } = changes(null).changes;
     for (const foreign of [

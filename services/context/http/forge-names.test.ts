@@ -31,7 +31,7 @@ describe('The name of a repository by its remotes', () => {
     });
   }
 
-  it('of a place that is none is not told', async () => {
+  it('of a place that is none is not reported', async () => {
     expect(await nameByForge(join(temporaryFolder(), 'nowhere'), folders)).to.equal(null);
   });
 });

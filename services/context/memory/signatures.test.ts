@@ -32,7 +32,7 @@ describe('Signatures of memories', () => {
     );
   const signed = () => (db.prepare('SELECT count(*) AS n FROM memory_signatures').get() as { n: number }).n;
 
-  it('lead to what was told before this process began', () => {
+  it('lead to what was recorded before this process started', () => {
     const { id } = record({});
     graph = new GraphRecord(openAgain());
     expect(record({ content: near }).duplicate_of).to.equal(id);

@@ -67,7 +67,7 @@ describe('A thread that answers calls', () => {
     expect(thread.load).to.equal(0);
   });
 
-  it('tells everybody who waits when it dies, and everybody who comes later', async () => {
+  it('notifies all who wait when it dies, and all who come later', async () => {
     const waiting = failure('never');
     const died = (await failure('die')) as Error;
     expect(died.message).to.equal('out of luck');
@@ -76,7 +76,7 @@ describe('A thread that answers calls', () => {
     expect(await failure('double')).to.equal(died);
   });
 
-  it('tells who waits that it was closed', async () => {
+  it('notifies those who wait that it was closed', async () => {
     const waiting = failure('never');
     await thread.close();
     expect(await waiting).to.include({ code: 'thread_ended' });

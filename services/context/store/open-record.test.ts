@@ -87,7 +87,7 @@ describe('The record of an installation', () => {
     return found;
   }
 
-  /** Lets another process hold the record until it is told to go. */
+  /** Lets another process hold the record until it is released. */
   async function heldElsewhere() {
     const script = `import { openRecord } from ${JSON.stringify(module)};
       const opened = openRecord(process.argv[2]); process.send('held');
@@ -125,7 +125,7 @@ describe('The record of an installation', () => {
     expect(counts()).to.deep.equal({ nodes, edges: nodes - 1, orphans: 0, sound: 'ok' });
   });
 
-  it('is held by one process, whose name a second one is told; a killed holder frees it at once', async () => {
+  it('is held by one process, which a second one is given the name of; a killed holder frees it at once', async () => {
     const child = await heldElsewhere();
     expect(() => openRecord(state))
       .to.throw(`held by process ${child.pid} on `)

@@ -35,7 +35,7 @@ describe('The readers of a record whose pages are damaged', () => {
     record.close();
   });
 
-  it('say so each time, so that the next start makes it anew', async () => {
+  it('say so each time, so that the next start rebuilds it', async () => {
     const damaged = readers.damaged;
     const lookup = {
       query: 'word',

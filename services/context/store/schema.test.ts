@@ -103,7 +103,7 @@ describe('The tables of the record', () => {
     expect(record('Something new that nobody told before, of another matter.')).to.include({ created: true });
   });
 
-  it('of version 3 keep who told what, and a key stands for one request alone', () => {
+  it('of version 3 keep the source of each memory, and a key stands for one request alone', () => {
     migrate(db, 3);
     putOldMemory(1, content, { bands: false });
     const tell = (key: string | null) =>

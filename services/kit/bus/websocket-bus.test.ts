@@ -62,7 +62,7 @@ describe('the client of the bus', () => {
     return bus;
   }
 
-  it('introduces itself first, then tells functions and triggers, then calls', async () => {
+  it('introduces itself first, then registers functions and triggers, then calls', async () => {
     const { url, seen } = await engine();
     const bus = connect(url);
     bus.register([echo('test.echo')], [{ type: 'cron', function_id: 'test.echo', config: { a: 1 } }]);
@@ -143,7 +143,7 @@ describe('the client of the bus', () => {
     expect(bus.connected).to.equal(true);
   });
 
-  it('keeps trying where its address cannot be told or nothing listens there', async () => {
+  it('keeps trying if its address cannot be resolved or nothing listens there', async () => {
     const port = await freePort();
     let known = false;
     const bus = connect(() => {
@@ -439,7 +439,7 @@ describe('the client of the bus', () => {
     expect((await failure(bus.whenConnected(1))).message).to.match(/did not greet/);
   });
 
-  it('tells what the bus says before it closes', async () => {
+  it('reports what the bus says before it closes', async () => {
     const { url } = await engine({ greets: false });
     const bus = connect(url);
     const refusing = await engine({ greets: false });

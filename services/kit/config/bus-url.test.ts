@@ -16,7 +16,7 @@ describe('where clients find the bus', () => {
 
   const configure = (bus: object) => writeFileSync(join(folders.config, 'bus.json'), JSON.stringify(bus));
 
-  it('is our own engine where nobody says otherwise, and it is told the token', () => {
+  it('is our own engine by default, which gets the token', () => {
     expect(busAddress({ folders, environment: {} })).to.include({
       url: 'ws://127.0.0.1:49134',
       own: true,
@@ -41,7 +41,7 @@ describe('where clients find the bus', () => {
     expect(busAddress({ folders, environment: {} }).url).to.equal('ws://127.0.0.1:49134');
   });
 
-  it('is another bus where a file or the environment names one, which is told no token', () => {
+  it('is another bus if a file or the environment names one, which gets no token', () => {
     configure({ url: 'ws://iii:49134' });
     expect(busAddress({ folders, environment: {} })).to.deep.include({
       url: 'ws://iii:49134',
@@ -57,7 +57,7 @@ describe('where clients find the bus', () => {
     });
   });
 
-  it('is told a token elsewhere only where the file says so', () => {
+  it('gets a token elsewhere only if the file says so', () => {
     configure({ url: 'wss://bus.example', url_wants_token: true });
     expect(busAddress({ folders, environment: {} })).to.include({ own: false, wants_token: true });
   });

@@ -8,7 +8,7 @@ export const LeaseHolder = t.strict({
   boot_id: t.string,
   pid_namespace: t.string,
   pid: t.number,
-  /** Clock ticks since boot; empty where the system does not tell. */
+  /** Clock ticks since boot; empty if the system does not report it. */
   process_started: t.string,
   host: t.string,
 });

@@ -107,7 +107,7 @@ export const RunDetail = t.strict({
 });
 export type RunDetail = t.TypeOf<typeof RunDetail>;
 
-/** Answer 202: the work goes on in the daemon; `…/events` tells how. */
+/** Answer 202: the work continues in the daemon; `…/events` reports it. */
 export const Accepted = t.strict({
   run_id: t.string,
   status: RunStatus,

@@ -260,7 +260,7 @@ export function stripped(name: string, count: number): string | null {
   return parts.length > count ? parts.slice(count).join('/') : null;
 }
 
-/** The two names of `diff --git OLD NEW`; names with spaces can be told apart where both are the same. */
+/** The two names of `diff --git OLD NEW`; names with spaces can be separated if both are the same. */
 function namesOfGitHeader(line: string): { old: string; new: string } | null {
   const text = line.slice('diff --git '.length);
   if (text.startsWith('"')) {

@@ -159,7 +159,7 @@ describe('The HTTP server', () => {
   }
 
   describe('answers', () => {
-    it('tell health by status', async () => {
+    it('report health by status', async () => {
       expect((await fetch(`${url}/healthz`)).status).to.equal(200);
       health = 'failing';
       await restart(loopback);

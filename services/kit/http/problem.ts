@@ -45,7 +45,7 @@ export function problemOf(
   const known = error instanceof CoreError ? error : null;
   const status = known?.status ?? 500;
   const shown = known !== null && status !== 500;
-  const detail = shown ? known.message : `Something failed inside; the log tells more under ${request.id}.`;
+  const detail = shown ? known.message : `Something failed inside; the log has more under ${request.id}.`;
   const problem: Problem = {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',

@@ -160,7 +160,7 @@ describe('Finding secrets', () => {
 });
 
 describe('The redactor', () => {
-  it('hides what it was told, whatever stands around it and however it is encoded', () => {
+  it('hides known secrets, whatever surrounds them and however they are encoded', () => {
     fc.assert(
       fc.property(
         fc
@@ -193,7 +193,7 @@ describe('The redactor', () => {
     );
   });
 
-  it('hides what looks like a secret though nobody told it', () => {
+  it('hides what looks like a secret without knowing it', () => {
     const redactor = new Redactor();
     const secret = samples.github_token!();
     expect(redactor.redact(`using ${secret} now`)).to.equal('using [redacted github_token] now');

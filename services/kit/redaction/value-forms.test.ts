@@ -21,7 +21,7 @@ const writings: Readonly<Record<string, string>> = {
   'a form in a URL': 'a%2Fb%3Cc%3Ed%26e%27f%3Dg%2Bh%60i%22j%5Ck-l+m%C3%A9',
 };
 
-describe('A secret that was told to the redactor', () => {
+describe('A secret that the redactor knows', () => {
   for (const [name, written] of Object.entries(writings)) {
     it(`is hidden, and it alone: ${name}`, () => {
       const redactor = new Redactor();

@@ -16,7 +16,7 @@ describe('A folder that one process holds', () => {
     folder = temporaryFolder();
   });
 
-  it('is refused to a second holder, who is told of the first and what to do', () => {
+  it('is refused to a second holder, with the name of the first and what to do', () => {
     const hold = holdFolder(folder, thing);
     expect(() => holdFolder(folder, thing))
       .to.throw(`the toy in ${folder} is held by process ${process.pid} on `)

@@ -181,7 +181,7 @@ describe('Tokens', () => {
     expect(openTokens(folders).authenticate(own.text)?.scopes).to.deep.equal(['read', 'plan']);
   });
 
-  it('of core-agentd in an older installation learn to tell core-context what was planned', () => {
+  it('of core-agentd in an older installation get the scope to report plans to core-context', () => {
     const text = serviceToken(folders, 'agentd');
     const path = join(folders.tokens, 'registry.json');
     const setScopes = (scopes: readonly string[]) => {

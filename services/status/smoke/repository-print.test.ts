@@ -33,7 +33,7 @@ describe('The print of a repository', () => {
     expect(await changesBy(() => run('status'))).to.deep.equal([]);
   });
 
-  it('tells of every ref that is new, has moved or is gone', async () => {
+  it('reports every ref that is new, has moved or is gone', async () => {
     expect(await changesBy(() => run('branch', 'other'))).to.deep.equal([
       `${repository}: refs/heads/other is new`,
     ]);
@@ -45,7 +45,7 @@ describe('The print of a repository', () => {
     ]);
   });
 
-  it('tells of another HEAD, of changed files, and of a repository that cannot be read', async () => {
+  it('reports another HEAD, changed files, and a repository that cannot be read', async () => {
     expect(await changesBy(() => run('checkout', '--quiet', '--detach'))).to.deep.equal([
       `${repository}: HEAD has changed`,
     ]);

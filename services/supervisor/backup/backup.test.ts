@@ -229,7 +229,7 @@ describe('a backup', () => {
     expect(readdirSync(target)).to.deep.equal(['backup']);
   });
 
-  it('is none of a damaged database, which it names', async () => {
+  it('is not made of a damaged database, and names it', async () => {
     const damaged = join(sample.folders.state, 'bridge');
     mkdirSync(damaged);
     writeFileSync(join(damaged, 'queue.sqlite'), 'SQLite format 3\0'.padEnd(8_192, 'x'));

@@ -38,7 +38,7 @@ function tar(entries: readonly Made[]): Buffer {
   return Buffer.concat([...parts, Buffer.alloc(1024)]);
 }
 
-/** A backup with these entries, whose manifest lists what it is told to. */
+/** A backup with these entries, with a given manifest. */
 function archive(entries: readonly Made[], change: Partial<Manifest> = {}, begin: object = head): Buffer {
   const files = entries
     .filter(({ type = 'File' }) => type === 'File')
@@ -90,7 +90,7 @@ describe('a file that is no good backup', () => {
 
   const good = { name: 'state/runs/run_1/events.jsonl', content: '{}\n' };
 
-  it('is told from one that is', async () => {
+  it('is distinguished from one that is', async () => {
     expect((await refusal(archive([good, { name: 'state/empty/', type: 'Directory' }]))).code).to.equal(
       'accepted',
     );

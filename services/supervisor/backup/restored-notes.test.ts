@@ -42,7 +42,7 @@ describe('What is to be known of a restored installation', () => {
     expect(rest).to.deep.equal([]);
   });
 
-  it('tells of secrets and of the local forge, and of the configuration only where it was restored', () => {
+  it('mentions secrets and the local forge, and the configuration only if it was restored', () => {
     const files = [{ path: 'state/forge/x', size: 1, sha256: '' }];
     const told = manifest({ with_secrets: false, files });
     const notes = notesOf(told, { state: '/elsewhere', config: configWith({}) });

@@ -114,7 +114,7 @@ describe('The secrets of the compose stack', () => {
       expect(refusal(owner), owner).to.equal('owner_invalid');
   });
 
-  it('are told with what of the configuration the containers cannot read', () => {
+  it('are reported with the configuration files that the containers cannot read', () => {
     const said = () => {
       let text = '';
       const stdout = new Writable({

@@ -14,12 +14,12 @@ export interface CodecRow {
   readonly holds: boolean;
 }
 
-/** Every member that a codec knows, in the order of the source. A codec that stands in two places is told once. */
+/** Every member that a codec knows, in the order of the source. A codec used in two places is listed once. */
 export function codecRows(codec: t.Mixed, docs: CodecDocs | null): CodecRow[] {
   return new RowWalk().inside(shapeOf(codec), '', docs);
 }
 
-/** So few members are told again where they stand. */
+/** So few members are repeated where they are used. */
 const fewMembers = 4;
 
 class RowWalk {

@@ -1,6 +1,6 @@
 import { type Call, call, type Target } from './peers.ts';
 
-/** Calls the echo function as it is told to, so many at a time. */
+/** Calls the echo function as requested, so many at a time. */
 type Order =
   | { readonly name: string; readonly target: Target }
   | { readonly name: string; readonly calls: number; readonly atATime: number };

@@ -14,7 +14,7 @@ export type Call = () => Promise<unknown>;
 
 export const echo = 'bench.echo';
 const payload = { words: 'a small one' };
-// The SDK tells of each connection on the console.
+// The SDK logs each connection on the console.
 console.debug = () => {};
 
 function sdk({ url, headers }: Target, workerName: string) {

@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws';
 import { provide, type Target } from './peers.ts';
 
-/** Provides the echo function wherever it is told to; and makes a crowd of workers that have nothing to do. */
+/** Provides the echo function at a given address, and makes a crowd of workers that have nothing to do. */
 type Order =
   | { readonly provide: Target }
   | { readonly crowd: Target; readonly workers: number; readonly functions: number };

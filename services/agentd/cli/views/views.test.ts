@@ -129,7 +129,7 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(planView(found, terminal(), suggestions, 7)).to.contain('0 memories, 0 files of context\n');
   });
 
-  it('tells what led to several actions once, and the reason of a rejection with it', () => {
+  it('shows once what led to several actions, with the reason of a rejection', () => {
     const issue = { kind: 'issue' as const, source: 'demo/hello#1', author: 'mira', trusted: true };
     const rejections = ['push_branch', 'comment_issue'].map((action) => ({
       action,
@@ -155,7 +155,7 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(actionDetails(actions.slice(0, 1), terminal())).to.equal(actionDetail(actions[0]!, terminal()));
   });
 
-  it('tells which context was used and why, and leaves a long list to --verbose', () => {
+  it('shows which context was used and why, and leaves a long list to --verbose', () => {
     const run = sampleRun();
     const context = Array.from({ length: 8 }, (_, index) => ({
       layer: index === 0 ? ('semantic' as const) : ('graph' as const),

@@ -161,7 +161,7 @@ describe('the head of a record, kept outside its folder', () => {
     expect(await problemsOf(runId)).to.equal('');
   });
 
-  it('takes bytes that nobody was told of for what a crash left', async () => {
+  it('treats unacknowledged bytes as left by a crash', async () => {
     const { runId, store } = await rejectedRun();
     const { seq } = (await store.read(runId)).head;
     appendFileSync(logOf(runId), Buffer.alloc(300));

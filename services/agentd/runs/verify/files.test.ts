@@ -210,7 +210,7 @@ describe('the files of a run', () => {
     expect(checked()).to.deep.equal([]);
   });
 
-  it('are not told from strange ones in the folder of copies where the log does not hold', () => {
+  it('are not distinguished from unknown ones in the folder of copies if the log does not hold', () => {
     place('file', 'validation/evil.log');
     expect(checked({ sound: false })).to.deep.equal([]);
     for (const name of ['validation/evil.log', 'validation/artifacts']) {

@@ -212,7 +212,7 @@ const allowed: Readonly<Record<string, NewEvent[]>> = {
   ],
 };
 
-describe('the story that the events of a run tell', () => {
+describe('the order of the events of a run', () => {
   const told = (...events: NewEvent[]) => checkStory(runId, writeLines(beforeFirst, at, events).lines);
 
   for (const [what, [events, expected]] of Object.entries(forged)) {

@@ -139,7 +139,7 @@ describe('verifying a run', () => {
     expect(rewrite([''])).to.contain('holds no event');
   });
 
-  it('names the field that was changed, as far as the hash can tell', () => {
+  it('names the field that was changed, as far as the hash shows it', () => {
     const text = write(...sound);
     const change = (from: string, to: string): string => {
       expect(text.split(from).length, from).to.be.greaterThan(1);
@@ -326,7 +326,7 @@ describe('verifying a run', () => {
     ]);
   });
 
-  it('finds a chain that was computed anew over changed definitions', () => {
+  it('finds a chain that was recomputed over changed definitions', () => {
     const other = { ...sampleAction(runId, 1, 'create_branch'), ordinal: 2 };
     const forged = plan.map(
       (event): NewEvent =>

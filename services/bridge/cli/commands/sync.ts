@@ -31,11 +31,11 @@ interface Failure extends Repository {
 export function define(program: Command, run: RunCommand): void {
   program
     .command('sync')
-    .description('take up what forges did not deliver, and tell the dashboards what runs have come to')
+    .description('catch up on what forges did not deliver, and report run states to dashboards')
     .option('--since <time>', 'ask the forges since then: RFC 3339, or a span such as 12h or 7d', timeOf)
     .option('--repository <owner/repo>', 'ask about this repository alone', repositoryOf)
     .option('--forge <name>', 'with --repository: the forge, where several know it')
-    .option('--retry-dead', 'also tell dashboards what was given up')
+    .option('--retry-dead', 'also deliver what was given up')
     .action(asking(run, sync, syncMs));
 }
 
@@ -119,7 +119,7 @@ function deliveryLines({ runs, queued, delivered, failed, dashboards }: SyncRepl
     return ['No dashboard is configured: sync.dashboards of config/bridge.json names them.'];
   const wrong = failed === 0 ? '' : paint.red(`, ${failed} failed`);
   return [
-    `${runs} runs, ${queued} new states, ${delivered} told${wrong}`,
+    `${runs} runs, ${queued} new states, ${delivered} delivered${wrong}`,
     ...all.map(([name, { waiting, dead, problem }]) => {
       const why = problem === null ? '' : `  ${short(problem, 200)}`;
       return `${name}  ${waiting} waiting, ${dead} given up${why}`;

@@ -213,7 +213,7 @@ declare function ambient(): void;
     expect(wide.text.length).to.equal(200_000);
   });
 
-  it('reads a file without its grammar when it is told that the parser breaks on it', async () => {
+  it('reads a file without its grammar if the parser is known to break on it', async () => {
     const text = 'export const one = 1;\n'.repeat(100);
     const plain = await extractor.extract('a.ts', Buffer.from(text), true);
     expect(plain!.language).to.equal('typescript');
@@ -228,7 +228,7 @@ declare function ambient(): void;
     expect(parts.map(({ name, nth }) => `${name} ${nth}`)).to.deep.equal(['f 1', 'f 2', 'f 3']);
   });
 
-  it('tells which part uses which names, and skips comments, strings and its own', async () => {
+  it('reports which part uses which names, and skips comments, strings and its own', async () => {
     const text = `import { readTree } from './tree.ts';
 // readNothing
 export function walk() { return readTree('inString', \`\${treeOf(1)}\`); }
@@ -347,7 +347,7 @@ describe('Reading a document', () => {
     expect(adoc.parts.map(({ title }) => title)).to.deep.equal(['Title', 'Title › Part']);
   });
 
-  it('tells what it names in backticks and links to', async () => {
+  it('reports what it names in backticks and links to', async () => {
     const { mentions } = await extract(
       'a.md',
       '# A\nSee `src/greet.ts:12` and `Greeter.greet()`; [b](../b.md#x), [web](https://x.org), `npm run test`.\n',
@@ -366,7 +366,7 @@ describe('Reading any other file', () => {
     expect((await extract('short.txt', 'one\ntwo\n')).parts).to.deep.equal([]);
   });
 
-  it('reads every encoding it can tell, and leaves binaries alone', async () => {
+  it('reads every encoding it recognises, and leaves binaries alone', async () => {
     expect((await extract('a.txt', Buffer.from('\ufeffhé', 'utf16le'))).text).to.equal('hé');
     expect((await extract('a.txt', Buffer.from([0xfe, 0xff, 0, 0x68]))).text).to.equal('h');
     expect((await extract('a.txt', Buffer.from('caf\xe9', 'latin1'))).text).to.equal('café');

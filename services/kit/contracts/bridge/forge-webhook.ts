@@ -4,7 +4,7 @@ import { OwnerName, RepoName, textOfAtMost } from './text.ts';
 
 const Account = t.strict({ login: textOfAtMost(200) });
 
-/** What tells whether a delivery is about an issue at all. */
+/** What shows whether a delivery is about an issue at all. */
 export const ForgeDelivery = t.strict({ action: optional(textOfAtMost(100)) });
 
 /**

@@ -13,7 +13,7 @@ import {
 } from '../vocabulary.ts';
 import { RepositoryName, Source } from './vocabulary.ts';
 
-/** What core-agentd tells core-context of its runs, and asks before it proposes actions. */
+/** What core-agentd reports to core-context about its runs, and asks before it proposes actions. */
 
 const Id = stringThat('Id', "an identifier of 1 to 100 letters, digits, '_' and '-'", (text) =>
   /^[A-Za-z0-9_-]{1,100}$/.test(text),
