@@ -371,26 +371,49 @@ describe('an action of which the outcome is not known', () => {
     expect(reports.at(-1)).to.equal('refused: main is protected');
   });
 
-  it('is not begun where its sealed definition contradicts itself', async () => {
+  /** The run is planned with this definition under that seal, and approved. */
+  async function sealedWith(action: ActionDefinition, digest = action.digest): Promise<void> {
     runId = (await store.create(sampleRequest())).run_id;
     for (const content of ['content', 'one']) await store.putArtifact(runId, content);
-    const action = sampleAction(runId, 1, 'create_branch') as ActionOf<'create_branch'>;
-    const other = { ...action, params: { ...action.params, branch: 'core/2-y' } };
-    const sealed = { ...other, digest: actionDigest(other) };
-    const { action_id, digest } = sealed;
+    const sealed = [{ action_id: action.action_id, digest }];
     await store.append(runId, () =>
       planned(runId, 1).map((event) => {
-        if (event.type === 'action_proposed') return { ...event, data: { action: sealed } };
+        if (event.type === 'action_proposed') return { ...event, data: { action } };
         if (event.type !== 'plan_sealed') return event;
-        return { ...event, data: { plan: { ...event.data.plan, sealed: [{ action_id, digest }] } } };
+        return { ...event, data: { plan: { ...event.data.plan, sealed } } };
       }),
     );
     await store.append(runId, ({ actions }) => [decided(actions[0]!.definition, 'approve')]);
+  }
+  const createBranch = () => sampleAction(runId, 1, 'create_branch') as ActionOf<'create_branch'>;
+
+  it('is not begun where its sealed definition contradicts itself', async () => {
+    const action = createBranch();
+    const other = { ...action, params: { ...action.params, branch: 'core/2-y' } };
+    await sealedWith({ ...other, digest: actionDigest(other) });
     const { state, outcome } = await executed({});
     expect([calls, state, outcome?.code, outcome?.message]).to.deep.equal([
       ...[[], 'refused', 'definition_inconsistent'],
       "the definition contradicts itself: params.branch is 'core/2-y', and target.branch 'core/1-x'; plan the issue again",
     ]);
+  });
+
+  it('is not begun where its definition is not what was sealed, or not what its digest says', async () => {
+    const action = createBranch();
+    const other = { ...action, params: { ...action.params, branch: 'core/2-y' } };
+    const digests: readonly (readonly [ActionDefinition, string])[] = [
+      [action, '0'.repeat(64)],
+      [{ ...action, digest: '0'.repeat(64) }, action.digest],
+      [other, action.digest],
+    ];
+    for (const [definition, sealed] of digests) {
+      await sealedWith(definition, sealed);
+      const { state, outcome } = await executed({});
+      expect([calls, state, outcome?.code]).to.deep.equal([[], 'refused', 'digest_mismatch']);
+    }
+    expect((await store.read(runId)).actions[0]!.outcome?.message).to.equal(
+      `the action's digest is ${actionDigest(other).slice(0, 12)}, sealed was ${action.digest.slice(0, 12)}; run 'verify'`,
+    );
   });
 
   it('is not asked for once it is known', async () => {
