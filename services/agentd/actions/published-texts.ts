@@ -167,7 +167,7 @@ export function oneLine(text: string, maxLength = maxTitleLength): string {
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();
   return line.length > maxLength
-    ? `${[...line]
+    ? `${[...line.slice(0, 2 * maxLength)]
         .slice(0, maxLength - 1)
         .join('')
         .trimEnd()}…`

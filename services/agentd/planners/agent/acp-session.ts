@@ -4,6 +4,7 @@ import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, Failed, messageOf, Refused, Unavailable } from '#kit/errors.ts';
 import { ownVersion } from '#kit/program.ts';
+import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentRoom } from '../../planning/agent-room.ts';
 import {
   type AgentUpdate,
@@ -50,6 +51,8 @@ export interface AgentProgram {
 
 const defaultStartMs = 120_000;
 const maxQuestions = 1_000;
+/** Characters of what goes into events and messages; an agent may say any number. */
+const [maxName, maxError] = [100, 1_000];
 
 /**
  * One prompt of the Agent Client Protocol, from `initialize` to the end of the turn.
@@ -123,7 +126,14 @@ export async function acpSession(session: AcpSession): Promise<{ readonly stop_r
       await ask(agent.session.setMode, { sessionId, modeId: session.mode }, t.unknown, startMs);
     }
     const info = hello.agentInfo;
-    await watch.ready(info == null ? null : { name: info.title ?? info.name, version: info.version ?? null });
+    await watch.ready(
+      info == null
+        ? null
+        : {
+            name: oneLine(info.title ?? info.name, maxName),
+            version: info.version == null ? null : oneLine(info.version, maxName),
+          },
+    );
     const cancel = () => void connection.agent.notify(agent.session.cancel, { sessionId }).catch(() => {});
     signal.throwIfAborted();
     signal.addEventListener('abort', cancel, { once: true });
@@ -134,7 +144,7 @@ export async function acpSession(session: AcpSession): Promise<{ readonly stop_r
         PromptReply,
       );
       watch.prompted();
-      return { stop_reason: (await asked).stopReason };
+      return { stop_reason: oneLine((await asked).stopReason, maxName) };
     } finally {
       signal.removeEventListener('abort', cancel);
     }
@@ -235,15 +245,16 @@ function readable(method: string, error: unknown, closed: boolean): unknown {
     const message = `the agent broke off at ${method}: ${messageOf(error)}`;
     return new Failed('agent_protocol_broken', message, { cause: error, facts: { closed } });
   }
+  const said = oneLine(error.message, maxError);
   // -32000: authentication required.
   if (error.code === -32000) {
-    return new Refused('agent_login_missing', `the agent wants a login: ${error.message}`, {
+    return new Refused('agent_login_missing', `the agent wants a login: ${said}`, {
       cause: error,
       hint: 'give it a model of core-model-gateway (dialect), or its login (credentials and network.hosts) in agents.json',
     });
   }
   const data = error.data === undefined ? '' : ` (${JSON.stringify(error.data).slice(0, 500)})`;
-  return new Failed('agent_failed', `the agent answered ${method} with an error: ${error.message}${data}`, {
+  return new Failed('agent_failed', `the agent answered ${method} with an error: ${said}${data}`, {
     cause: error,
   });
 }
@@ -251,7 +262,7 @@ function readable(method: string, error: unknown, closed: boolean): unknown {
 function modeUnknown(mode: string, known: readonly string[]): Refused {
   return new Refused(
     'agent_mode_unknown',
-    `the agent has no mode ${JSON.stringify(mode)}; it has ${known.join(', ') || 'none'}`,
+    `the agent has no mode ${JSON.stringify(mode)}; it has ${oneLine(known.join(', '), maxError) || 'none'}`,
     { hint: 'correct mode of the agent in agents.json' },
   );
 }

@@ -4,6 +4,8 @@ import { messageLines } from './message-lines.ts';
 
 /** Of one message; a whole file comes in one. */
 const maxMessageBytes = 32 * 1024 * 1024;
+/** Questions of an agent that may wait for their answers to be read; each may hold a whole file. */
+const maxOpenQuestions = 8;
 
 /**
  * The messages of an agent, within bounds.
@@ -24,7 +26,7 @@ export function agentStream(
   const output = Readable.toWeb(lines) as ReadableStream<Uint8Array>;
   const stream = ndJsonStream(Writable.toWeb(stdin), output, { maxMessageBytes });
   return {
-    ...ownAnswers(stream),
+    ...withinBounds(stream),
     close() {
       stdout.unpipe(lines);
       // Nobody reads what still comes, and the pipe must not fill.
@@ -35,18 +37,35 @@ export function agentStream(
   };
 }
 
-/** Drops answers to what was never asked: the library prints their ids, which may be anything. */
-function ownAnswers({ readable, writable }: Stream): Stream {
+/**
+ * Drops answers to what was never asked: the library prints their ids, which may be anything. An agent that does not read what it
+ * asks for is not read either: the library keeps answers without a bound.
+ */
+function withinBounds({ readable, writable }: Stream): Stream {
   const asked = new Set<unknown>();
+  let open = 0;
+  let answered = Promise.withResolvers<void>();
   const outgoing = new TransformStream<AnyMessage, AnyMessage>({
     transform(message, controller) {
-      if ('method' in message && 'id' in message) asked.add(message.id);
       controller.enqueue(message);
+      if ('method' in message) {
+        if ('id' in message) asked.add(message.id);
+        return;
+      }
+      open -= 1;
+      answered.resolve();
+      answered = Promise.withResolvers();
     },
   });
   const incoming = new TransformStream<AnyMessage, AnyMessage>({
-    transform(message, controller) {
-      if ('method' in message || !('id' in message) || asked.delete(message.id)) controller.enqueue(message);
+    async transform(message, controller) {
+      if ('method' in message) {
+        if ('id' in message) {
+          while (open >= maxOpenQuestions) await answered.promise;
+          open += 1;
+        }
+        controller.enqueue(message);
+      } else if (!('id' in message) || asked.delete(message.id)) controller.enqueue(message);
     },
   });
   outgoing.readable.pipeTo(writable).catch(() => {});

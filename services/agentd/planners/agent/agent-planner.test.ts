@@ -333,6 +333,28 @@ describe('The planner of coding agents', function () {
     expect(read).to.deep.include({ submitted: false });
   });
 
+  it('keeps no more than a line of what an agent calls itself and of why it stopped', async () => {
+    const long = `\u001b[31m${'long '.repeat(10_000)}`;
+    const { ended, entries } = await planned({ steps: [...solve, { stop: long as never }], name: long });
+    expect(ended!.program!.name)
+      .to.have.length.below(200)
+      .and.match(/^\[31mlong/);
+    expect(ended!.stop_reason).to.have.length.below(200);
+    expect(ended!.message).to.have.length.below(1_000);
+    expect(JSON.stringify(entries)).to.have.length.below(10_000);
+    const { error } = await planned([{ fail: long }]);
+    expect(error!.message).to.have.length.below(2_000);
+  });
+
+  it('says the bound that was reached also where what was done is too large for a draft', async () => {
+    const command = ['sh', '-c', 'head -c 17825792 /dev/zero | tr "\\0" x >large; sleep 60'];
+    const { error, input } = await planned([], {
+      settings: { protocol: 'command', command, bounds: { seconds: 3 } },
+    });
+    expect(error).to.have.property('code', 'planner_bound_reached');
+    expect(input.progressed.join()).to.contain('no draft is kept');
+  });
+
   it('names what is missing of an agent: its login, its mode, its version of the protocol, its program', async () => {
     const code = async (script: Script, settings = {}) => (await planned(script, { settings })).error?.code;
     expect(await code({ steps: [], login: true })).to.equal('agent_login_missing');

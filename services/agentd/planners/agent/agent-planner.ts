@@ -1,6 +1,6 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { codeOf, Refused } from '#kit/errors.ts';
+import { codeOf, Refused, TooLarge } from '#kit/errors.ts';
 import { contextRepository } from '../../planning/context.ts';
 import { textInfluences } from '../../planning/influences.ts';
 import type {
@@ -236,7 +236,7 @@ async function keptDraft(
     await record.append({ type: 'agent_read_back', data });
     return true;
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Refused || error instanceof TooLarge)) throw error;
     input.progress(`no draft is kept: ${error.message}`);
     return false;
   }

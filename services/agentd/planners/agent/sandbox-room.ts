@@ -36,6 +36,8 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<
 const [folder, home] = ['/workspace', '/tmp/home'];
 const ports = { model: 4101, context: 4102, egress: 4103 } as const;
 const maxStreamBytes = 1024 * 1024 * 1024;
+/** Each may hold the body of a question. */
+const maxContextConnections = 16;
 
 /** Rooms in sandboxes, with a door for each thing that the agent may reach. */
 export function sandboxRooms(parts: SandboxRoomParts): AgentRooms {
@@ -109,6 +111,7 @@ async function openContextDoor(socket: string, listener: Listener): Promise<Door
   const server = createServer((request, response) => {
     listener(request, response).catch(() => response.destroy());
   });
+  server.maxConnections = maxContextConnections;
   await listenOn(server, socket);
   return {
     async close() {

@@ -5,7 +5,7 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
-  readFileSync,
+  readSync,
   type Stats,
 } from 'node:fs';
 import { posix } from 'node:path';
@@ -35,7 +35,7 @@ export class TreeFiles {
   readText(path: string): string {
     return this.#withFile(path, O_RDONLY, (fd, { size }) => {
       requireSize(path, size);
-      return readFileSync(fd, 'utf8');
+      return readUpTo(fd, size).toString('utf8');
     });
   }
 
@@ -77,6 +77,14 @@ export class TreeFiles {
     if (problem !== null) throw notAllowed(path, problem);
     return relative.split('/');
   }
+}
+
+/** What is added meanwhile is not read: nothing bounds it. */
+function readUpTo(fd: number, size: number): Buffer {
+  const bytes = Buffer.alloc(size);
+  let end = 0;
+  for (let read = -1; read !== 0 && end < size; end += read) read = readSync(fd, bytes, end, size - end, end);
+  return bytes.subarray(0, end);
 }
 
 function makeFolder(path: string): void {
