@@ -171,6 +171,7 @@ describe('The daemon over HTTP', () => {
       'push_branch',
       'open_pull_request',
     ]);
+    expect(await get(`/v1/runs/${runId}/draft`)).to.deep.include({ status: 404 });
     const diff = await get(`/v1/runs/${runId}/diff`);
     expect(diff.headers.get('content-type')).to.equal('text/x-diff');
     expect(diff.text).to.contain("+  return 'Hello ' + (name || 'stranger');");
@@ -502,6 +503,14 @@ describe('The daemon over HTTP', () => {
     );
     expect((await get('/v1/metrics')).status).to.equal(200);
     expect((await get('/v1/openapi.json')).status).to.equal(200);
+  });
+
+  it('lists the tools of the Model Context Protocol to a token only', async () => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    expect(await ask('POST', '/v1/mcp', { body })).to.deep.include({ status: 401 });
+    const { status, text } = await ask('POST', '/v1/mcp', { body, token });
+    expect(status).to.equal(200);
+    expect(text).to.contain('"plan_issue"');
   });
 
   it('gives the status report to a token only, once for all who ask at the same time', async () => {
