@@ -59,6 +59,7 @@ export const WriteFile = t.strict({ path: t.string, content: t.string });
 
 const Chunk = t.strict({
   sessionUpdate: t.string,
+  messageId: Text,
   content: t.strict({ type: t.literal('text'), text: t.string }),
 });
 const AnyUpdate = t.strict({
@@ -66,7 +67,12 @@ const AnyUpdate = t.strict({
 });
 
 export type AgentUpdate =
-  | { readonly type: 'message' | 'thought'; readonly text: string }
+  | {
+      readonly type: 'message' | 'thought';
+      readonly text: string;
+      /** Of the message that the text belongs to; null where the agent names none, as for notices of its own. */
+      readonly message: string | null;
+    }
   | { readonly type: 'tool'; readonly call: ToolCall };
 
 const chunkTypes: Readonly<Record<string, 'message' | 'thought'>> = {
@@ -79,7 +85,11 @@ export function agentUpdate(params: unknown): AgentUpdate | null {
   if (!AnyUpdate.is(params)) return null;
   const { update } = params;
   const type = chunkTypes[update.sessionUpdate];
-  if (type !== undefined) return Chunk.is(update) ? { type, text: update.content.text } : null;
+  if (type !== undefined) {
+    if (!matches(Chunk, update)) return null;
+    const { content, messageId } = update as unknown as t.TypeOf<typeof Chunk>;
+    return { type, text: content.text, message: messageId ?? null };
+  }
   if (update.sessionUpdate !== 'tool_call' && update.sessionUpdate !== 'tool_call_update') return null;
   return matches(ToolCall, update) ? { type: 'tool', call: update as unknown as ToolCall } : null;
 }

@@ -175,6 +175,17 @@ describe('The planner of coding agents', function () {
     expect(proposal).to.have.property('explanation').that.contains('It works.');
   });
 
+  it('takes no notice of the program for the answer, where the agent names its messages', async () => {
+    const { proposal } = await planned([
+      { say: 'Warning: the model is not known.\n\n' },
+      { say: 'Greet strangers\n\nAn empty name is no name.', message: 'one' },
+      { say: 'Warning: prices change.' },
+      solve[1]!,
+      { say: 'Warning: nothing else.' },
+    ]);
+    expect(proposal).to.include({ title: 'Greet strangers', explanation: 'An empty name is no name.' });
+  });
+
   it('reads and writes files of the tree for the agent, and none outside of it or behind a link', async () => {
     const { input, proposal, entries } = await planned([
       { link: 'out', to: '/etc' },

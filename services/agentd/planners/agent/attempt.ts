@@ -213,7 +213,7 @@ export class AgentAttempt {
       if (call.title != null) this.#show(call.title);
       return;
     }
-    if (update.type === 'message') this.#last.said(update.text);
+    if (update.type === 'message') this.#last.said(update.text, update.message);
     this.#transcript.text(update.type, update.text);
   }
 

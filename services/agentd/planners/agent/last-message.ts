@@ -29,12 +29,22 @@ export function bounded(text: string): string {
   return `${text.slice(0, maxExplanationLength).toWellFormed()}\n\n[cut: the message has ${text.length} characters]`;
 }
 
-/** Keeps what the agent said since its last step, which is its answer when it ends. */
+/**
+ * Keeps what the agent said since its last step, which is its answer when it ends. Where an agent names its messages, text without a name
+ * is a notice of the program (of a model that it does not know, of a change of its prices) and no part of the answer.
+ */
 export class LastMessage {
   #text = '';
   #before = '';
+  #named = false;
 
-  said(text: string): void {
+  said(text: string, message: string | null = null): void {
+    if (message === null && this.#named) return;
+    if (message !== null && !this.#named) {
+      this.#named = true;
+      this.#text = '';
+      this.#before = '';
+    }
     if (this.#text.length < 2 * maxExplanationLength) this.#text += text;
   }
 

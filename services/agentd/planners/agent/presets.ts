@@ -54,7 +54,8 @@ export const presets: Readonly<Record<AgentPresetName, AgentPreset>> = {
     },
     home: {},
     authenticate: null,
-    mode: null,
+    // It asks, and is answered by rule. Its mode auto would have the model judge each call.
+    mode: 'default',
     login: {
       hosts: ['api.anthropic.com'],
       credentials: ['~/.claude/.credentials.json'],
@@ -101,6 +102,8 @@ export const presets: Readonly<Record<AgentPresetName, AgentPreset>> = {
     install: 'npm install -g opencode-ai',
     dialect: 'chat',
     environment: {
+      // Its list of models lies where nothing in the sandbox leads.
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
       OPENCODE_CONFIG_CONTENT: JSON.stringify({
         model: 'core/{model}',
         small_model: 'core/{model}',
