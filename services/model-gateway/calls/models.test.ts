@@ -10,12 +10,13 @@ describe('The time to live of cached input with the key of a run', () => {
     ttl: string,
     hasHourPrice: boolean,
     account = ofRun as typeof ofRun | typeof ofToken,
+    written = (body: string) => body,
   ): Model {
     const text = { type: 'text', text: 'Hello', cache_control: { type: 'ephemeral', ttl } };
     const messages = [{ role: 'user', content: [text] }];
     const call = decodeCall({
       endpoint: 'chat/completions',
-      bytes: Buffer.from(JSON.stringify({ model: 'a', messages })),
+      bytes: Buffer.from(written(JSON.stringify({ model: 'a', messages }))),
     });
     const model: Model = { name: 'a', kind: 'chat', outputLimit: null, hasHourPrice, lanes: [] };
     return chosenModel(call, account, new Map([['a', model]]));
@@ -30,6 +31,8 @@ describe('The time to live of cached input with the key of a run', () => {
     expect(() => chosen('2h', true)).to.throw(
       'cache_control.ttl is "2h": must be 5m or 1h with the key of a run',
     );
+    const escaped = (body: string) => body.replace('"ttl"', '"\\u0074tl"');
+    expect(() => chosen('1h', false, ofRun, escaped)).to.throw('must be 5m');
     expect(chosen('5m', false).name).to.equal('a');
     expect(chosen('2h', false, ofToken).name).to.equal('a');
   });

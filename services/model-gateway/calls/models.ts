@@ -136,8 +136,7 @@ function noneThere(all: number, wanted: string): string {
 }
 
 /** The first time to live of a breakpoint of the prompt cache that is not the usual 5m; undefined where there is none. */
-export function unusualTtl({ request, bytes }: Pick<DecodedCall, 'request' | 'bytes'>): unknown {
-  if (!bytes.includes('"ttl"')) return undefined;
+export function unusualTtl({ request }: Pick<DecodedCall, 'request'>): unknown {
   const messages = objectsIn(request.messages);
   const blocks = messages.flatMap(({ content }) => objectsIn(content));
   const marked = [

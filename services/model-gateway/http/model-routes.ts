@@ -71,20 +71,13 @@ function callRoute(endpoint: Endpoint, { calls, redactor }: ModelRouteParts): Ro
           via: header('via'),
           ...(dialect !== 'chat' && {
             headers: requestHeaders(headers),
-            search: passedQuery(search, tokenIn.query),
+            search: search === '' ? '' : `?${search}`,
           }),
         };
         return calls.handle(sent, response, caller);
       },
     }),
   );
-}
-
-/** Without the token that stands in it. */
-function passedQuery(search: string, token: string | undefined): string {
-  const query = new URLSearchParams(search);
-  if (token !== undefined) query.delete(token);
-  return query.size === 0 ? '' : `?${query}`;
 }
 
 export function errorReply(dialect: DialectName, error: unknown, id: string, redactor: Redactor): Reply {

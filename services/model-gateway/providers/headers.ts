@@ -19,14 +19,27 @@ const ofCaller = new Set([
   ...ofConnection,
   ...['host', 'expect', 'content-type', 'accept', 'accept-encoding', 'via', 'origin', 'referer'],
   ...['authorization', 'proxy-authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie'],
-  ...['openai-organization', 'openai-project', 'chatgpt-account-id', 'x-goog-user-project'],
+  ...['openai-organization', 'openai-project', 'chatgpt-account-id'],
   ...['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port'],
-  ...['x-forwarded-prefix', 'x-real-ip', 'x-http-method-override', 'x-request-id'],
+  ...[
+    'x-forwarded-prefix',
+    'x-real-ip',
+    'x-http-method-override',
+    'x-http-method',
+    'x-method-override',
+    'x-request-id',
+  ],
 ]);
+
+/**
+ * Those by which Google's servers take another payer or credential, or leave the usage out of the answer (`x-goog-fieldmask`), and
+ * those of browsers.
+ */
+const steering = /^(?:x-goog-(?!api-client$)|sec-)/;
 
 /** The headers of a client that go on to an upstream: all but those of the connection, credentials and cookies. */
 export function requestHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  return passed(headers, (name) => !ofCaller.has(name) && !name.startsWith('sec-'));
+  return passed(headers, (name) => !ofCaller.has(name) && !steering.test(name));
 }
 
 /** Of an answer: what is for this gateway alone, or what this gateway says itself. */

@@ -65,11 +65,11 @@ const events: EventWire = {
 
 const wire: Wire = {
   dialect: 'google',
-  path({ endpoint, search = '' }, model) {
-    const query = new URLSearchParams(search);
-    if (endpoint === 'streamGenerateContent') query.set('alt', 'sse');
-    const text = query.toString();
-    return `/models/${encodeURIComponent(model)}:${endpoint}${text === '' ? '' : `?${text}`}`;
+  // Of the client's query nothing goes on: by it Google's servers take another credential, other headers and another method, and leave
+  // out the usage. Source: cloud.google.com/apis/docs/system-parameters.
+  path({ endpoint }, model) {
+    const query = endpoint === 'streamGenerateContent' ? '?alt=sse' : '';
+    return `/models/${encodeURIComponent(model)}:${endpoint}${query}`;
   },
   headers: () => ({}),
   credential: (text) => ({ 'x-goog-api-key': text }),
