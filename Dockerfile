@@ -99,7 +99,19 @@ RUN apt-get update \
 COPY --from=jj /jj /usr/local/bin/jj
 USER node
 
-FROM with-sandbox AS core-agentd
+# Coding agents: --build-arg CORE_AGENTS=opencode,claude. None of their install scripts runs.
+FROM node:24-bookworm-slim AS agents
+ARG CORE_AGENTS=
+COPY images/agents.js .ci/agents/package.json /build/
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    node /build/agents.js /agents /build/package.json "$CORE_AGENTS" \
+    && chmod -R u=rwX,go=rX /agents
+
+FROM with-sandbox AS with-agents
+COPY --from=agents /agents /agents
+ENV PATH=$PATH:/agents/node_modules/.bin
+
+FROM with-agents AS core-agentd
 LABEL org.opencontainers.image.title="core-agentd" \
       org.opencontainers.image.description="Agent runtime of Core: plans issues, executes what was approved"
 COPY --from=agentd-files /out ./
@@ -160,7 +172,7 @@ ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "services/bus-engin
 CMD ["serve"]
 
 # The command lines, for a person: docker compose run --rm tools core-agentd plan-issue …
-FROM with-sandbox AS tools
+FROM with-agents AS tools
 LABEL org.opencontainers.image.title="core-tools" \
       org.opencontainers.image.description="The command lines of Core with git, jj and bubblewrap"
 COPY --from=tools-files /out ./
