@@ -158,6 +158,26 @@ describe('runs in the execution graph', () => {
     expect(memories.some(({ trusted }) => trusted)).to.equal(false);
   });
 
+  it('trusts what people remembered, and not what an agent did, whatever it is said to be about', async () => {
+    const first = await plan();
+    const memory = await world.agent.context();
+    const { signal } = new AbortController();
+    for (const [content, source, about] of [
+      ['Greet strangers warmly when the greeting is wrong', 'mira', []],
+      ['Greet strangers coldly when the greeting is wrong', 'mcp:helper', []],
+      ['Greet strangers never when the greeting is wrong', 'mcp:helper', [`run:${first.run_id}`]],
+    ] as const)
+      await memory.remember({ content, source, layer: 'semantic', about: [...about] }, signal);
+    const { actions } = await plan(issueText, 'Greeting is wrong for strangers');
+    const trust = (word: string) =>
+      actions[0]!.definition.influences
+        .filter(({ source }) => source.includes(word))
+        .map((one) => one.trusted);
+    expect(trust('warmly')).to.deep.equal([true]);
+    expect(trust('coldly')).to.deep.equal([false]);
+    expect(trust('never')).to.deep.equal([false]);
+  });
+
   it('learns by sync that a pull request was merged, once, and the run still verifies', async () => {
     const run = await execute(await world.approve(await plan()));
     const { number } = run.actions.find(({ definition }) => definition.kind === 'open_pull_request')!.outcome!

@@ -8,7 +8,7 @@ import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from
 import { createHttpClient } from '#kit/http/client.ts';
 import type { ContextAccess } from '../mcp/core-tools.ts';
 import type { ContextWriter } from '../outbox/run-delivery.ts';
-import type { Context } from '../planning/context.ts';
+import { agentSource, type Context } from '../planning/context.ts';
 import type { ContextPassage } from '../planning/planner.ts';
 
 export interface HttpContextOptions {
@@ -112,6 +112,7 @@ function passageOfResult(result: SearchResult): ContextPassage {
     score,
     about: [],
     run_id: kind === 'run' ? id.replace(/^run:/, '') : null,
+    by_agent: false,
   };
 }
 
@@ -135,6 +136,7 @@ function passageOfMemory(result: LookupResult): ContextPassage {
     score,
     about,
     run_id: runIn(session) ?? runIn(subject) ?? runIn(about.find((entity) => entity.startsWith('run:'))),
+    by_agent: result.source?.startsWith(agentSource('')) ?? false,
   };
 }
 

@@ -13,7 +13,7 @@ import { mcpListener } from './over-http.ts';
 
 const passage = (id: string, about: string[], score: number): ContextPassage => ({
   ...{ id, about, score, kind: 'fact', source: id, path: null, title: id, text: `about ${id}` },
-  ...{ layer: 'semantic', why: '', run_id: null },
+  ...{ layer: 'semantic', why: '', run_id: null, by_agent: false },
 });
 
 const memories = [

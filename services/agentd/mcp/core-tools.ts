@@ -8,7 +8,7 @@ import { risks } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, oneOf, optional } from '#kit/decode.ts';
 import type { Person, PlanRequest } from '../agent.ts';
 import { checkScope } from '../execution/decisions.ts';
-import type { Context } from '../planning/context.ts';
+import { agentSource, type Context } from '../planning/context.ts';
 import { decodeRunQuery } from '../runs/run-query.ts';
 import type { RunQuery } from '../runs/run-store.ts';
 import { runReport } from './run-report.ts';
@@ -229,7 +229,7 @@ export function coreTools(parts: CoreToolParts): Record<CoreToolName, McpTool> {
       readOnly: false,
       async run(input, { signal }) {
         checkScope(by, 'plan');
-        return (await context()).remember({ ...input, source: `mcp:${by.name}` }, signal);
+        return (await context()).remember({ ...input, source: agentSource(by.name) }, signal);
       },
     }),
   };

@@ -23,6 +23,11 @@ export interface Context {
   scorePaths(request: ScoreRequest, signal: AbortSignal): Promise<ActionScore[]>;
 }
 
+/** The source of memories that a client of the Model Context Protocol stores by a token of this name. */
+export function agentSource(token: string): string {
+  return `mcp:${token}`;
+}
+
 /** Names of things as core-context knows them. */
 
 /** `forge/owner/repo`. */

@@ -159,8 +159,12 @@ function isOfRepository(about: readonly string[], repository: string): boolean {
   return repositories.length === 0 || repositories.includes(repository);
 }
 
-/** A passage about a run or an issue is as trusted as the author of the issue; files at the base commit and people's memories are trusted. */
+/**
+ * A passage about a run or an issue is as trusted as the author of the issue; files at the base commit and people's memories are trusted,
+ * those that an agent stored are not, whatever they say that they are about.
+ */
 async function isTrustedPassage(store: RunStore, run: Run, passage: ContextPassage): Promise<boolean> {
+  if (passage.by_agent) return false;
   if (passage.run_id !== null) return isTrustedRun(await store.read(passage.run_id).catch(() => null));
   if (passage.kind !== 'issue') return true;
   const number = Number(/#(\d+)$/.exec(passage.id)?.[1]);

@@ -84,6 +84,8 @@ export interface ContextPassage {
   readonly about: readonly string[];
   /** The run that it is about; null where there is none. */
   readonly run_id: string | null;
+  /** A memory that a client of the Model Context Protocol stored: what other agents write may come from anywhere. */
+  readonly by_agent: boolean;
 }
 
 /** A passage, and whether outsiders had a hand in it. */

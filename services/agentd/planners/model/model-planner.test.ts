@@ -154,7 +154,15 @@ describe('the model planner', () => {
         title: 'Greetings',
         text: 'Be kind.',
       },
-      ...{ layer: 'semantic' as const, why: 'words', score: 1, about: [], run_id: null, trusted: true },
+      ...{
+        layer: 'semantic' as const,
+        why: 'words',
+        score: 1,
+        about: [],
+        run_id: null,
+        by_agent: false,
+        trusted: true,
+      },
     };
     const rejection = {
       run_id: 'run_1',
