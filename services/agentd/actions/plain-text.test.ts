@@ -37,6 +37,8 @@ describe('text from outside', () => {
       ['Fixes \\#99 &#35;99 &commat;all', 'Fixes \\# 99 &amp;# 35;99 &amp;commat;all'],
       ['@everyone, (@mira) \\@x', '@ everyone, (@ mira) \\@ x'],
       ['<!-- hidden -->', '<! -- hidden -->'],
+      ['<?hidden?> <!HIDDEN x> <![CDATA[hidden]]>', '< ?hidden?> < !HIDDEN x> < ![CDATA[hidden]]>'],
+      ['[skip ci] [CI skip] [no ci] [skip actions]', '[ skip ci] [ CI skip] [ no ci] [ skip actions]'],
     ];
     for (const [text, expected] of shown) expect(inert(text)).to.equal(expected);
     const harmless = 'Write to mira@host.test & ask; <b> stays, so does https://forge.test/x and 1 # 2!';

@@ -187,11 +187,13 @@ export function plainText(text: string): string {
 
 /**
  * Text in which nothing makes a forge act, as Markdown and as plain text: it closes and links no issue (`# 99`), mentions nobody
- * (`@ name`), and hides nothing in a comment (`<! --`). The change is visible, since what is approved is what people see.
+ * (`@ name`), skips no workflow (`[ skip ci]`), and hides nothing in a comment (`<! --`, `< ?`). The change is visible, since what is approved is what people see.
  */
 export function inert(text: string): string {
   return text
     .replaceAll('<!--', '<! --')
+    .replace(/<(?=\?|!(?:[A-Za-z]|\[))/g, '< ')
+    .replace(/\[(?=(?:skip[ -]\w+|\w+[ -]skip|no[ -]ci)\])/gi, '[ ')
     .replace(/&(?=(?:#\w{1,10}|num|commat|excl);)/gi, '&amp;')
     .replace(/[#!](?=\d)/g, '$& ')
     .replace(/\bGH-(?=\d)/gi, '$& ')

@@ -30,6 +30,10 @@ type TextKind = Extract<TranscriptEntry, { text: string }>['type'];
 
 const maxTextLength = 64 * 1024;
 const maxBytes = 8 * 1024 * 1024;
+/** Secrets in one piece are shorter. */
+const maxWordLength = 4 * 1024;
+/** Of the files that one entry names. */
+const maxPaths = 100;
 
 /** Collects entries, and gives them away piece by piece so that a killed agent's are kept too. */
 export class Transcript {
@@ -53,12 +57,27 @@ export class Transcript {
 
   /** A piece of a text that comes in pieces; a secret that is cut between two of them is masked all the same. */
   text(type: TextKind, piece: string): void {
+    for (let rest = piece; rest !== ''; ) {
+      const room = maxTextLength - (this.#open?.type === type ? this.#open.text.length : 0);
+      this.#append(type, rest.slice(0, room));
+      rest = rest.slice(room);
+    }
+  }
+
+  #append(type: TextKind, piece: string): void {
     if (this.#open?.type !== type) {
       this.#close();
       this.#open = { type, text: '', seconds: this.#now() };
     }
-    this.#open!.text += piece.slice(0, maxTextLength);
-    if (this.#open!.text.length >= maxTextLength) this.#close();
+    const text = this.#open!.text + piece;
+    this.#open!.text = text;
+    if (text.length < maxTextLength) return;
+    // The last word may go on, and half a secret would not be masked.
+    const word = Math.max(text.lastIndexOf(' '), text.lastIndexOf('\n')) + 1;
+    const end = text.length - word > maxWordLength ? text.length : word;
+    this.#open!.text = text.slice(0, end);
+    this.#close();
+    if (end < text.length) this.#open = { type, text: text.slice(end), seconds: this.#now() };
   }
 
   /** What came since it was asked last, as JSON lines; null where nothing did. `whole`: also the text that is still coming. */
@@ -88,11 +107,17 @@ export class Transcript {
       this.#leftOut += 1;
       return;
     }
-    const line = JSON.stringify(entry, (_, value: unknown) =>
-      typeof value === 'string' ? this.#mask(cut(value)) : value,
-    );
+    const line = JSON.stringify(entry, (_, value: unknown) => {
+      if (Array.isArray(value)) return value.slice(0, maxPaths);
+      return typeof value === 'string' ? this.#masked(value) : value;
+    });
     this.#bytes += Buffer.byteLength(line);
     this.#entries.push(line);
+  }
+
+  /** Masked before it is cut: half a secret is not recognised. */
+  #masked(text: string): string {
+    return cut(this.#mask(text.slice(0, 2 * maxTextLength)));
   }
 
   #now(): number {
