@@ -36,6 +36,8 @@ import { gatewayKeys } from './models/run-key.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
 import { deliverEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
+import { AgentAdmin } from './planners/agent/agent-admin.ts';
+import { whyNone } from './planners/agent/agent-list.ts';
 import { sandboxRooms } from './planners/agent/sandbox-room.ts';
 import { tools } from './planners/model/tools.ts';
 import { plannerFor, plannersHere } from './planners/registry.ts';
@@ -110,10 +112,11 @@ function composeWork(
     hidden: [folders.state, folders.config],
     allow_weak: policy.allow_weak_sandbox,
   };
+  const home = environment.HOME ?? folders.state;
   // Also where a validation may do with less.
   const rooms = sandboxRooms({
     stateDir: folders.state,
-    home: environment.HOME ?? folders.state,
+    home,
     sandbox: () => chooseSandbox('bubblewrap', false, sandboxConfig),
     limits: validationConfig.limits,
     context: context === null ? null : (repository) => contextListener(context, repository),
@@ -208,6 +211,8 @@ function composeWork(
     }
   }
 
+  const agentAdmin = new AgentAdmin({ folders, home, services: planners, secrets });
+
   const execution: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf };
   /** Loaded when something is planned first. */
   const planning = once(async () => {
@@ -235,6 +240,7 @@ function composeWork(
     lookAtBase: baseOf,
     previewUndo: (runId: string) => previewUndo(execution, runId),
     undo: (request: Parameters<typeof undoRun>[1], watch: Watch) => undoRun(execution, request, watch),
+    agents: agentAdmin,
     /** null where no context service is configured. */
     context,
     /** null where no context service is configured. */
@@ -278,6 +284,8 @@ function composeWork(
       };
     },
     async capabilities(): Promise<Readonly<Record<string, unknown>>> {
+      const standing = await agentAdmin.standing();
+      const noAgent = whyNone(standing);
       return {
         action_kinds: actionKinds,
         forges: [...forges.values()].map((forge) => {
@@ -295,7 +303,17 @@ function composeWork(
           works: terms !== null,
           reason: reason || null,
         })),
-        planners: plannersHere(planners),
+        planners: plannersHere(planners).map((planner) =>
+          planner.name === 'agent' && noAgent !== null
+            ? { ...planner, works: false, reason: noAgent }
+            : planner,
+        ),
+        agents: standing.map(({ name, model, works: can, obstacle }) => ({
+          name,
+          model,
+          works: can,
+          reason: obstacle?.message ?? null,
+        })),
         roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({
           name,
           key,

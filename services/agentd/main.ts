@@ -79,6 +79,7 @@ export function openServices({ home }: { readonly home: string | undefined }): S
       const { ForgesConfig, localForgeAdmin } = await import('./forges/registry.ts');
       return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
     },
+    agents: async () => (await work()).current.agents,
     async serve({ check, ...flags }) {
       const { readConfiguration, serve } = await import('./http/serve.ts');
       if (!check) return serve({ agent, home, flags, configuration: work });

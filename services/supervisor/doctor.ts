@@ -22,7 +22,7 @@ import {
   checkNode,
   checkSandbox,
 } from './health-checks/programs.ts';
-import { checkConfiguration, checkForges } from './health-checks/services.ts';
+import { checkAgents, checkConfiguration, checkForges } from './health-checks/services.ts';
 
 export type { Finding } from './health-checks/installation.ts';
 
@@ -71,6 +71,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkBus(folders),
     checkSchedules(folders),
     checkForges(folders),
+    checkAgents(folders),
   ]);
   return found.flat();
 }

@@ -29,6 +29,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-github', 'Use GitHub'],
       ['guide-gitea', 'Use Gitea or Forgejo'],
       ['guide-model', 'Use a model'],
+      ['agents', 'Plan with a coding agent'],
       ['bridge', 'Connect a dashboard'],
       ['schedules', 'Plan on a schedule'],
       ['mcp', 'Use Core from another agent'],

@@ -37,6 +37,8 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   './core plan-issue': [...ref, '--number', '2'],
   './core approve': ['1'],
   './core reject': ['1'],
+  './core agent list': [],
+  './core agent check': ['reviewer-with-a-long-name'],
   './core forge issue list': ref,
   './core forge pr list': ref,
   './core forge pr show': [...ref, '--number', '3', '--no-patch'],
@@ -68,7 +70,7 @@ const others = [
   ...['execute-approved', 'resume', 'cancel'],
   ...['forge init', 'forge issue new', 'forge comment', 'forge pr merge'],
   ...['context remember', 'context outcome', 'context forget', 'context export', 'context import'],
-  ...['model add', 'model remove'],
+  ...['model add', 'model remove', 'agent add'],
   ...['bridge show', 'bridge process-next', 'bridge retry', 'worker call'],
 ].map((name) => `./core ${name}`);
 
@@ -98,7 +100,8 @@ describe('What the commands print', () => {
     const write = (name: string, value: object) =>
       writeFileSync(join(config, `${name}.json`), JSON.stringify(value));
     write('validation', { allow_unsandboxed: true });
-    write('agents', { planner: { default: 'patch' } });
+    const agent = { command: ['/bin/cat'], dialect: 'google' };
+    write('agents', { planner: { default: 'patch' }, agents: { 'reviewer-with-a-long-name': agent } });
     write('forges', { forges: [{ name: 'local', kind: 'local' }] });
     write('models', modelsOf(upstream));
     write('schedules', {

@@ -1,5 +1,6 @@
 import { Command, type Option } from 'commander';
 import type { CommandContext, Run } from './command.ts';
+import { agent } from './commands/agents.ts';
 import { decide } from './commands/decide.ts';
 import { cancel, executeApproved, recover, resume, undo } from './commands/execute.ts';
 import { gateByGate } from './commands/gate-by-gate.ts';
@@ -52,6 +53,7 @@ const commands: readonly ((program: Command, run: Run) => void)[] = [
   prune,
   forges,
   forge,
+  agent,
   mcp,
   serve,
 ];

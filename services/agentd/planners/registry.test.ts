@@ -19,6 +19,7 @@ const chat: KnownModel = {
   context_tokens: null,
   output_tokens: null,
   price: null,
+  upstream_kinds: ['openai'],
   most_output_price: 0,
 };
 
@@ -34,7 +35,7 @@ function services(
     models: () => models,
     openModel: never,
     openRunKey: never,
-    rooms: { open: never, sweep: never },
+    rooms: { open: never, sandbox: never, sweep: never },
   };
 }
 

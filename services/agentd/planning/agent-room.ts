@@ -84,6 +84,11 @@ export interface RoomRequest {
 }
 
 export interface AgentRooms {
+  /**
+   * What holds agents here, for people; for example `bubblewrap`.
+   * @throws Refused (`sandbox_unavailable`)
+   */
+  sandbox(): Promise<string>;
   /** @throws Refused (`sandbox_unavailable`, `agent_login_missing`) */
   open(request: RoomRequest): Promise<AgentRoom>;
   /** Takes away what killed processes left of theirs. */

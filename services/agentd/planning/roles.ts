@@ -120,6 +120,11 @@ export function planningRole(config: AgentsConfig, nameOrKey: string): Role {
   );
 }
 
+/** Of the first role that plans. */
+export function planningTier({ roles }: Pick<AgentsConfig, 'roles'>): string {
+  return roles.find(({ may_propose }) => may_propose.length > 0)?.tier ?? 'large';
+}
+
 function typeThat<A>(name: string, rule: string, is: (u: unknown) => u is A): t.Type<A> {
   const validate: t.Validate<unknown, A> = (u, context) =>
     is(u) ? t.success(u) : t.failure(u, context, `must ${rule}`);

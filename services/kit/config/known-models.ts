@@ -18,6 +18,7 @@ const KnownModels = t.strict({
       ),
       upstreams: t.array(
         t.strict({
+          kind: optional(t.string),
           credential: optional(nullable(t.string)),
           price: optional(
             nullable(t.strict({ input: t.number, output: t.number, cached: optional(nullable(t.number)) })),
@@ -38,6 +39,8 @@ export interface KnownModel {
   readonly output_tokens: number | null;
   /** US dollars for a million tokens at its first upstream; null: it costs nothing. */
   readonly price: { readonly input: number; readonly output: number; readonly cached: number } | null;
+  /** Of its upstreams: the wire that each speaks. */
+  readonly upstream_kinds: readonly string[];
   /** US dollars for a million tokens of output at its dearest upstream, which is what the gateway sets aside. */
   readonly most_output_price: number;
 }
@@ -64,6 +67,7 @@ export function readKnownModels(folders: Pick<Folders, 'config'>): KnownModel[] 
         tier,
         context_tokens: limits?.context_tokens ?? null,
         output_tokens: limits?.output_tokens ?? null,
+        upstream_kinds: upstreams.map((upstream) => upstream.kind ?? 'openai'),
         most_output_price: Math.max(...upstreams.map((upstream) => upstream.price?.output ?? 0)),
         price: price === null ? null : { ...price, cached: price.cached ?? price.input },
       };

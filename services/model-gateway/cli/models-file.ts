@@ -1,11 +1,8 @@
-import { join, resolve } from 'node:path';
-import { decodeConcern } from '#kit/config/concern.ts';
-import { isObject } from '#kit/config/merge.ts';
-import { writeFileDurably } from '#kit/durable-file.ts';
+import { resolve } from 'node:path';
+import { changeConcern } from '#kit/config/change-concern.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { Conflict, NotFound } from '#kit/errors.ts';
-import { type Folders, prepareFolder, resolveFolders } from '#kit/folders.ts';
-import { withFileLock } from '#kit/storage/lock.ts';
+import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { checkModels, GatewayConfig, type ModelEntry, readModelsFile } from '../configuration.ts';
 
 /** What an entry does to a model that is there already. */
@@ -35,16 +32,11 @@ export function withModel(
  * @throws InvalidInput (`config_invalid`) where the result would not be right; then nothing is written
  */
 export function changeModels(folders: Folders, change: (config: GatewayConfig) => GatewayConfig): string {
-  prepareFolder(folders.config, 'config');
-  return withFileLock(join(folders.config, '.models.lock'), () => {
-    const { files, config } = readModelsFile(folders);
-    const changed = change(config);
-    checkModels(files.user.path, changed);
-    const own = isObject(files.user.document) ? files.user.document : {};
-    const document = { ...own, models: changed.models };
-    decodeConcern(GatewayConfig, { ...files, user: { ...files.user, document } });
-    writeFileDurably(files.user.path, `${JSON.stringify(document, null, 2)}\n`);
-    return files.user.path;
+  return changeConcern(folders, {
+    name: 'models',
+    codec: GatewayConfig,
+    members: () => ({ models: change(readModelsFile(folders).config).models }),
+    check: (config, path) => checkModels(path, config),
   });
 }
 

@@ -113,3 +113,46 @@ export async function checkForges(folders: Folders): Promise<Finding[]> {
     return [broken('forges', error)];
   }
 }
+
+const Agents = t.type({
+  agents: t.array(
+    t.type({
+      name: t.string,
+      works: t.boolean,
+      version: nullable(t.string),
+      model: nullable(t.string),
+      obstacle: nullable(t.type({ message: t.string, hint: nullable(t.string) })),
+    }),
+  ),
+  presets: t.array(t.type({ preset: t.string, installed: nullable(t.unknown) })),
+});
+
+/** Each configured coding agent, as core-agentd sees it; none is started. */
+export async function checkAgents(folders: Folders): Promise<Finding[]> {
+  const { stdout, stderr, timedOut } = await ask('core-agentd', folders, ['agent', 'list'], startMs);
+  if (timedOut) return [finding('agents', 'warning', `they were not found within ${startMs / 1000} s`)];
+  if (stdout === '') return [finding('agents', 'broken', refusalIn(stderr).what)];
+  try {
+    const { agents, presets } = decode(Agents, parseJson(stdout, 'its answer'), 'its answer');
+    if (agents.length > 0) return agents.map(agentFinding);
+    const installed = presets.filter((one) => one.installed !== null).map(({ preset }) => preset);
+    const found = installed.length === 0 ? '' : `; installed: ${installed.join(', ')}`;
+    const fix = installed.length === 0 ? null : `./core agent add ${installed[0]}`;
+    return [finding('agents', 'missing', `no coding agent is configured${found}`, fix)];
+  } catch (error) {
+    return [broken('agents', error)];
+  }
+}
+
+function agentFinding({
+  name,
+  works,
+  version,
+  model,
+  obstacle,
+}: t.TypeOf<typeof Agents>['agents'][number]): Finding {
+  const facts = [version, model === null ? null : `model ${model}`].filter((fact) => fact !== null);
+  const check = `./core agent check ${name} tries it`;
+  if (works) return finding(`agent ${name}`, 'works', [...facts, check].join('; '));
+  return finding(`agent ${name}`, 'warning', obstacle?.message ?? '', obstacle?.hint ?? null);
+}

@@ -35,6 +35,8 @@ export interface AcpSession {
 
 /** What the session shows while it goes on. Never throws. */
 export interface SessionWatch {
+  /** The agent has answered the first message. */
+  started(): void;
   /** The agent has made a session. */
   ready(program: AgentProgram | null): Promise<void>;
   prompted(): void;
@@ -111,6 +113,7 @@ export async function acpSession(session: AcpSession): Promise<{ readonly stop_r
         { hint: 'install a version of the agent that speaks it' },
       );
     }
+    watch.started();
     const methodId = session.authenticate;
     if (methodId !== null && hello.authMethods?.some(({ id }) => id === methodId))
       await ask(agent.authenticate, { methodId }, t.unknown, startMs);

@@ -28,6 +28,7 @@ const model: KnownModel = {
   context_tokens: null,
   output_tokens: null,
   price: null,
+  upstream_kinds: ['openai'],
   most_output_price: 0,
 };
 const solve: Step[] = [
@@ -72,6 +73,7 @@ describe('The planner of coding agents', function () {
             const room = await openPlainRoom(request);
             return { ...room, close: () => room.close().then(() => void closed.push('room')) };
           },
+          sandbox: async () => 'none',
           sweep: async () => {},
         },
         openRunKey: async () => ({

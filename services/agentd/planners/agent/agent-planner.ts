@@ -1,6 +1,7 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { codeOf, Refused, TooLarge } from '#kit/errors.ts';
+import type { AgentDialect } from '../../planning/agent-settings.ts';
 import { contextRepository } from '../../planning/context.ts';
 import { textInfluences } from '../../planning/influences.ts';
 import type {
@@ -12,7 +13,7 @@ import type {
 } from '../../planning/planner.ts';
 import type { Role } from '../../planning/roles.ts';
 import type { RunKey } from '../../planning/run-key.ts';
-import { chatModelFor } from '../model/model-planner.ts';
+import { chatModelFor, speaks } from '../model/model-planner.ts';
 import { type Agent, agentNamed } from './agent.ts';
 import { AgentAttempt, type Ended } from './attempt.ts';
 import { boundReached, boundsLeft } from './bounds.ts';
@@ -49,19 +50,37 @@ export function agentModel(
   tier: string,
 ): KnownModel | null {
   if (dialect === null) return null;
+  const configured = models.find((known) => known.name === model);
   const found =
     model === null
-      ? chatModelFor(models, tier)
-      : (models.find((known) => known.name === model && known.kind === 'chat') ?? null);
+      ? chatModelFor(models, tier, dialect)
+      : configured !== undefined && speaks(configured, dialect)
+        ? configured
+        : null;
   if (found !== null) return found;
-  throw new Refused(
-    'agent_model_missing',
-    model === null
-      ? `agent ${name} needs a model, and none for chat is configured in models.json`
-      : `agent ${name} asks model ${JSON.stringify(model)}, and models.json has no such chat model`,
-    { hint: './core model add configures one; ./core model list shows those that are' },
-  );
+  throw new Refused('agent_model_missing', whyNoModel({ name, dialect, model }, configured), {
+    hint: `./core model add configures one${dialect === 'google' ? ' (--kind google)' : ''}; ./core model list shows those that are`,
+  });
 }
+
+function whyNoModel(
+  { name, dialect, model }: { name: string; dialect: AgentDialect; model: string | null },
+  configured: KnownModel | undefined,
+): string {
+  const wanted = `agent ${name} speaks ${dialectNames[dialect]}`;
+  if (model === null) return `${wanted}, and models.json has no chat model that can be asked so`;
+  const asks = `agent ${name} asks model ${JSON.stringify(model)}`;
+  return configured === undefined
+    ? `${asks}, and models.json has no such chat model`
+    : `${asks}, which cannot be asked by ${dialectNames[dialect]}: its upstreams are ${configured.upstream_kinds.join(', ')}`;
+}
+
+export const dialectNames: Readonly<Record<AgentDialect, string>> = {
+  messages: 'Messages',
+  responses: 'Responses',
+  chat: 'chat completions',
+  google: 'generateContent',
+};
 
 export interface AgentPlannerOptions {
   readonly agent: Agent;

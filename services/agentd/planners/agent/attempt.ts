@@ -14,8 +14,15 @@ import { LastMessage } from './last-message.ts';
 import type { PermissionAnswer } from './permissions.ts';
 import { Transcript } from './transcript.ts';
 
+export const agentSteps = ['start', 'session', 'prompt'] as const;
+/** What an agent has done when its process answers, its session is made, and the prompt is sent. */
+export type AgentStep = (typeof agentSteps)[number];
+
 export interface AttemptOptions {
-  readonly input: PlanningInput;
+  readonly input: Pick<
+    PlanningInput,
+    'run_id' | 'secrets' | 'agent_record' | 'progress' | 'status' | 'signal'
+  >;
   readonly agent: Agent;
   readonly command: readonly string[];
   readonly model: { readonly name: string; readonly tier: string } | null;
@@ -26,6 +33,8 @@ export interface AttemptOptions {
   /** Of the run, before this attempt. */
   readonly usage: RunUsage | null;
   readonly prompt: string;
+  /** Never throws. */
+  readonly onStep?: (step: AgentStep, program: AgentProgram | null) => void;
 }
 
 export interface Ended {
@@ -177,9 +186,11 @@ export class AgentAttempt {
 
   #watch(): SessionWatch {
     return {
+      started: () => this.#options.onStep?.('start', null),
       ready: async (program) => {
         crashPoint('agent.started');
         this.#program = program;
+        this.#options.onStep?.('session', program);
         const { input, room, agent } = this.#options;
         const shown =
           program === null ? agent.name : [program.name, program.version].filter(Boolean).join(' ');
@@ -198,6 +209,7 @@ export class AgentAttempt {
   }
 
   #prompted(): void {
+    this.#options.onStep?.('prompt', this.#program);
     this.#show('at work');
     crashPoint('agent.prompted');
   }

@@ -1,16 +1,19 @@
-import { closeSync, existsSync, openSync, readSync, realpathSync } from 'node:fs';
-import { isAbsolute, sep } from 'node:path';
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import { Refused } from '#kit/errors.ts';
 import { findProgram } from '#kit/find-program.ts';
 import type { Agent } from './agent.ts';
+import { packagesAround, startable } from './find-agents.ts';
 import { presets } from './presets.ts';
 
 /** How an agent is started, and what of this machine it is run from. */
 export interface AgentStart {
   /** The program by its absolute path. */
   readonly command: readonly string[];
-  /** Files and folders to show. */
+  /** Files and folders to show; of a program of npm the packages around it. */
   readonly programs: readonly string[];
+  /** The program itself, where `command` begins with what interprets it. */
+  readonly program: string;
 }
 
 /** @throws Refused (`agent_not_installed`) */
@@ -25,19 +28,15 @@ export function startOf(agent: Pick<Agent, 'name' | 'preset' | 'command' | 'prog
       { hint: install ?? `correct agents.${agent.name}.command in agents.json` },
     );
   }
-  const real = realpathSync(found);
+  const real = startable(agent.preset, found);
   const node = isNodeScript(real);
   return {
     command: [...(node ? [process.execPath] : []), real, ...args],
-    programs: [...new Set([...(node ? [process.execPath] : []), folderOf(real), ...agent.programs])],
+    program: real,
+    programs: [
+      ...new Set([...(node ? [process.execPath] : []), packagesAround(real) ?? real, ...agent.programs]),
+    ],
   };
-}
-
-/** A program of npm is run from the packages around it. */
-function folderOf(program: string): string {
-  const packages = `${sep}node_modules${sep}`;
-  const at = program.indexOf(packages);
-  return at < 0 ? program : program.slice(0, at + packages.length - 1);
 }
 
 function isNodeScript(path: string): boolean {

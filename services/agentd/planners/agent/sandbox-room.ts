@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
-import { codeOf, messageOf, Refused } from '#kit/errors.ts';
 import { createServer } from '#kit/http/node-http.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type {
@@ -13,6 +11,7 @@ import type {
 } from '../../planning/agent-room.ts';
 import type { Sandbox, SandboxDoor, SandboxLimits } from '../../ports/sandbox.ts';
 import { type AgentTree, openAgentTree } from './agent-tree.ts';
+import { readCredentials } from './credentials.ts';
 import { type DoorFolder, openDoorFolder, sweepDoors } from './doors/door-folder.ts';
 import { type EgressDoor, openEgressDoor } from './doors/egress-door.ts';
 import { listenOn } from './doors/listen-on.ts';
@@ -41,7 +40,8 @@ const maxContextConnections = 16;
 
 /** Rooms in sandboxes, with a door for each thing that the agent may reach. */
 export function sandboxRooms(parts: SandboxRoomParts): AgentRooms {
-  return { open: (request) => openRoom(parts, request), sweep: () => sweepDoors(parts.stateDir) };
+  const sandbox = async () => (await parts.sandbox()).kind;
+  return { sandbox, open: (request) => openRoom(parts, request), sweep: () => sweepDoors(parts.stateDir) };
 }
 
 async function openRoom(parts: SandboxRoomParts, request: RoomRequest): Promise<AgentRoom> {
@@ -120,24 +120,6 @@ async function openContextDoor(socket: string, listener: Listener): Promise<Door
       await closed;
     },
   };
-}
-
-/** @throws Refused (`agent_login_missing`) */
-function readCredentials(paths: readonly string[], from: string): Record<string, Uint8Array> {
-  return Object.fromEntries(
-    paths.map((path) => {
-      const relative = path.replace(/^~\//, '');
-      try {
-        return [relative, readFileSync(join(from, relative))];
-      } catch (cause) {
-        const why = codeOf(cause) === 'ENOENT' ? 'is not there' : `cannot be read (${messageOf(cause)})`;
-        throw new Refused('agent_login_missing', `${path}, which holds the login of the agent, ${why}`, {
-          cause,
-          hint: "log in with the agent's own program, or correct credentials in agents.json",
-        });
-      }
-    }),
-  );
 }
 
 interface SandboxRoomOptions extends Doors {

@@ -3,7 +3,16 @@ import type { KnownModel } from '#kit/config/known-models.ts';
 import { chatModelFor } from './model-planner.ts';
 
 function model(name: string, tier: KnownModel['tier'], kind: KnownModel['kind'] = 'chat'): KnownModel {
-  return { name, kind, tier, context_tokens: null, output_tokens: null, price: null, most_output_price: 0 };
+  return {
+    name,
+    kind,
+    tier,
+    context_tokens: null,
+    output_tokens: null,
+    price: null,
+    most_output_price: 0,
+    upstream_kinds: ['openai'],
+  };
 }
 
 describe('the model that plans for a tier', () => {

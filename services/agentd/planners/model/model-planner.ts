@@ -1,6 +1,7 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
 import { CoreError, Failed, Refused } from '#kit/errors.ts';
 import type { Influence } from '../../action.ts';
+import type { AgentDialect } from '../../planning/agent-settings.ts';
 import { textInfluences } from '../../planning/influences.ts';
 import type { ChatMessage, Model, ToolCall } from '../../planning/model.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal, Turn } from '../../planning/planner.ts';
@@ -51,15 +52,25 @@ function noModelConfigured(): Refused {
 /**
  * The model that plans for a tier: the first of that tier, else the first that has none, else any that chats. One model alone
  * serves every role.
+ * @param dialect what it has to be asked in
  */
-export function chatModelFor(models: readonly KnownModel[], tier: string | null): KnownModel | null {
-  const chats = models.filter(({ kind }) => kind === 'chat');
+export function chatModelFor(
+  models: readonly KnownModel[],
+  tier: string | null,
+  dialect: AgentDialect = 'chat',
+): KnownModel | null {
+  const chats = models.filter((model) => speaks(model, dialect));
   return (
     chats.find((model) => model.tier === tier) ??
     chats.find((model) => model.tier === null) ??
     chats[0] ??
     null
   );
+}
+
+/** Whether the gateway can ask a model in a dialect: it translates between all but Google's. */
+export function speaks({ kind, upstream_kinds: kinds }: KnownModel, dialect: AgentDialect): boolean {
+  return kind === 'chat' && kinds.some((upstream) => (upstream === 'google') === (dialect === 'google'));
 }
 
 const maxAnswerTokens = 8192;
