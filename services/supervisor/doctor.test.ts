@@ -41,6 +41,17 @@ describe('core doctor', () => {
     return { code: await doctor({ home, json, stdout, display: displayWith() }), text };
   }
 
+  it('says of each configured coding agent whether it works, and what to do', async () => {
+    const agents = { mine: { command: ['/no/such/agent'] } };
+    writeFileSync(join(home, 'config/agents.json'), JSON.stringify({ agents }));
+    expect(await found('agent mine')).to.deep.equal({
+      name: 'agent mine',
+      state: 'warning',
+      detail: 'agent mine: /no/such/agent is not installed',
+      fix: 'correct agents.mine.command in agents.json',
+    });
+  });
+
   it('never calls the port of a halted service free, nor the service gone', async function () {
     if (process.platform !== 'linux') this.skip();
     const listens = `const server = require('node:http').createServer(() => {});

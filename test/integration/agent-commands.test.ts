@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { openServices } from '../../services/agentd/main.ts';
 import type { AgentSettings } from '../../services/agentd/planning/agent-settings.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from '../e2e/model-key-gateway.ts';
 import type { Step } from '../fixtures/agents/scripted-agent.ts';
@@ -215,6 +216,17 @@ describe('the commands about coding agents', function () {
       dialect: 'chat',
       environment: { OPENAI_API_BASE: '{address}/v1', OPENAI_API_KEY: '{key}' },
     });
+  });
+
+  it('agree with what the daemon says of its planners', async () => {
+    const agents = { gone: { command: ['/no/such/program'] } };
+    writeFileSync(place.file, JSON.stringify({ agents }));
+    const services = openServices({ home: place.home });
+    const { planners, agents: said } = (await services.agent.capabilities()) as Record<string, object[]>;
+    await services.close();
+    const reason = 'agent gone: /no/such/program is not installed';
+    expect(planners).to.deep.include({ name: 'agent', works: false, reason });
+    expect(said).to.deep.equal([{ name: 'gone', model: null, works: false, reason }]);
   });
 
   it('refuse to check what is not configured', async () => {

@@ -497,7 +497,7 @@ describe('The daemon over HTTP', () => {
     });
     const { json } = await get('/v1/capabilities');
     expect(json.checkouts).to.deep.equal(['hello']);
-    expect(json).to.include.keys('version', 'action_kinds', 'forges', 'vcs', 'sandbox', 'planners');
+    expect(json).to.include.keys('version', 'action_kinds', 'forges', 'vcs', 'sandbox', 'planners', 'agents');
     expect((await get('/v1/tools')).json.tools.map(({ name }: { name: string }) => name)).not.to.deep.equal(
       [],
     );
