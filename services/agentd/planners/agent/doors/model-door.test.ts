@@ -64,6 +64,20 @@ describe('The door to the models', () => {
     return response;
   }
 
+  it('lets so many calls through at once, and the others when those have ended', async () => {
+    const waiting: ServerResponse[] = [];
+    answer = (_, response) => waiting.push(response);
+    const asked = Array.from({ length: 20 }, () => ask('POST', '/v1/messages', { body: '{}' }));
+    await until('the first calls', () => waiting.length === 16);
+    answer = (_, response) => response.end('answered');
+    // Refused by the door itself, so that all before it have arrived there.
+    expect((await ask('POST', '/elsewhere')).statusCode).to.equal(403);
+    expect(seen).to.have.length(16);
+    for (const response of waiting) response.end('answered');
+    for (const response of await Promise.all(asked)) expect(await text(response)).to.equal('answered');
+    expect(seen).to.have.length(20);
+  });
+
   it('leads to what asks a model, in each dialect, and to the list of models', async () => {
     const paths = [
       ['POST', '/v1/chat/completions'],

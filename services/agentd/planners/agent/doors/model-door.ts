@@ -1,8 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { messageOf } from '#kit/errors.ts';
+import { messageOf, Unavailable } from '#kit/errors.ts';
 import { type Connections, openConnections } from '#kit/http/client.ts';
 import { createServer } from '#kit/http/node-http.ts';
+import { FairSemaphore, type Release } from '#kit/jobs/fair-semaphore.ts';
 import { listenOn } from './listen-on.ts';
 
 export interface ModelDoorOptions {
@@ -42,6 +43,9 @@ const refusals = new Set([402, 429]);
 const credentialParameter = 'key';
 /** An agent has a few at a time. */
 const maxConnections = 64;
+/** Others wait: the gateway holds each request whole, of up to 20 MB, several times over. */
+const maxCalls = 16;
+const longestWaitMs = 2 ** 31 - 1;
 
 /**
  * Leads from a sandbox to core-model-gateway: passes on what asks a model, piece by piece in both directions, under the key of the
@@ -50,8 +54,12 @@ const maxConnections = 64;
 export async function openModelDoor(options: ModelDoorOptions): Promise<Door> {
   // The gateway keeps the time of its upstreams.
   const connections = openConnections({ idleMs: 0 });
+  const calls = new FairSemaphore(
+    { concurrency: maxCalls, maxPending: maxConnections },
+    () => new Unavailable('queue_full', 'the agent has too many calls of its model under way'),
+  );
   const server: Server = createServer({ requestTimeout: 0 }, (request, response) => {
-    void answer(request, response, { ...options, connections });
+    void answer(request, response, { ...options, connections, calls });
   });
   server.maxConnections = maxConnections;
   await listenOn(server, options.socket);
@@ -67,12 +75,13 @@ export async function openModelDoor(options: ModelDoorOptions): Promise<Door> {
 
 interface Gateway extends Omit<ModelDoorOptions, 'socket'> {
   readonly connections: Connections;
+  readonly calls: FairSemaphore;
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { gatewayUrl, key, onRefused, connections }: Gateway,
+  { gatewayUrl, key, onRefused, connections, calls }: Gateway,
 ): Promise<void> {
   const { method = '', url = '' } = request;
   const target = targetOf(url);
@@ -84,7 +93,9 @@ async function answer(
   }
   const left = new AbortController();
   response.once('close', () => left.abort());
+  let leave: Release | null = null;
   try {
+    leave = await calls.enter('agent', longestWaitMs, left.signal);
     const reply = await connections.request(
       gatewayUrl.replace(/\/+$/, '') + target.pathname + target.search,
       {
@@ -106,6 +117,8 @@ async function answer(
     // A broken answer must not look like a whole one.
     if (response.headersSent) response.destroy();
     else refuse(response, 502, `core-model-gateway did not answer: ${messageOf(error)}`);
+  } finally {
+    leave?.();
   }
 }
 
