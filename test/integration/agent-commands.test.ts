@@ -11,11 +11,14 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { environment } from '#kit/environment.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import type { AgentSettings } from '../../services/agentd/planning/agent-settings.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from '../e2e/model-key-gateway.ts';
 import type { Step } from '../fixtures/agents/scripted-agent.ts';
 import { scriptedAgent } from '../fixtures/agents/scripted-settings.ts';
+import { coder } from '../fixtures/model-upstream/coder.ts';
+import { startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { type ModelServer, startModelServer } from '../fixtures/models/model-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
@@ -412,4 +415,47 @@ describeWith(['bubblewrap'], 'the check of a coding agent', function () {
     const { stdout } = await place.run('agent', 'list', '--json');
     expect(JSON.parse(stdout).agents[0]).to.deep.include({ works: false, model: 'coder' });
   });
+});
+
+const realAgents = {
+  claude: { kind: 'openai' },
+  codex: { kind: 'openai' },
+  opencode: { kind: 'openai' },
+  gemini: { kind: 'google' },
+} as const;
+
+describeWith(['agents', 'bubblewrap'], 'the check of a real coding agent', function () {
+  this.timeout(300_000);
+  for (const [name, upstreamOf] of Object.entries(realAgents)) {
+    it(`passes with ${name}, as it was found and added`, async () => {
+      const place = makePlace();
+      const upstream = await startModelUpstream();
+      upstream.always(coder({ calls: [], message: 'ready' }));
+      const base_url = upstreamOf.kind === 'google' ? `${upstream.url}beta` : upstream.url;
+      const price = { input: 1, output: 2, cached: 0.1 };
+      const entry = { ...upstreamOf, base_url, model: 'scripted-1', credential: 'key', price };
+      await configureGateway(
+        place.home,
+        { models: { coder: { upstreams: [entry] } } },
+        { key: 'sk-upstream' },
+      );
+      const gateway = await startGatewayProcess(place.home);
+      try {
+        symlinkSync(environment.CORE_TEST_AGENTS!, join(place.folder, 'node_modules'));
+        expect((await place.run('agent', 'add', name, '--yes')).code).to.equal(0);
+        const { stdout } = await place.run('agent', 'check', name, '--json');
+        const [{ ok, obstacle, steps }] = JSON.parse(stdout).checks;
+        expect(obstacle).to.equal(null);
+        expect(ok).to.equal(true);
+        expect(steps.map(({ step }: { step: string }) => step)).to.include.members([
+          'session',
+          'answer',
+          'usage',
+        ]);
+      } finally {
+        await gateway.stop();
+        await upstream.close();
+      }
+    });
+  }
 });

@@ -17,9 +17,14 @@ export interface InstalledAgent {
   readonly where: 'PATH' | 'folder' | 'global';
 }
 
-/** The binary in the package for this platform. What npm links to refuses to start where install scripts were not run. */
-const platformBinaries: Readonly<Partial<Record<AgentPresetName, string>>> = {
-  opencode: `opencode-${process.platform}-${process.arch}/bin/opencode`,
+/**
+ * The binary in the package for this platform, the one for every processor first. What npm links to refuses to start where
+ * install scripts were not run.
+ */
+const platformBinaries: Readonly<Partial<Record<AgentPresetName, readonly string[]>>> = {
+  opencode: ['-baseline', ''].map(
+    (kind) => `opencode-${process.platform}-${process.arch}${kind}/bin/opencode`,
+  ),
 };
 
 /** The first program of each preset: on PATH, in the packages of the folder and of those above it, in npm's global ones. */
@@ -57,11 +62,10 @@ function installed(
 /** The file that is to be started for a program, with no link in its path. */
 export function startable(preset: AgentPresetName | null, program: string): string {
   const real = realpathSync(program);
-  const path = preset === null ? undefined : platformBinaries[preset];
   const packages = packagesAround(real);
-  if (path === undefined || packages === null) return real;
-  const binary = join(packages, path);
-  return existsSync(binary) ? binary : real;
+  if (preset === null || packages === null) return real;
+  const binaries = (platformBinaries[preset] ?? []).map((path) => join(packages, path));
+  return binaries.find(existsSync) ?? real;
 }
 
 /** The folder `node_modules` that a program lies in; null where it lies in none. */
