@@ -432,7 +432,8 @@ describeWith(['agents', 'bubblewrap'], 'the check of a real coding agent', funct
       const upstream = await startModelUpstream();
       upstream.always(coder({ calls: [], message: 'ready' }));
       const base_url = upstreamOf.kind === 'google' ? `${upstream.url}beta` : upstream.url;
-      const price = { input: 1, output: 2, cached: 0.1 };
+      // Dear enough that what an answer could cost at most is a good part of the bound.
+      const price = { input: 3, output: 15, cached: 0.3 };
       const entry = { ...upstreamOf, base_url, model: 'scripted-1', credential: 'key', price };
       await configureGateway(
         place.home,

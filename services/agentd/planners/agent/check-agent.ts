@@ -60,8 +60,8 @@ export interface CheckParts {
 }
 
 const prompt = 'Answer with the one word "ready". Change no file, and run no command.';
-/** Much less than a planning may cost. */
-const most = { money: 0.5, seconds: 180, turns: 10 };
+/** Less than a planning may take. Not of money: the gateway sets aside what an answer could cost at most, which is as much here. */
+const most = { seconds: 180, turns: 10 };
 /** No check takes so long. */
 const forgottenMs = 3_600_000;
 
@@ -108,7 +108,7 @@ async function ownFolder(stateDir: string): Promise<string> {
 function bounded(agent: Agent): Agent {
   const { money, seconds, turns } = agent.bounds;
   const bounds = {
-    money: Math.min(money, most.money),
+    money,
     seconds: Math.min(seconds, most.seconds),
     turns: Math.min(turns, most.turns),
   };
