@@ -20,6 +20,8 @@ interface RealAgent {
   readonly upstream: { readonly kind: string; readonly responses?: boolean };
   readonly path: RegExp;
   readonly calls: readonly CoderCall[];
+  /** A new file. */
+  readonly makes?: string;
 }
 
 const claude = {
@@ -75,7 +77,9 @@ const agents: Readonly<Record<string, RealAgent>> = {
           new_string: after,
         },
       },
+      { name: 'write_file', input: { file_path: '/workspace/docs/strangers.md', content: 'Strangers.\n' } },
     ],
+    makes: 'docs/strangers.md',
   },
   'Claude Code over chat completions': { ...claude, upstream: chat, path: /chat\/completions/ },
   'Codex over chat completions': { ...codex, upstream: chat, path: /chat\/completions/ },
@@ -116,7 +120,9 @@ describeWith(['agents', 'bubblewrap'], 'real coding agents', function () {
       const request = { ...ref, number, planner: agent.preset, by: everybody };
       const run = await world.agent.planIssue(request, quiet);
       expect(run.plan).to.include({ title: 'Greet strangers when no name is given' });
-      expect(Buffer.from(await world.agent.diff(run.run_id)).toString('utf8')).to.contain(after);
+      const patch = Buffer.from(await world.agent.diff(run.run_id)).toString('utf8');
+      expect(patch).to.contain(after);
+      if (agent.makes !== undefined) expect(patch).to.contain(`+++ b/${agent.makes}`);
       const asked = upstream.requests.map(({ path }) => path);
       expect(asked.filter((path) => !agent.path.test(path))).to.deep.equal([]);
       expect(run.agent!.turns).to.be.at.least(agent.calls.length + 1);

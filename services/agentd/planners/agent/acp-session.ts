@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
-import { CoreError, Failed, messageOf, Refused, Unavailable } from '#kit/errors.ts';
+import { CoreError, Failed, messageOf, NotFound, Refused, Unavailable } from '#kit/errors.ts';
 import { ownVersion } from '#kit/program.ts';
 import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentRoom } from '../../planning/agent-room.ts';
@@ -25,6 +25,8 @@ export interface AcpSession {
   readonly room: Pick<AgentRoom, 'folder' | 'readText' | 'writeText' | 'context_address'>;
   readonly prompt: string;
   readonly mode: string | null;
+  /** Whether the agent may read and write files through the room. */
+  readonly files: boolean;
   readonly authenticate: string | null;
   readonly watch: SessionWatch;
   /** Asks the agent to stop; it may still answer. */
@@ -101,7 +103,10 @@ export async function acpSession(session: AcpSession): Promise<{ readonly stop_r
       {
         protocolVersion: acp.PROTOCOL_VERSION,
         clientInfo: { name: 'core', version: ownVersion() },
-        clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: false },
+        clientCapabilities: {
+          fs: { readTextFile: session.files, writeTextFile: session.files },
+          terminal: false,
+        },
       },
       InitializeReply,
       startMs,
@@ -191,7 +196,7 @@ function app({ room, watch }: AcpSession, broken: (error: Failed) => void): acp.
     })
     .onRequest(client.fs.readTextFile, decoded(ReadFile), async ({ params }) => {
       const { path, line, limit } = params;
-      const text = await answered(room.readText(path));
+      const text = await answered(path, room.readText(path));
       watch.file('read', path, Buffer.byteLength(text));
       if (line == null && limit == null) return { content: text };
       const first = Math.max(1, line ?? 1) - 1;
@@ -199,7 +204,7 @@ function app({ room, watch }: AcpSession, broken: (error: Failed) => void): acp.
       return { content: lines.slice(first, limit == null ? lines.length : first + limit).join('\n') };
     })
     .onRequest(client.fs.writeTextFile, decoded(WriteFile), async ({ params: { path, content } }) => {
-      await answered(room.writeText(path, content));
+      await answered(path, room.writeText(path, content));
       watch.file('write', path, Buffer.byteLength(content));
       return {};
     });
@@ -231,11 +236,15 @@ function decoded<A>(codec: t.Decoder<unknown, A>): (params: unknown) => A {
   return (params) => decode(codec, params, 'the request');
 }
 
-/** What the agent did wrong is answered in words; what went wrong inside of Core stays inside. */
-async function answered<T>(work: Promise<T>): Promise<T> {
+/**
+ * What the agent did wrong is answered in words; what went wrong inside of Core stays inside. A missing file has a code of its own, by
+ * which agents know that they may make it.
+ */
+async function answered<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
+    if (error instanceof NotFound) throw acp.RequestError.resourceNotFound(path);
     if (error instanceof CoreError) throw acp.RequestError.invalidParams(undefined, error.message);
     throw acp.RequestError.internalError();
   }

@@ -194,6 +194,7 @@ describe('The planner of coding agents', function () {
       { fs_write: 'src/new.js', content: 'new\n' },
       { fs_write: 'deep/er/file.txt', content: 'deep\n' },
       { fs_read: 'README.md' },
+      { fs_read: 'missing.md' },
       { fs_read: '/etc/hostname' },
       { fs_read: 'out/hostname' },
       { fs_write: 'out/hostname', content: 'x' },
@@ -205,11 +206,12 @@ describe('The planner of coding agents', function () {
     const { explanation } = proposal as { explanation: string };
     const said = explanation.split('\n').filter((line) => line !== '');
     expect(proposal).to.include({ title: 'Hello' });
-    expect(said[0]).to.match(/hostname' is outside of/);
-    expect(said[1]).to.match(/leads through a link/);
+    expect(said[0]).to.match(/^Resource not found/);
+    expect(said[1]).to.match(/hostname' is outside of/);
     expect(said[2]).to.match(/leads through a link/);
-    expect(said[3]).to.match(/escaped' is outside of/);
-    expect(said[4]).to.match(/names a git folder/);
+    expect(said[3]).to.match(/leads through a link/);
+    expect(said[4]).to.match(/escaped' is outside of/);
+    expect(said[5]).to.match(/names a git folder/);
     const files = entries.filter(({ type }) => type === 'file');
     expect(files.map((entry) => 'action' in entry && entry.action)).to.deep.equal(['write', 'write', 'read']);
   });

@@ -17,6 +17,7 @@ export interface Agent {
   readonly bounds: AgentBounds;
   readonly authenticate: string | null;
   readonly mode: string | null;
+  readonly files: boolean;
   readonly hosts: readonly string[];
   readonly credentials: readonly string[];
 }
@@ -67,6 +68,7 @@ export function resolvedAgent(
     },
     authenticate: dialect === null ? null : (preset?.authenticate ?? null),
     mode: settings.mode === undefined ? (preset?.mode ?? null) : settings.mode,
+    files: preset?.files ?? true,
     hosts: settings.network?.hosts ?? [],
     credentials: settings.credentials ?? [],
   };

@@ -168,10 +168,19 @@ export class AgentAttempt {
 
   async #speak(streams: AgentStreams): Promise<Outcome> {
     const { agent, room, prompt } = this.#options;
-    const { mode, authenticate } = agent;
+    const { mode, files, authenticate } = agent;
     const [watch, signal] = [this.#watch(), this.#stop.signal];
     try {
-      const { stop_reason } = await acpSession({ streams, room, prompt, mode, authenticate, watch, signal });
+      const { stop_reason } = await acpSession({
+        streams,
+        room,
+        prompt,
+        mode,
+        files,
+        authenticate,
+        watch,
+        signal,
+      });
       return { stop_reason, error: null };
     } catch (error) {
       return { stop_reason: null, error };

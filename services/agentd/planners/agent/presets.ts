@@ -21,6 +21,8 @@ export interface AgentPreset {
   /** How the session asks to be authenticated, where the agent wants to be told. */
   readonly authenticate: string | null;
   readonly mode: string | null;
+  /** Whether it is offered to read and write files through Core; it can do so by itself. */
+  readonly files: boolean;
   /** With a login of its own in place of the model; null where it has none. */
   readonly login:
     | (Required<Pick<AgentSettings, 'credentials'>> & {
@@ -56,6 +58,7 @@ export const presets: Readonly<Record<AgentPresetName, AgentPreset>> = {
     authenticate: null,
     // It asks, and is answered by rule. Its mode auto would have the model judge each call.
     mode: 'default',
+    files: true,
     login: {
       hosts: ['api.anthropic.com'],
       credentials: ['~/.claude/.credentials.json'],
@@ -88,6 +91,7 @@ export const presets: Readonly<Record<AgentPresetName, AgentPreset>> = {
     authenticate: null,
     // Its own sandbox does not work inside another, and ours is around all of it.
     mode: 'agent-full-access',
+    files: true,
     login: {
       hosts: ['chatgpt.com', 'api.openai.com', 'auth.openai.com'],
       credentials: ['~/.codex/auth.json'],
@@ -122,6 +126,7 @@ export const presets: Readonly<Record<AgentPresetName, AgentPreset>> = {
     home: {},
     authenticate: null,
     mode: null,
+    files: true,
     login: null,
   },
   gemini: {
@@ -144,6 +149,8 @@ export const presets: Readonly<Record<AgentPresetName, AgentPreset>> = {
     },
     authenticate: 'gemini-api-key',
     mode: null,
+    // Its version 0.61 takes the answer that a file is missing for a failure, and makes no new file.
+    files: false,
     login: {
       hosts: ['cloudcode-pa.googleapis.com', 'oauth2.googleapis.com'],
       credentials: ['~/.gemini/oauth_creds.json'],
