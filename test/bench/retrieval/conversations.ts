@@ -9,13 +9,17 @@ import { prepareRecording } from '../../../services/context/memory/prepare-recor
 import { recordMemory } from '../../../services/context/memory/record-memory.ts';
 import { GraphRecord } from '../../../services/context/record/graph-record.ts';
 import { migrate } from '../../../services/context/store/schema.ts';
+import { EmbeddingsClient } from '../../../services/context/vectors/embeddings-client.ts';
+import { bytesOf, memoriesWithoutVector, vectorCommands } from '../../../services/context/vectors/vectors.ts';
 import { difference, type Measures, measure, summaryOf } from './measures.ts';
 
 /**
- * `node test/bench/retrieval/conversations.ts FILE…`: finds the turns that answer questions about long conversations, in files
- * as REALTALK and LoCoMo publish them. Ends with 1 where the lookup is not better than plain FTS5 for certain.
+ * `node test/bench/retrieval/conversations.ts [--embeddings URL --model NAME] FILE…`: finds the turns that answer questions about
+ * long conversations, in files as REALTALK and LoCoMo publish them, by words or with the vectors of `URL/v1/embeddings` too. Ends
+ * with 1 where the lookup is not better than plain FTS5 for certain.
  */
-const { positionals: files } = parseArgs({ allowPositionals: true });
+const options = { embeddings: { type: 'string' }, model: { type: 'string', default: 'minilm' } } as const;
+const { positionals: files, values } = parseArgs({ allowPositionals: true, options });
 if (files.length === 0) {
   process.stderr.write('name the files of conversations, as REALTALK or LoCoMo publish them\n');
   process.exit(2);
@@ -32,9 +36,15 @@ const Turn = t.type({
 const Question = t.type({ question: t.string, evidence: optional(t.array(t.string)) });
 
 const listed = 20;
+const noLimit = new AbortController().signal;
+const client =
+  values.embeddings === undefined
+    ? null
+    : new EmbeddingsClient({ url: values.embeddings, model: values.model, credential: null, secrets: '' });
 const methods = { 'plain FTS5 over turns': [] as Measures[], 'the whole lookup': [] as Measures[] };
 const [plainName, wholeName] = Object.keys(methods) as [keyof typeof methods, keyof typeof methods];
-for (const file of files) measureFile(file);
+for (const file of files) await measureFile(file);
+await client?.close();
 for (const [name, all] of Object.entries(methods)) {
   const { mrr, recall } = summaryOf(all);
   const shown = [mrr, ...recall].map((share) => (100 * share).toFixed(1).padStart(7)).join('');
@@ -45,7 +55,7 @@ const [low, high] = gain.interval.map((share) => (100 * share).toFixed(1));
 process.stdout.write(`${methods[wholeName].length} questions; MRR gains ${low} to ${high} (95 %)\n`);
 process.exit(gain.interval[0] > 0 ? 0 : 1);
 
-function measureFile(file: string): void {
+async function measureFile(file: string): Promise<void> {
   const db = new DatabaseSync(':memory:');
   migrate(db);
   db.exec("CREATE VIRTUAL TABLE plain USING fts5(id UNINDEXED, text, tokenize = 'unicode61')");
@@ -62,13 +72,20 @@ function measureFile(file: string): void {
     for (const turn of turns) ids.set(turn.dia_id, recordTurn(record, `session_${n}`, turn, dated));
   }
   db.exec('COMMIT');
+  if (client !== null) await embed(record, client);
   const everything = { layer: null, sessions: null, source: null, about: null, as_of: null };
   for (const { question, evidence = [] } of qa) {
     const answers = evidence
       .flatMap((one) => one.match(/D\d+:\d+/g) ?? [])
       .flatMap((one) => ids.get(one) ?? []);
     if (answers.length === 0) continue;
-    const { results } = lookUpMemories(db, { ...everything, query: question, limit: listed });
+    const [vector = null] = (await client?.vectors([question], noLimit)) ?? [];
+    const results = lookUpMemories(db, {
+      ...everything,
+      query: question,
+      limit: listed,
+      vector: vector && { model: values.model, vector },
+    }).results;
     methods[wholeName].push(
       measure(
         results.map(({ id }) => id),
@@ -78,6 +95,19 @@ function measureFile(file: string): void {
     methods[plainName].push(measure(plain(db, question), answers));
   }
   db.close();
+}
+
+async function embed(record: GraphRecord, client: EmbeddingsClient): Promise<void> {
+  const { model } = client;
+  const next = () => memoriesWithoutVector(record.db, { model, limit: 32 });
+  for (let texts = next(); texts.length > 0; texts = next()) {
+    const made = await client.vectors(
+      texts.map(({ text }) => text),
+      noLimit,
+    );
+    const vectors = texts.map(({ memory }, n) => ({ memory, vector: bytesOf(made[n]!) }));
+    vectorCommands.storeVectors(record, { model, vectors });
+  }
 }
 
 function recordTurn(

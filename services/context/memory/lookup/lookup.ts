@@ -46,7 +46,10 @@ interface Found {
 
 const subjectBoost = 1.2;
 const sessionShare = 0.5;
-/** Of likeness of vectors beside words, both from 0 to 1. */
+/**
+ * Of likeness of vectors beside words, both from 0 to 1. Places in place of scores (reciprocal rank fusion) found less, see
+ * site/figures.md.
+ */
 const vectorShare = 0.3;
 /** A playbook that always worked gains this much, one that always failed loses it. */
 const successNudge = 0.1;
