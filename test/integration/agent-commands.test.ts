@@ -396,6 +396,7 @@ describeWith(['bubblewrap'], 'the check of a coding agent', function () {
       const { failed, check, code: exitCode } = await checked();
       expect(failed.map((one) => one.step)).to.deep.equal([step]);
       expect(check.obstacle.code).to.equal(code);
+      expect(check.obstacle.hint).not.to.contain('agent check');
       expect(exitCode).not.to.equal(0);
       expect(leftovers()).to.deep.equal([]);
       const { stdout } = await place.run('agent', 'check');

@@ -7,6 +7,7 @@ import { prepareFolder } from '#kit/folders.ts';
 import { gitText } from '#kit/git/git.ts';
 import { makeRepository } from '#kit/git/make-repository.ts';
 import { MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentRecord, PlannerServices } from '../../planning/planner.ts';
 import { planningTier } from '../../planning/roles.ts';
@@ -134,7 +135,7 @@ async function walk(parts: Walk): Promise<void> {
   const tier = planningTier(services.agents);
   const model = agentModel(agent, services.models(), tier);
   const spoken = agent.dialect === null ? '' : ` by ${dialectNames[agent.dialect]}`;
-  steps.passed('model', model === null ? 'its own login' : `${model.name}${spoken}`, 'gateway');
+  steps.passed('model', model === null ? 'none of core-model-gateway' : `${model.name}${spoken}`, 'gateway');
   const run_id = `check-${crypto.randomUUID()}`;
   const { money, seconds } = agent.bounds;
   const key =
@@ -214,7 +215,7 @@ function finish({ agent, secrets, steps }: Walk, ended: Ended, model: KnownModel
       { hint: `raise agents.${agent.name}.bounds in agents.json, or look at what its model answers` },
     );
   }
-  if (ended.end !== 'finished') throw ended.error;
+  if (ended.end !== 'finished') throw withoutCheck(agent, ended.error);
   const { usage } = ended;
   // Some agents end well with the error of their model as their answer.
   if (model !== null && (usage === null || usage.output_tokens === 0)) {
@@ -233,6 +234,13 @@ function finish({ agent, secrets, steps }: Walk, ended: Ended, model: KnownModel
     `${counted(calls, 'model call')}, ${input_tokens} tokens in${cached}, ${output_tokens} out, ${dollars(cost)}`,
     'usage',
   );
+}
+
+/** The error of a planning says to check the agent and to look at the run's record, which here is done, and not there. */
+function withoutCheck({ command }: Agent, error: unknown): unknown {
+  if (!(error instanceof Failed) || error.code !== 'agent_failed') return error;
+  const line = command.map(shellWord).join(' ');
+  return new Failed(error.code, error.message, { cause: error, hint: `see what it prints by hand: ${line}` });
 }
 
 /** A check leaves no record. */
