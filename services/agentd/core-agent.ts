@@ -87,7 +87,7 @@ export class CoreAgent {
 
   /**
    * The identifier of the run that a person names in any way that the store knows.
-   * @param folder where they stand: its repository is meant where several have an issue of the number
+   * @param folder where they stand: its repository is meant by `last`, and where several have an issue of the number
    */
   runId(name: string, folder: string): Promise<string> {
     return this.#store.resolve(name, async () => {

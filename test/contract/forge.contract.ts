@@ -121,6 +121,7 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         const error = await failure(bench.forge.issue(bench.ref, number));
         expect(error).to.include({ name: 'NotFound', code: 'issue_not_found' });
         expect(error.message).to.contain(`demo/hello#${number}`);
+        expect(error).to.have.property('hint').that.contains('issue');
         expect(await failure(bench.forge.comments(bench.ref, number))).to.include({
           code: 'issue_not_found',
         });

@@ -117,6 +117,28 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(await store.resolve('last')).to.equal(run_id);
     });
 
+    it('takes by the word last the newest run of the repository in which somebody stands, if it has any', async () => {
+      const first = await store.create(sampleRequest({ repo: 'first' }));
+      const second = await store.create(sampleRequest({ repo: 'second' }));
+      const { owner, forge } = first.request;
+      const at = (repo: string) => store.resolve('last', async () => ({ owner, repo, forge }));
+      expect(await at('first')).to.equal(first.run_id);
+      expect(await at('third')).to.equal(second.run_id);
+      expect(await store.resolve('last', async () => null)).to.equal(second.run_id);
+    });
+
+    it('takes of an issue the run that waits with a plan before a planning that was cut off', async () => {
+      const waits = await store.create(sampleRequest({ number: 7 }));
+      await store.append(waits.run_id, () => planned(waits.run_id));
+      const cut = await store.create(sampleRequest({ number: 7 }));
+      expect(await store.resolve('7')).to.equal(waits.run_id);
+      const second = await store.create(sampleRequest({ number: 7 }));
+      await store.append(second.run_id, () => planned(second.run_id));
+      const unclear = await failure(store.resolve('7'));
+      expect(String(unclear)).to.contain(second.run_id).and.not.contain(cut.run_id);
+      expect(unclear).to.have.property('hint').that.contains('core cancel RUN');
+    });
+
     it('finds the run of an issue by its number, the one that waits before those that have ended', async () => {
       const { run_id } = await store.create(sampleRequest({ number: 7 }));
       const later = await store.create(sampleRequest({ number: 7 }));

@@ -1,4 +1,5 @@
 import { NotFound, Refused } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
 import { nameOf } from './names.ts';
 
@@ -9,9 +10,21 @@ export function noRepository(forge: string, ref: RepositoryRef, cause?: unknown)
   return absent('repository_not_found', message, { forge, ...named(ref) }, cause);
 }
 
-export function noIssue(forge: string, ref: RepositoryRef, number: number, cause?: unknown): NotFound {
+export function noIssue(
+  forge: string,
+  ref: RepositoryRef,
+  number: number,
+  cause?: unknown,
+  hint = `check the number; ${forge} lists the issues of ${nameOf(ref)}`,
+): NotFound {
   const message = `forge '${forge}' has no issue ${nameOf(ref, number)}`;
-  return absent('issue_not_found', message, { forge, ...named(ref), number }, cause);
+  return new NotFound('issue_not_found', message, { cause, facts: { forge, ...named(ref), number }, hint });
+}
+
+/** Core itself lists the issues of its own forge. */
+export function noLocalIssue(forge: string, ref: RepositoryRef, number: number): NotFound {
+  const list = `./core forge issue list --owner ${shellWord(ref.owner)} --repo ${shellWord(ref.repo)}`;
+  return noIssue(forge, ref, number, undefined, `list its issues:\n${list}`);
 }
 
 export function noPullRequest(forge: string, ref: RepositoryRef, number: number, cause?: unknown): NotFound {

@@ -4,8 +4,8 @@ import type { RepositoryRef } from '../ports/forge.ts';
 import { allRuns, type RepositoryHere, type RunStore } from './run-store.ts';
 
 /**
- * The run that a word other than an identifier names: `last`, the newest; `12`, `#12` or `owner/repo#12`, that of an issue. Identifiers
- * begin with their time, whose first digit is 0 until the year 2527, so no issue number is one.
+ * The run that a word other than an identifier names: `last`, the newest of the repository around, else of all; `12`, `#12` or
+ * `owner/repo#12`, that of an issue. Identifiers begin with their time, whose first digit is 0 until the year 2527, so no issue number is one.
  * @returns null where the word is none of these
  * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`) with the choices
  */
@@ -16,8 +16,8 @@ export async function runByWord(
 ): Promise<string | null> {
   const word = text.trim();
   if (word === 'last') {
-    const [newest] = (await store.list({ limit: 1 })).runs;
-    if (newest !== undefined) return newest.run_id;
+    const newest = (await newestOf(store, await here())) ?? (await newestOf(store, null));
+    if (newest !== null) return newest.run_id;
     throw new NotFound('run_not_found', 'there is no run yet; ./core plan-issue makes one');
   }
   const named = /^(?:([^/\s]+)\/([^/\s#]+)#|#?)([1-9][0-9]{0,9})$/.exec(word);
@@ -29,7 +29,7 @@ export async function runByWord(
   const near = new Set(found.map(repositoryOf)).size > 1 ? await here() : null;
   const kept = near === null ? found : found.filter((run) => isOf(run, near));
   const runs = kept.length > 0 ? kept : found;
-  const waiting = runs.filter(({ status }) => open.includes(status));
+  const waiting = withoutLeftPlannings(runs.filter(({ status }) => open.includes(status)));
   const candidates = waiting.length > 0 ? waiting : runs;
   const [newest] = candidates;
   if (newest === undefined) {
@@ -39,6 +39,24 @@ export async function runByWord(
   const several = new Set(candidates.map(repositoryOf)).size > 1 || waiting.length > 1;
   if (several) throw ambiguous(word, candidates);
   return newest.run_id;
+}
+
+async function newestOf(
+  store: Pick<RunStore, 'list'>,
+  repository: Awaited<ReturnType<RepositoryHere>>,
+): Promise<RunSummary | null> {
+  const { forge, owner, repo } = repository ?? {};
+  const of =
+    owner === undefined || repo === undefined ? {} : { owner, repo, ...(forge === undefined ? {} : { forge }) };
+  return (await store.list({ ...of, limit: 1 })).runs[0] ?? null;
+}
+
+/** A planning that was cut off counts only in a repository of which no other run waits with a plan. */
+function withoutLeftPlannings(runs: readonly RunSummary[]): readonly RunSummary[] {
+  const planned = new Set(runs.filter(({ actions }) => actions > 0).map(repositoryOf));
+  return runs.filter(
+    (run) => run.status !== 'interrupted' || run.actions > 0 || !planned.has(repositoryOf(run)),
+  );
 }
 
 const open: readonly RunSummary['status'][] = ['planning', 'awaiting_approval', 'executing', 'interrupted'];
@@ -59,5 +77,6 @@ function ambiguous(word: string, runs: readonly RunSummary[]): InvalidInput {
   return new InvalidInput(
     'run_ambiguous',
     [`'${word}' means several runs; name one of them:`, ...lines, ...more].join('\n'),
+    { hint: 'name it by the beginning of its identifier\n./core cancel RUN ends one that is not wanted' },
   );
 }

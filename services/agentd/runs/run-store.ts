@@ -36,7 +36,7 @@ export interface Lease {
   release(): void;
 }
 
-/** The repository of the folder where somebody stands; asked only where several could be meant. */
+/** The repository of the folder where somebody stands; asked only where the answer depends on it. */
 export type RepositoryHere = () => Promise<(RepositoryRef & { readonly forge?: string }) | null>;
 
 /**
@@ -52,7 +52,7 @@ export interface RunStore {
   abandon(runId: string): void;
   /**
    * Takes a full id or a unique prefix, with or without `run_`; or `last`, and an issue as `12`, `#12` or `owner/repo#12`.
-   * @param here the repository that is meant if several have an issue with the number
+   * @param here the repository that is meant by `last`, if it has runs, and if several have an issue with the number
    * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`)
    */
   resolve(name: string, here?: RepositoryHere): Promise<string>;

@@ -26,7 +26,7 @@ import { archived, mayNotPush, mayPublish } from '../access.ts';
 import type { ConfiguredForge, ForgeFolders, Located } from '../configured-forge.ts';
 import { since, wholeBody, wholeSecond } from '../filters.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
-import { noComment, noIssue, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
+import { noComment, noLocalIssue, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
 import type { NewPull } from '../remote-forge.ts';
 import { commonSettings, type ForgeAdapter, within } from '../settings.ts';
 import { branchBehind, isAncestor, neededBranch, rememberHead } from './bare-repository.ts';
@@ -127,7 +127,7 @@ export class LocalForge implements ConfiguredForge {
     const issue = await readIssue(folder, number);
     if (issue !== null) return { ...issue, body: wholeBody(issue.body, nameOf(ref, number)) };
     if (existsSync(recordPath(folder, 'pulls', number))) throw pullRequestInstead(ref, number);
-    throw noIssue(this.name, ref, number);
+    throw noLocalIssue(this.name, ref, number);
   }
 
   async comments(ref: RepositoryRef, number: number, options: { since?: string } = {}): Promise<Comment[]> {
@@ -260,7 +260,7 @@ export class LocalForge implements ConfiguredForge {
     const folder = await this.#folder.open(ref);
     if (existsSync(recordPath(folder, 'issues', number)) || existsSync(recordPath(folder, 'pulls', number)))
       return folder;
-    throw noIssue(this.name, ref, number);
+    throw noLocalIssue(this.name, ref, number);
   }
 
   #refuseArchived({ record }: RepositoryFolder): void {

@@ -12,7 +12,7 @@ import {
 } from '../../ports/forge.ts';
 import { hasLabel, shortenedBody } from '../filters.ts';
 import { checkNumber } from '../names.ts';
-import { noIssue, noPullRequest } from '../not-there.ts';
+import { noLocalIssue, noPullRequest } from '../not-there.ts';
 import { branchCommit, rememberedHead } from './bare-repository.ts';
 import {
   entriesOf,
@@ -113,7 +113,7 @@ export async function openIssue(
   checkNumber(number);
   const folder = await files.open(ref);
   const issue = await readIssue(folder, number);
-  if (issue === null) throw noIssue(files.name, ref, number);
+  if (issue === null) throw noLocalIssue(files.name, ref, number);
   return { folder, issue };
 }
 
