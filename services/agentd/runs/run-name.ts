@@ -16,8 +16,11 @@ export async function runByWord(
 ): Promise<string | null> {
   const word = text.trim();
   if (word === 'last') {
-    const newest = (await newestOf(store, await here())) ?? (await newestOf(store, null));
-    if (newest !== null) return newest.run_id;
+    const near = await here();
+    for (const of of near === null ? [{}] : [near, {}]) {
+      const [newest] = (await store.list({ ...of, limit: 1 })).runs;
+      if (newest !== undefined) return newest.run_id;
+    }
     throw new NotFound('run_not_found', 'there is no run yet; ./core plan-issue makes one');
   }
   const named = /^(?:([^/\s]+)\/([^/\s#]+)#|#?)([1-9][0-9]{0,9})$/.exec(word);
@@ -39,16 +42,6 @@ export async function runByWord(
   const several = new Set(candidates.map(repositoryOf)).size > 1 || waiting.length > 1;
   if (several) throw ambiguous(word, candidates);
   return newest.run_id;
-}
-
-async function newestOf(
-  store: Pick<RunStore, 'list'>,
-  repository: Awaited<ReturnType<RepositoryHere>>,
-): Promise<RunSummary | null> {
-  const { forge, owner, repo } = repository ?? {};
-  const of =
-    owner === undefined || repo === undefined ? {} : { owner, repo, ...(forge === undefined ? {} : { forge }) };
-  return (await store.list({ ...of, limit: 1 })).runs[0] ?? null;
 }
 
 /** A planning that was cut off counts only in a repository of which no other run waits with a plan. */

@@ -63,6 +63,8 @@ function atHome(path: string): string {
 function planned(state: State, answer: string): Step<State> {
   const [issue = '', ...flags] = answer.split(/\s+/);
   const parts = /^([^\s/#]+)\/([^\s/#]+)#(\d{1,9})$/.exec(issue);
+  if (/^#?\d{1,9}$/.test(issue))
+    return wrong(state, `Name the repository too: OWNER/REPO#${issue.replace('#', '')}`);
   if (parts === null || !flags.every((flag) => flag === '--keep' || flag === '--anyway')) {
     return wrong(state, `'${answer}' is not owner/repo#number [--keep] [--anyway], for example koajs/koa#12`);
   }

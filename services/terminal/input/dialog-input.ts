@@ -11,7 +11,7 @@ import { executing } from './work.ts';
 const maxTextLength = 4_000;
 
 export function dialogInput(state: State, dialog: Dialog, input: Input, panes: Panes): Step<State> {
-  const closed = { ...state, dialog: null };
+  const closed = leaving(state, dialog);
   if (input.kind === 'key' && input.key === 'escape') return only(closed);
   if (dialog.kind === 'question') return typed(state, dialog, input, panes);
   if (input.kind === 'paste' || input.kind === 'click') return only(state);
@@ -39,6 +39,13 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
     case 'help':
       return key === '?' || key === 'enter' ? only(closed) : only(scrolledDialog(state, dialog, key));
   }
+}
+
+/** Closed without an answer; whoever asked for an undo reads that there was none. */
+function leaving(state: State, dialog: Dialog): State {
+  const closed = { ...state, dialog: null };
+  if (dialog.kind !== 'undo' || !takesBack(dialog)) return closed;
+  return { ...closed, notice: { tone: 'plain', text: 'Not undone: u asks again, and y takes it back' } };
 }
 
 /** Whether an answer to it changes something. */

@@ -91,6 +91,7 @@ describe('The list of runs', () => {
     const wrong = planning('demo/hello#7 --kept');
     expect(wrong.taken()).to.deep.equal([]);
     expect(wrong.screen()).to.contain('owner/repo#number [--keep]');
+    expect(planning('1').screen()).to.contain('Name the repository too: OWNER/REPO#1');
   });
 
   it('says how to begin where there is none', () => {
@@ -486,6 +487,24 @@ describe('An execution that was cut off', () => {
     progress('started', 'npm test');
     progress('output', 'second try');
     expect(terminal.state.open!.output).to.deep.equal(['second try']);
+  });
+});
+
+describe('An undo that is asked for', () => {
+  const steps = [{ action_id: 'a', kind: 'push_branch', effect: 'undo', message: 'delete the branch' }];
+  const asked = () => {
+    const terminal = openedSample();
+    const { run_id } = terminal.state.open!;
+    return terminal.send({ kind: 'undo-plan', run_id, steps });
+  };
+
+  it('says that nothing was undone where it was not confirmed', () => {
+    for (const key of ['enter', 'n', 'escape', 'q']) {
+      const terminal = asked().keys(key);
+      expect(terminal.taken(), key).to.deep.equal([]);
+      expect(terminal.screen(), key).to.contain('Not undone').and.not.to.contain('delete the branch');
+    }
+    expect(asked().keys('y').taken()).to.have.length(1);
   });
 });
 

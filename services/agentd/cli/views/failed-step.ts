@@ -8,7 +8,7 @@ import { resolveFolders } from '#kit/folders.ts';
 import { actionOfKind, type Run } from '../../runs/run.ts';
 import { validationCopies } from '../../runs/views/views.ts';
 import type { CommandContext } from '../command.ts';
-import { quoted } from '../layout.ts';
+import { counted, quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The step that made a validation fail, with its output. */
@@ -48,20 +48,39 @@ export async function failedStep(
 /** What people do about dependencies that cannot be fetched. */
 const preparingPage = 'site/validation-and-sandbox.md#when-preparing-fails';
 
-const maxLines = 20;
+const firstLines = 5;
+const errorLines = 5;
+const lastLines = 20;
 const maxColumns = 500;
 
-/** The last lines of the log, and where the rest is. */
+/** The begin and the end of the log with the first lines between that look like an error, and where the rest is. */
 export function failedStepLines({ phase, run, log, path }: FailedStep, terminal: Terminal): string[] {
   const lines = log.replaceAll('\r\n', '\n').trimEnd().split('\n');
-  const last = lines.slice(-maxLines).map((line) => line.slice(0, maxColumns));
-  const shown =
-    lines.length > maxLines ? `the last ${maxLines} of ${lines.length} lines` : 'its whole output';
+  const kept = keptLines(lines);
+  const shown = kept.length < lines.length ? `${kept.length} of ${lines.length} lines` : 'its whole output';
+  const text = kept.flatMap((at, index) => {
+    const left = at - (kept[index - 1] ?? -1) - 1;
+    const gap = left === 0 ? [] : [`… ${counted(left, 'line')} …`];
+    return [...gap, lines[at]!.slice(0, maxColumns)];
+  });
   return [
     `${terminal.paint.red('failed')}  ${visibleLine(run)}, ${shown}:`,
-    ...quoted(last.join('\n'), terminal),
+    ...quoted(text.join('\n'), terminal),
     `  ${terminal.paint.dim('whole log')}  ${visibleLine(path)}`,
     ...(phase === 'prepare' ? [`  ${terminal.paint.dim('what to do')}  ${preparingPage}`] : []),
     '',
   ];
+}
+
+/** Indexes of the lines that are shown. An error often stands long before the frames of its stack. */
+function keptLines(lines: readonly string[]): number[] {
+  const end = lines.length - lastLines;
+  const indexes = [...lines.keys()];
+  const middle = indexes.slice(firstLines, Math.max(firstLines, end));
+  const errors = middle.filter((at) => looksLikeError(lines[at]!.slice(0, maxColumns))).slice(0, errorLines);
+  return indexes.filter((at) => at < firstLines || at >= end || errors.includes(at));
+}
+
+function looksLikeError(line: string): boolean {
+  return /error|fail|fatal|panic|exception|expected/i.test(line) && !/^\s*at /.test(line);
 }

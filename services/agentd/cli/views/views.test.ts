@@ -7,6 +7,7 @@ import { paintPatch } from '../painted-patch.ts';
 import { createTerminal, type Paint, type Terminal } from '../terminal.ts';
 import { actionDetail, actionDetails, actionsView } from './actions-view.ts';
 import { diffView } from './diff-view.ts';
+import { failedStepLines } from './failed-step.ts';
 import { planView } from './plan-view.ts';
 import { undoPlanView, verificationView } from './reports.ts';
 import { runView } from './run-view.ts';
@@ -53,6 +54,30 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
       '        rejected before: too early (by mira, 2026-11-20 09:30), also of 6, 7',
     );
     expect(lines.filter((line) => line.includes('rejected before'))).to.have.length(1);
+  });
+
+  it('shows of a long log of a failed step its begin, its first errors and its end', () => {
+    const frames = Array.from({ length: 40 }, (_, at) => `    at check (errors.js:${at})`);
+    const log = ['one', 'two', 'three', 'four', 'five', 'six', 'AssertionError: no greeting', ...frames];
+    const step = { phase: 'run', run: 'npm test', path: '/logs/3.txt' } as const;
+    const shown = failedStepLines({ ...step, log: log.join('\n') }, terminal());
+    expect(shown[0]).to.contain('npm test, 26 of 47 lines:');
+    expect(shown.slice(1, 9)).to.deep.equal([
+      '  | one',
+      '  | two',
+      '  | three',
+      '  | four',
+      '  | five',
+      '  | … 1 line …',
+      '  | AssertionError: no greeting',
+      '  | … 20 lines …',
+    ]);
+    expect(shown)
+      .to.include('  |     at check (errors.js:39)')
+      .and.to.include('  |     at check (errors.js:20)');
+    const whole = failedStepLines({ ...step, log: log.slice(0, 20).join('\n') }, terminal());
+    expect(whole[0]).to.contain('its whole output');
+    expect(whole.join('\n')).to.contain('six').and.not.to.contain('…');
   });
 
   it('uses plain ASCII of its own where the terminal has no Unicode', () => {
