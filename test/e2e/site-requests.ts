@@ -5,6 +5,7 @@ import type { PlannedRun, SitePort, SiteWorld } from './site-world.ts';
 
 /** Examples that the world of the tests has to refuse, and with which code. */
 export const refusals: Readonly<Record<string, string>> = {
+  'GET /v1/runs/{run_id}/draft': 'no_draft',
   'GET /v1/runs/{run_id}/undo': 'nothing_to_undo',
   'POST /v1/runs/{run_id}/undo': 'nothing_to_undo',
   'POST /v1/runs/{run_id}/resume': 'nothing_to_resume',

@@ -80,9 +80,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   writeFileSync(join(folder, 'event.json'), eventOfThePage());
   for (const name of ['thing', 'hello']) await makeDemoRepository(join(folder, 'path/to', name));
   const upstream = await startModelUpstream();
-  upstream.always((request, response) =>
-    (request.path.startsWith('/v1beta/') ? speaking(google) : speakOpenAi)(request, response),
-  );
+  upstream.always((request, response) => speakerAt(request.path)(request, response));
   // Some machines that run these tests have no sandbox; the demo is our own code.
   writeFileSync(join(home, '.config/core/validation.json'), '{"allow_unsandboxed": true}');
   writeFileSync(join(home, '.config/core/models.json'), JSON.stringify(modelsConfig(upstream)));
@@ -193,7 +191,11 @@ function eventOfThePage(): string {
   return event.text;
 }
 
-const google = benches.find(({ name }) => name === 'Google')!;
+/** One server for upstreams of every kind, by the paths that each is asked at. */
+function speakerAt(path: string) {
+  const name = path.startsWith('/v1beta/') ? 'Google' : path.startsWith('/v1/messages') ? 'Messages' : null;
+  return name === null ? speakOpenAi : speaking(benches.find((bench) => bench.name === name)!);
+}
 
 function modelsConfig(upstream: ModelUpstream): object {
   const entry = { base_url: upstream.url, model: 'fake' };
