@@ -150,7 +150,16 @@ export function define(program: Command, run: RunCommand): void {
   program
     .command('completion')
     .description('print the script with which a shell completes commands, options and runs')
-    .addArgument(new Argument('<shell>', 'which shell').choices(['bash', 'zsh', 'fish']))
+    .addArgument(new Argument('<bash|zsh|fish>', 'which shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText(
+      'after',
+      `
+Once in your shell's own file:
+  bash  source <(${program.name()} completion bash)
+  zsh   source <(${program.name()} completion zsh)
+or for fish:
+  ${program.name()} completion fish > ~/.config/fish/completions/core.fish`,
+    )
     .action(
       action(async (_, shell: 'bash' | 'zsh' | 'fish') => {
         const { completionScript } = await import('./completion/completion.ts');

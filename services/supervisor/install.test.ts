@@ -12,7 +12,9 @@ const run = promisify(execFile);
 describe('core install', () => {
   it('links every program of package.json, each of which starts from there, and takes the links away', async () => {
     const dir = join(temporaryFolder(), 'bin');
-    await run(core, ['install', '--dir', dir]);
+    const { stdout } = await run(core, ['install', '--dir', dir]);
+    const line = stdout.split('\n').find((text) => text.startsWith('export PATH='))!;
+    expect((await run('sh', ['-c', `${line}\ncommand -v core`])).stdout).to.equal(`${dir}/core\n`);
     const names = Object.keys(manifest.bin).toSorted();
     expect(readdirSync(dir).toSorted()).to.deep.equal(names);
     for (const [name, path] of Object.entries(manifest.bin)) {
@@ -24,5 +26,11 @@ describe('core install', () => {
     }
     await run(core, ['install', '--dir', dir, '--remove']);
     expect(readdirSync(dir)).to.deep.equal([]);
+  });
+
+  it('names the home folder in the line for PATH by its variable', async () => {
+    const env = { ...process.env, HOME: temporaryFolder() };
+    const { stdout } = await run(core, ['install'], { env });
+    expect(stdout).to.contain('\nexport PATH="$HOME/.local/bin:$PATH"\n');
   });
 });

@@ -1,8 +1,11 @@
 import { lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, exitCodes, Failed } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { withPersonsUmask } from '#kit/umask.ts';
 import manifest from '../../package.json' with { type: 'json' };
 
@@ -77,8 +80,16 @@ function messageFor(folder: string, names: readonly string[], removed: boolean):
       : `Removed ${names.join(', ')} from ${folder}.\n`;
   const note = isOnPath(folder)
     ? ''
-    : `note  ${folder} is not on your PATH yet; add it, then open a new shell\n`;
+    : `note  ${visibleLine(folder)} is not on your PATH yet; put this line into ~/.profile or your shell's own file, and open a new shell:\nexport PATH=${pathWord(folder)}\n`;
   return `${names.join(', ')} are in ${folder}.\n${note}`;
+}
+
+/** The value of PATH with the folder before it, for a POSIX shell. */
+function pathWord(folder: string): string {
+  const home = environment.HOME ?? homedir();
+  const beneath = folder.startsWith(`${home}/`) ? folder.slice(home.length) : null;
+  if (beneath !== null && shellWord(beneath) === beneath) return `"$HOME${beneath}:$PATH"`;
+  return `${shellWord(folder)}:"$PATH"`;
 }
 
 function isOnPath(folder: string): boolean {

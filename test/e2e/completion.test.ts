@@ -53,6 +53,14 @@ describe('The completion of core in a shell', () => {
     itWith(['fish'], `${title}, in fish`, () => check('fish'));
   };
 
+  it('names its shells where none is given, and its help says how each uses it', async () => {
+    const none = await ended(core, ['completion']);
+    expect(none.code).to.equal(2);
+    expect(none.stderr).to.contain('bash|zsh|fish');
+    const { stdout } = await ended(core, ['completion', '--help']);
+    expect(stdout).to.match(/bash +source <\(\S+ completion bash\)/);
+  });
+
   inShells('offers every command there is, at its place', async (shell) => {
     const all = (
       await Promise.all(programs.map(async ({ call, load }) => leafCommands(await load(), call)))

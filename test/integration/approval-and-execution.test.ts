@@ -505,7 +505,7 @@ describe('approval and execution', () => {
       expect(typed.stderr).to.contain('[validation_failed]');
       const anyway = await other.command(['approve', run.run_id, '--gate', 'publish', '--anyway']);
       expect(anyway.code, anyway.stderr).to.equal(0);
-      expect(anyway.stdout).to.contain('note  3 run_validation failed: ');
+      expect(anyway.stdout).to.contain('note  3 run_validation failed: ').and.to.contain('execute-approved');
 
       const daemon = await startDaemon(other, ['read', 'approve']);
       const client = createHttpClient({ baseUrl: daemon.url, token: daemon.token });

@@ -127,6 +127,13 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     await agreed.shows('is that remote in', 'ended with 0');
     expect(world.checkout.git('remote', 'get-url', 'core')).to.match(/you\/second\/repository\.git$/);
 
+    const here = await world.command(['forge', 'issue', 'list'], {}, from);
+    expect(here.stdout, here.stderr).to.contain('you/second has no open issues');
+    const half = await world.command(['forge', 'pr', 'list', '--repo', 'second'], {}, from);
+    expect(half.stderr).to.contain('--repo needs --owner').and.to.contain('[repository_unclear]');
+    const nowhere = await world.command(['forge', 'pr', 'list'], {}, world.home);
+    expect(nowhere.stderr).to.contain('[repository_unclear]').and.to.contain('--owner NAME --repo NAME');
+
     const { code, stderr } = await world.command([...init, 'third', '--connect']);
     expect(stderr).to.contain('[remote_exists]').and.to.contain('you/second');
     expect(code).to.equal(3);

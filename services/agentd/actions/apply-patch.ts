@@ -40,7 +40,7 @@ export const applyPatch: ActionType<'apply_patch', t.TypeOf<typeof ApplyPatchPar
     ['patch', params.patch, 'the patch of the plan', plan.patch],
   ],
 
-  describe({ files }, minus) {
+  describe({ params: { files } }, minus) {
     const { added, removed, count, names } = summaryOf(files);
     return { main: `${count}, +${added} ${minus}${removed}`, note: names };
   },

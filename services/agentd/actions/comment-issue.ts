@@ -44,7 +44,7 @@ export const commentIssue: ActionType<'comment_issue', Params> = {
 
   duplicates: ({ params }, { number }) => [['number', params.number, 'the issue', number]],
 
-  describe: ({ body }) => ({
+  describe: ({ params: { body } }) => ({
     main: body.includes('{{pull_request}}') ? 'links the pull request' : body.trim().split('\n', 1)[0]!,
     note: '',
   }),

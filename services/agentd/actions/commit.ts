@@ -57,7 +57,7 @@ export const commit: ActionType<'commit', Params> = {
     ['deliver_ref', params.deliver_ref, 'the branch', `refs/heads/${target.branch}`],
   ],
 
-  describe: ({ message }) => ({ main: message.split('\n', 1)[0]!, note: '' }),
+  describe: ({ params: { message } }) => ({ main: message.split('\n', 1)[0]!, note: '' }),
 
   results({ target }, facts) {
     const built = ['commit', `${factText(facts, 'commit').slice(0, 12)} on ${target.branch ?? ''}`] as const;

@@ -40,7 +40,7 @@ export const createBranch: ActionType<'create_branch', t.TypeOf<typeof CreateBra
     ['base_commit', params.base_commit, 'target.base_commit', target.base_commit],
   ],
 
-  describe: ({ branch }) => ({ main: branch, note: '' }),
+  describe: ({ params: { branch } }) => ({ main: branch, note: '' }),
   results: () => [],
 
   buildStep: (action, { effect_at: at }) => ({

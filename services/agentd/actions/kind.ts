@@ -37,7 +37,10 @@ export interface ActionType<K extends ActionKind, Params> {
   /** What the definition says twice; the two values must be equal, so that an executor may read either. */
   duplicates(action: Definition<K, Params>, plan: SealedPlan): readonly Duplicate[];
   /** For lists: the thing itself, and what to know about it. Not sanitised. */
-  describe(params: Params, minus: string): { readonly main: string; readonly note: string };
+  describe(
+    { params, target }: Pick<Definition<K, Params>, 'params' | 'target'>,
+    minus: string,
+  ): { readonly main: string; readonly note: string };
   /** For people, what a succeeded action left behind, with a label each. Not sanitised. */
   results(action: Definition<K, Params>, facts: Facts): readonly (readonly [label: string, text: string])[];
   /** The step in our own clone; null for kinds that build nothing there. */

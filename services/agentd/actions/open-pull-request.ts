@@ -57,7 +57,7 @@ export const openPullRequest: ActionType<'open_pull_request', Params> = {
     ['base', params.base, 'target.base_branch', target.base_branch],
   ],
 
-  describe: ({ base }) => ({ main: `into ${base}`, note: '' }),
+  describe: ({ params: { base } }) => ({ main: `into ${base}`, note: '' }),
 
   results: (_action, facts) => [
     ['pull request', [`#${factText(facts, 'number')}`, factText(facts, 'url')].filter(Boolean).join('  ')],

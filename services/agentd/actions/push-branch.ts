@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { Conflict, Refused } from '#kit/errors.ts';
+import type { Target } from '../action.ts';
 import { againAs, requireAccount } from './account.ts';
 import {
   type ActionExecutor,
@@ -34,7 +35,7 @@ export const pushBranch: ActionType<'push_branch', Params> = {
     const { target, policy, workflows } = plan;
     const starts = workflows.length > 0 ? `starts ${workflows.join(', ')}` : null;
     return {
-      title: starts === null ? 'origin' : `origin, ${starts}`,
+      title: starts === null ? placeOf(target) : `${placeOf(target)}, ${starts}`,
       rationale: 'Makes the commit visible to others.',
       params: { branch: target.branch!, push_url: target.push_url, workflows: [...workflows] },
       needs: ['commit', 'run_validation'],
@@ -51,8 +52,8 @@ export const pushBranch: ActionType<'push_branch', Params> = {
     ['push_url', params.push_url, 'target.push_url', target.push_url],
   ],
 
-  describe: ({ workflows }) => ({
-    main: 'origin',
+  describe: ({ params: { workflows }, target }) => ({
+    main: placeOf(target),
     note: workflows.length > 0 ? `starts workflow ${workflows.map(baseName).join(', ')}` : '',
   }),
   results: ({ params }) => [['remote', params.push_url]],
@@ -160,6 +161,11 @@ function executor({ clone, forge, safeguards }: ExecutionPorts): ActionExecutor<
       };
     },
   };
+}
+
+/** No remote's name: in the person's checkout that may be another repository. */
+function placeOf({ forge, owner, repo }: Target): string {
+  return `${owner}/${repo} on ${forge}`;
 }
 
 function builtCommit(run: RunSoFar): string {

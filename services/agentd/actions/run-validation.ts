@@ -61,7 +61,7 @@ export const runValidation: ActionType<'run_validation', Params> = {
 
   duplicates: ({ params, target }) => [['tree', params.tree, 'target.tree', target.tree]],
 
-  describe: ({ plan, sandbox }) => ({
+  describe: ({ params: { plan, sandbox } }) => ({
     main: commandsText(plan),
     note: `(${conditionsText(plan, sandbox)})`,
   }),

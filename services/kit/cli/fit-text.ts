@@ -43,14 +43,15 @@ export function wrapText(text: string, width: number): string[] {
 
 /**
  * A line of text, colours included, on as many lines as it needs. What follows stands under the text behind its label, where
- * the line has one. Words stay whole, however long: they are paths, addresses and names, which people copy.
+ * the line has one. Words stay whole, however long: they are paths, addresses and names, which people copy. So do quoted
+ * arguments, and the ` \` by which a command goes on stays behind its word.
  */
 export function wrapLine(line: string, width: number): string[] {
   if (width === Number.POSITIVE_INFINITY || seenWidth(line) <= width) return [line];
   const indent = textStart(unpainted(line), width);
   const lines: string[] = [];
   let current = '';
-  for (const [, gap = '', word = ''] of line.matchAll(/( *)(\S+)/g)) {
+  for (const [, gap = '', word = ''] of line.matchAll(pieces)) {
     const longer = current + gap + word;
     if (seenWidth(current) <= indent || seenWidth(longer) <= width) {
       current = longer;
@@ -61,6 +62,9 @@ export function wrapLine(line: string, width: number): string[] {
   }
   return [...lines, current];
 }
+
+/** What stands before a word, and the word with the sign of continuation behind it. */
+const pieces = /( *)((?:'[^']*'(?:\\'|'[^']*')*(?![^\s\x1b])|\S+)(?: \\(?:\x1b\[[0-9;]*m)*$)?)/g;
 
 /** Where the text behind labels begins: after the last wide gap of the first half. */
 function textStart(line: string, width: number): number {

@@ -22,6 +22,7 @@ export function forge(program: Command, run: Run): void {
     .command('forge')
     .description('the local forge: repositories, issues and pull requests in a folder');
   const issue = command.command('issue').description('issues of the local forge');
+  const here = ofRepository(run);
   const pr = command.command('pr').description('pull requests of the local forge');
 
   withRef(command.command('init'))
@@ -30,25 +31,65 @@ export function forge(program: Command, run: Run): void {
     .option('--connect', 'add it as remote core to the checkout of --from, without asking')
     .option('--no-connect', 'leave that checkout as it is, without asking')
     .action(run(init));
-  withText(withRef(issue.command('new')))
+  withText(withRepository(issue.command('new')))
     .description('write an issue')
     .requiredOption('--title <text>', 'its title', notEmpty('--title'))
-    .action(run(newIssue));
-  withState(withRef(issue.command('list')).description('list issues')).action(run(listIssues));
-  withText(withRef(command.command('comment')))
+    .action(here(newIssue));
+  withState(withRepository(issue.command('list')).description('list issues')).action(here(listIssues));
+  withText(withRepository(command.command('comment')))
     .description('comment on an issue or pull request')
     .requiredOption('--number <n>', 'its number', issueNumber)
-    .action(run(comment));
-  withState(withRef(pr.command('list')).description('list pull requests')).action(run(listPulls));
-  withPager(withRef(pr.command('show')))
+    .action(here(comment));
+  withState(withRepository(pr.command('list')).description('list pull requests')).action(here(listPulls));
+  withPager(withRepository(pr.command('show')))
     .description('show a pull request with its change')
     .requiredOption('--number <n>', 'its number', issueNumber)
     .option('--no-patch', 'without the change')
-    .action(run(showPull));
-  withRef(pr.command('merge'))
+    .action(here(showPull));
+  withRepository(pr.command('merge'))
     .description('merge a pull request')
     .requiredOption('--number <n>', 'its number', issueNumber)
-    .action(run(mergePull));
+    .action(here(mergePull));
+}
+
+interface RepositoryChoice {
+  readonly owner?: string;
+  readonly repo?: string;
+}
+
+function withRepository(command: Command): Command {
+  return command
+    .option('--owner <name>', 'owner of the repository (default: of the checkout here)', notEmpty('--owner'))
+    .option('--repo <name>', 'name of the repository (default: of the checkout here)', notEmpty('--repo'));
+}
+
+/** Makes commander's action of the work on a repository: that of the options, else that of the checkout here. */
+function ofRepository(run: Run) {
+  return <O extends RepositoryRef>(work: (context: CommandContext, options: O) => Promise<number>) =>
+    run(async (context, options: Omit<O, keyof RepositoryRef> & RepositoryChoice) => {
+      const { owner, repo } = await repositoryHere(context, options);
+      return work(context, { ...options, owner, repo } as unknown as O);
+    });
+}
+
+async function repositoryHere(
+  { services }: CommandContext,
+  { owner, repo }: RepositoryChoice,
+): Promise<RepositoryRef> {
+  if (owner !== undefined && repo !== undefined) return { owner, repo };
+  const hint = 'name it with --owner NAME --repo NAME, or go to a checkout of it and give neither';
+  if (owner !== undefined || repo !== undefined) {
+    const [given, missing] = owner === undefined ? ['--repo', '--owner'] : ['--owner', '--repo'];
+    throw new InvalidInput('repository_unclear', `the repository is unclear: ${given} needs ${missing}`, {
+      hint,
+    });
+  }
+  try {
+    return await services.agent.repositoryOf(process.cwd());
+  } catch (cause) {
+    if (!(cause instanceof InvalidInput)) throw cause;
+    throw new InvalidInput(cause.code, cause.message, { cause, hint });
+  }
 }
 
 const listStates = ['open', 'closed', 'all'] as const;

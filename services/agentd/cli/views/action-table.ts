@@ -75,11 +75,8 @@ function shareText({ counts }: ActionHistory): string {
 }
 
 /** What an action does, in two short texts: the thing itself, and what to know about it. Safe to print. */
-export function actionText(
-  { kind, params }: ActionDefinition,
-  symbols: Symbols,
-): { main: string; note: string } {
-  const { main, note } = actionType(kind).describe(params, symbols.minus);
+export function actionText(definition: ActionDefinition, symbols: Symbols): { main: string; note: string } {
+  const { main, note } = actionType(definition.kind).describe(definition, symbols.minus);
   return { main: visibleLine(main), note: visibleLine(note) };
 }
 

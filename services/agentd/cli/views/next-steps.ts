@@ -85,6 +85,7 @@ export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextSt
         : [...decideOrExecute(run, command, again, now), ...(started(run) ? [undo] : [])];
     case 'completed':
       return [
+        ...pullStep(run, command),
         { label: 'recovery', command: command('show', id, '--recovery') },
         { label: 'audit', command: command('verify', id) },
         undo,
@@ -125,7 +126,7 @@ export function commandLines(
   indent: number,
   { paint, width }: Pick<Terminal, 'paint' | 'width'>,
 ): string[] {
-  const words = visibleLine(command).match(/(?:[^\s']|'[^']*')+/g) ?? [];
+  const words = visibleLine(command).match(/(?:\\.|'[^']*'|[^\s'])+/g) ?? [];
   const lines: string[] = [];
   for (const word of words) {
     const current = lines.at(-1);
@@ -135,6 +136,17 @@ export function commandLines(
   }
   const end = (index: number) => (index < lines.length - 1 ? ' \\' : '');
   return lines.map((line, index) => `${' '.repeat(indent)}${paint.cyan(`${line}${end(index)}`)}`);
+}
+
+/** A pull request without a page of its own, as those of the local forge, is looked at by a command. */
+function pullStep(
+  { actions, request: { owner, repo } }: Run,
+  command: (...words: string[]) => string,
+): NextStep[] {
+  const { number, url } =
+    actions.find(({ definition }) => definition.kind === 'open_pull_request')?.outcome?.facts ?? {};
+  if (typeof number !== 'number' || (typeof url === 'string' && url !== '')) return [];
+  return [{ label: 'look', command: command('forge', 'pr', 'show', ...issueWords({ owner, repo, number })) }];
 }
 
 function decideOrExecute(
@@ -162,7 +174,7 @@ function decideOrExecute(
   const outdated = dead.size > 0 || run.base_moved !== null;
   const replan = outdated ? [again] : [];
   if (ready.length > 0) return [execute, ...approve, ...replan];
-  if (dead.size > 0) return [again, look, ...approve];
+  if (dead.size > 0) return [...(approvedAnyway(run, now) ? [execute] : []), again, look, ...approve];
   if (stuck[0] !== undefined) {
     const why = command('actions', id, String(stuck[0].definition.ordinal));
     return [{ label: 'why', command: why }, ...approve, again];
@@ -209,6 +221,21 @@ function sorted(actions: readonly ActionState[], now: Date): Sorted {
     }
   }
   return found;
+}
+
+/** Somebody approved what builds on a failed validation after it had failed: an execution validates again first. */
+function approvedAnyway({ actions }: Run, now: Date): boolean {
+  const failed = actions.find(({ outcome }) => outcome?.code === 'validation_failed');
+  if (failed?.finished_at == null || isExpired(failed, now)) return false;
+  const ended = Date.parse(failed.finished_at);
+  return actions.some(
+    (action) =>
+      isOpen(action) &&
+      action.approval === 'approved' &&
+      !isExpired(action, now) &&
+      action.decision !== null &&
+      Date.parse(action.decision.at) >= ended,
+  );
 }
 
 function isExpired({ decision }: ActionState, now: Date): boolean {

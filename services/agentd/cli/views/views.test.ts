@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { Writable } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
+import { wrapLine } from '#kit/cli/fit-text.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
 import { conditionsText } from '../../actions/run-validation.ts';
 import { rejectionInfluences } from '../../planning/influences.ts';
@@ -9,7 +13,7 @@ import { actionDetail, actionDetails, actionsView } from './actions-view.ts';
 import { diffView } from './diff-view.ts';
 import { failedStepLines } from './failed-step.ts';
 import { planView } from './plan-view.ts';
-import { undoPlanView, verificationView } from './reports.ts';
+import { recoveryView, undoPlanView, verificationView } from './reports.ts';
 import { runView } from './run-view.ts';
 import { runsView } from './runs-view.ts';
 
@@ -24,11 +28,11 @@ base main @ 3f2c1a9 · role Depute · planner patch · 4 memories, 7 files of co
      #  action             risk       what
   build
      1  create_branch      low    5   core/1-greeting-is-wrong-0199f3c2
-     2  apply_patch        low   14   2 files, +6 −2  src/greet.js, test/greet.test.js
-     3  run_validation     low   10   npm test        (bubblewrap, no network, 10 min)
+     2  apply_patch        low   14   2 files, +6 −2       src/greet.js, test/greet.test.js
+     3  run_validation     low   10   npm test             (bubblewrap, no network, 10 min)
      4  commit             low    8   Greet strangers when no name is given (#1)
   publish
-     5  push_branch        med   35   origin          starts workflow ci.yml
+     5  push_branch        med   35   demo/hello on local  starts workflow ci.yml
      6  open_pull_request  med   40   into main
      7  comment_issue      low   20   links the pull request
 
@@ -139,6 +143,54 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     const refused = { code: 'issue_fixed', message: 'demo/hello#1 is fixed.', retryable: false };
     const run = { ...sampleRun(), status: 'failed' as const, plan: null, actions: [], failure: refused };
     expect(runView(run, terminal(), suggestions)).to.match(/plan 'demo\/hello#1' --anyway\n/);
+  });
+
+  it('offers to execute what was approved although the validation below it had failed, and not what was approved before', () => {
+    const run = sampleRun({ approval: 'approved', gates: ['build', 'publish'] });
+    const shown = (at: string) => {
+      const decision = { ...run.actions[0]!.decision!, decision: 'approve' as const, at, expires_at: null };
+      const actions = run.actions.map((action, index) => ({
+        ...action,
+        decision,
+        definition: { ...action.definition, depends_on: index === 0 ? [] : [`act_${index}_00000000`] },
+        ...(index < 2 ? { state: 'succeeded' as const } : {}),
+      }));
+      const outcome = { succeeded: false, code: 'validation_failed', message: 'exit status 3', facts: {} };
+      const finished_at = '2026-11-21T09:00:00.000Z';
+      actions[2] = { ...actions[2]!, state: 'failed', outcome, finished_at } as (typeof actions)[number];
+      return runView({ ...run, status: 'partially_completed', actions }, terminal(), suggestions);
+    };
+    expect(shown('2026-11-21T09:30:00.000Z')).to.match(/execute +\.\/core execute-approved --run-id run_/);
+    expect(shown('2026-11-21T08:30:00.000Z')).to.not.contain('execute-approved');
+  });
+
+  it('says how to look at a pull request that has no page', () => {
+    const shown = (url: string | null) => {
+      const run = sampleRun({ approval: 'approved' });
+      const actions = run.actions.map((action) => {
+        const facts = action.definition.kind === 'open_pull_request' ? { number: 2, url } : {};
+        const outcome = { succeeded: true, code: null, message: 'done', facts };
+        return { ...action, state: 'succeeded', outcome } as unknown as typeof action;
+      });
+      return runView({ ...run, status: 'completed', actions }, terminal(), suggestions);
+    };
+    expect(shown(null)).to.contain('./core forge pr show --owner demo --repo hello --number 2');
+    expect(shown('https://forge.example/demo/hello/pulls/2')).to.not.contain('forge pr show');
+  });
+
+  it('breaks a command by hand so that a shell takes what was pasted, however long a word of it is', () => {
+    const words = [`/tmp/${'x'.repeat(90)}`, `it's "a" title ${'of many words '.repeat(8)}`, '$HOME', 'end'];
+    const line = ['printf', '%s\\n', ...words].map(shellWord).join(' ');
+    const shown = recoveryView({ restore: [line, line] }, { ...terminal(), width: 60 });
+    const lines = shown
+      .trimEnd()
+      .split('\n')
+      .flatMap((one) => wrapLine(one, 60));
+    const pasted = lines.slice(lines.indexOf('To restore by hand:') + 1).map(stripVTControlCharacters);
+    expect(pasted.filter((one) => !one.endsWith(' \\'))).to.have.length(2);
+    expect(pasted.map((one) => one.trim())).to.not.include('\\');
+    const said = execFileSync('sh', ['-c', pasted.join('\n')], { encoding: 'utf8' });
+    expect(said).to.equal(`${[...words, ...words].join('\n')}\n`);
   });
 
   it('says when a plan was made without the context service', () => {
