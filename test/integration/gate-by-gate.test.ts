@@ -69,7 +69,7 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     const again = run({ PAGER: 'cat' }, name!.split(' '));
     await again.shows('The gate build', 'approve and execute');
     again.keys('Enter');
-    await again.shows('delivered as core/task-greet-strangers', 'The gate publish');
+    await again.shows(/delivered as\s+core\/task-greet-strangers/, 'The gate publish');
     const { runs } = await world.agent.runs({ limit: 10 });
     expect(runs.map(({ number, title }) => [number, title])).to.deep.equal([[null, 'Greet strangers']]);
   });
