@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
@@ -84,6 +86,46 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     again.keys('Enter');
     await again.shows(/delivered as\s+core\/1-/, 'The gate publish');
     expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(1);
+  });
+
+  it('offers to plan again where the validation failed before', async () => {
+    const validation = {
+      sandbox: 'none',
+      allow_unsandboxed: true,
+      default: { prepare: [], commands: [{ name: 'test', run: 'echo no luck; false' }] },
+    };
+    writeFileSync(join(world.home, 'config/validation.json'), JSON.stringify(validation));
+    const failed = run({ PAGER: 'cat' });
+    await failed.shows('The gate build', 'approve and execute');
+    failed.keys('Enter');
+    await failed.shows('no luck', 'ended with 1');
+
+    const declined = run({ PAGER: 'cat' });
+    await declined.shows('no luck', 'Plan the issue again?');
+    declined.type('n');
+    declined.keys('Enter');
+    await declined.shows('ended with 3');
+    expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(1);
+
+    const again = run({ PAGER: 'cat' });
+    await again.shows('no luck', 'Plan the issue again?');
+    again.keys('Enter');
+    await again.shows('The gate build', 'approve and execute');
+    expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(2);
+  });
+
+  it('asks with ASCII alone where that is wanted', async () => {
+    const shown = run({ PAGER: 'cat' }, ['run', '1', '--ascii']);
+    const asked = await shown.shows(
+      'The gate build',
+      '> approve and execute',
+      'up/down navigate, enter select',
+    );
+    expect(asked).to.match(/^[\x20-\x7e\n]*$/);
+    shown.keys('Up');
+    await shown.shows('> stop here');
+    shown.keys('Enter');
+    expect(await shown.shows('ok The gate build', 'ended with 0')).to.match(/^[\x20-\x7e\n]*$/);
   });
 
   it('rejects with a reason, and ends', async () => {

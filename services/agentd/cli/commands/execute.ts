@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { promptTheme } from '#kit/cli/prompt-theme.ts';
 import { exitCodes, Interrupted } from '#kit/errors.ts';
 import type { Watch } from '../../agent.ts';
 import { runView as runJson } from '../../http/run-view.ts';
@@ -138,7 +139,10 @@ async function isWanted(terminal: Terminal): Promise<boolean> {
   if (process.stdin.isTTY !== true || !terminal.errIsTerminal) return true;
   const { confirm } = await import('@inquirer/prompts');
   try {
-    const wanted = await confirm({ message: 'Take this back?', default: false }, { output: process.stderr });
+    const wanted = await confirm(
+      { message: 'Take this back?', default: false, theme: promptTheme(terminal.symbols) },
+      { output: process.stderr },
+    );
     if (!wanted) terminal.err('Nothing was taken back.\n');
     return wanted;
   } catch (cause) {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { promptTheme, selectTheme } from '#kit/cli/prompt-theme.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
@@ -76,12 +77,9 @@ class Walk {
 
   async toTheEnd(): Promise<number> {
     try {
-      let run = await this.#begin();
-      for (;;) {
-        const next = await this.#step(run);
-        if (typeof next === 'number') return next;
-        run = next;
-      }
+      let next = await this.#begin();
+      while (typeof next !== 'number') next = await this.#step(next);
+      return next;
     } catch (error) {
       if (!isStop(error) && !this.#context.signal.aborted) throw error;
       throw new Interrupted('interrupted', 'stopped by you; nothing runs that you did not approve', {
@@ -91,21 +89,34 @@ class Walk {
     }
   }
 
-  /** The run that goes on, else a new plan. */
-  async #begin(): Promise<StoredRun> {
+  /** The run that goes on, else a new plan; the exit code where it failed before and is not planned again. */
+  async #begin(): Promise<StoredRun | number> {
     const { agent } = this.#context.services;
     if (this.#name === null) {
       const repository = await repositoryOfTask(this.#context, this.#options);
       return this.#plan({ ...repository, task: this.#options.task!, ...this.#chosen() });
     }
     if (!/^#?[0-9]+$|#[0-9]+$|^https?:/i.test(this.#name))
-      return agent.run(await agent.runId(this.#name, process.cwd()));
+      return this.#orAgain(await agent.run(await agent.runId(this.#name, process.cwd())));
     const issue = await agent.issueNamed(this.#name, process.cwd());
     const found = await this.#runOf(issueWord(issue));
-    const ended = ['failed', 'rejected', 'undone', 'cancelled', 'superseded'];
-    if (found === null || (ended.includes(found.status) && !canBePlanned(found) && !this.#isOpen(found)))
+    const ended = ['rejected', 'undone', 'cancelled', 'superseded'];
+    if (found === null || (ended.includes(found.status) && !canBePlanned(found)))
       return this.#plan({ ...issue, ...this.#chosen() });
-    return found;
+    return this.#orAgain(found);
+  }
+
+  /** A run that failed and in which nothing can be done any more is shown, and its issue planned again if wanted. */
+  async #orAgain(run: StoredRun): Promise<StoredRun | number> {
+    const { forge, owner, repo, number } = run.request;
+    const failed = run.status === 'failed' || run.actions.some(({ state }) => state === 'failed');
+    const { ready, waiting } = whatIsOpen(run, this.#context.terminal.now());
+    const goesOn = canBePlanned(run) || !isSettled(run) || ready.length + waiting.length > 0;
+    if (!failed || goesOn || number === null) return run;
+    const exitCode = await this.#ends(run);
+    if (!(await this.#confirm('Plan the issue again?'))) return exitCode;
+    this.#name = issueWord({ owner, repo, number });
+    return this.#plan({ forge, owner, repo, number, ...this.#chosen() });
   }
 
   async #runOf(word: string): Promise<StoredRun | null> {
@@ -116,11 +127,6 @@ class Walk {
       if (codeOf(error) === 'run_not_found') return null;
       throw error;
     }
-  }
-
-  #isOpen(run: StoredRun): boolean {
-    const { ready, waiting } = whatIsOpen(run, this.#context.terminal.now());
-    return run.status === 'failed' && ready.length + waiting.length > 0;
   }
 
   #chosen(): Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'anyway'> {
@@ -314,9 +320,13 @@ class Walk {
     this.#context.terminal.err(`${text}\n`);
   }
 
+  #theme() {
+    return promptTheme(this.#context.terminal.symbols);
+  }
+
   async #confirm(message: string): Promise<boolean> {
     const { confirm } = await import('@inquirer/prompts');
-    return confirm({ message, default: true }, { output: process.stderr });
+    return confirm({ message, default: true, theme: this.#theme() }, { output: process.stderr });
   }
 
   async #ask(gate: string, hasPatch: boolean): Promise<Answer> {
@@ -334,6 +344,7 @@ class Walk {
         ],
         // What others will see needs more than Enter.
         default: gate === 'publish' ? 'stop' : 'go',
+        theme: selectTheme(this.#context.terminal.symbols),
       },
       { output: process.stderr },
     );
@@ -343,8 +354,12 @@ class Walk {
     const { input } = await import('@inquirer/prompts');
     const message = 'Why? The next planning of this issue learns from it:';
     const validate = (text: string) => text.trim() !== '' || 'a rejection needs a reason';
-    return input({ message, validate }, { output: process.stderr });
+    return input({ message, validate, theme: this.#theme() }, { output: process.stderr });
   }
+}
+
+function isSettled({ status }: StoredRun): boolean {
+  return status === 'failed' || status === 'partially_completed';
 }
 
 /** Ctrl-C at a prompt. */
