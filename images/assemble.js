@@ -13,8 +13,12 @@ const unread = /(\.test\.ts|\.d\.[cm]?ts|\.map|\.md|\.markdown|\.tsbuildinfo|\.f
 /** Node refuses TypeScript in packages; the rest is for browsers and bundlers, or the same once more for another module system. */
 const unreadInPackages = /(\.[cm]?tsx?|\.scss|\.css|\/\.eslintrc.*|\/(tests?|examples?|benchmarks?))$/i;
 const unreadFolders = {
+  '@agentclientprotocol/sdk': ['schema'],
+  '@modelcontextprotocol/sdk': ['dist/cjs'],
+  '@opentelemetry/api': ['build/esm', 'build/esnext'],
   'fp-ts': ['es6'],
   'highlight.js': ['lib/languages', 'styles'],
+  hono: ['dist/cjs', 'dist/types'],
   'neo4j-driver': ['lib/browser'],
   rxjs: ['dist/bundles', 'dist/esm', 'dist/esm5', 'src'],
   uuid: ['dist/cjs-browser', 'dist/esm-browser'],
