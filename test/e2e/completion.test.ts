@@ -107,7 +107,9 @@ describe('The completion of core in a shell', () => {
         terminal.type(typed);
         terminal.keys('Tab');
         await terminal.shows(shown);
-        terminal.keys('C-c');
+        // The line is empty again before the next is typed.
+        terminal.keys('C-u');
+        await terminal.shows(/^ready>\s*$/m);
       }
     } finally {
       terminal.close();
