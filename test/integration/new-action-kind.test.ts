@@ -14,7 +14,7 @@ export const greetIssue: ActionType<'greet_issue', Params> = {
   ...(commentIssue as unknown as ActionType<'greet_issue', Params>),
   kind: 'greet_issue',
   propose({ proposes, number, run_id, policy }) {
-    if (proposes === 'comment') return null;
+    if (proposes === 'comment' || number === null) return null;
     return {
       title: \`greets on #\${number}\`,
       rationale: 'It is polite.',
