@@ -43,7 +43,7 @@ function contentDigests({ prompt, turns, agent }: Run): string[] {
   return [prompt, ...turns.map(({ content }) => content), ...(agent?.transcript ?? [])];
 }
 
-/** Entries of a transcript are told from messages by the run that names them. */
+/** Entries of a transcript are distinguished from messages by the run that names them. */
 function messagesIn(text: string, digest: string, run: Run): ConversationPart['messages'] {
   if (run.agent?.transcript.includes(digest) !== true)
     return decodeJson(StoredMessages, text, `artifact ${digest}`).messages;

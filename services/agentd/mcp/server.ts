@@ -37,9 +37,9 @@ export function mcpServer({ name, version, instructions, tools, onError }: McpSe
       signal,
       progress(message) {
         if (token === undefined || signal.aborted) return;
-        const told = { progressToken: token, progress: ++progress, message };
+        const update = { progressToken: token, progress: ++progress, message };
         // A client that has left hears nothing more; the call itself ends by its signal.
-        sendNotification({ method: 'notifications/progress', params: told }).catch(() => {});
+        sendNotification({ method: 'notifications/progress', params: update }).catch(() => {});
       },
     };
     try {

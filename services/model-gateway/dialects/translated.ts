@@ -18,7 +18,7 @@ export async function sendTranslated(
   asked: ReturnType<Dialect['outputAsked']>,
 ): Promise<UpstreamAnswer> {
   const { signal, stream, via } = call;
-  // Then the upstream is told the limit by the name that it reads, also where no budget binds.
+  // Then the upstream gets the limit by the name that it reads, also where no budget binds.
   const outputLimit = call.outputLimit ?? asked?.tokens ?? null;
   const request = { ...refusing(() => toChat({ ...call.request })), stream };
   const answer = await chat.send({

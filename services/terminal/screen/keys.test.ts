@@ -64,7 +64,7 @@ describe('KeyDecoder', () => {
     expect(decoder.decode(bytes('\x03'))).to.deep.equal([key('ctrl-c')]);
   });
 
-  it('reads the background that the terminal tells, with as many digits as it likes', () => {
+  it('reads the background that the terminal reports, with as many digits as it likes', () => {
     const told = { kind: 'background', red: 1, green: 1, blue: 0 } as const;
     expect(new KeyDecoder().decode(bytes('\x1b]11;rgb:ffff/ffff/0000\x1b\\z'))).to.deep.equal([
       told,

@@ -18,7 +18,7 @@ export interface AgentPreset {
   readonly environment: Readonly<Record<string, string>>;
   /** Files of its home, by their path there. */
   readonly home: Readonly<Record<string, string>>;
-  /** How the session asks to be authenticated, where the agent wants to be told. */
+  /** How the session asks to be authenticated, where the agent asks for it. */
   readonly authenticate: string | null;
   readonly mode: string | null;
   /** Whether it is offered to read and write files through Core; it can do so by itself. */

@@ -130,7 +130,7 @@ describe('An answer of a chat completion as one of Messages', () => {
     );
   });
 
-  it('tells calls apart that a server gives the same place', () => {
+  it('distinguishes calls that a server gives the same place', () => {
     const call = (id: string) => ({ index: 0, id, function: { name: 'read', arguments: `{"a":"${id}"}` } });
     const { content } = assembled(
       streamed([

@@ -21,7 +21,7 @@ describe('The door to named hosts', () => {
     socket = join(folder, 'egress.sock');
     addresses = { 'api.example': ['1.1.1.1'] };
     dialled = [];
-    // Answers in capitals what it was told, once the other side has said all.
+    // Answers in capitals what it received, once the other side has said all.
     server = createServer({ allowHalfOpen: true }, async (peer) => {
       peer.on('error', () => {});
       peer.end((await text(peer).catch(() => '')).toUpperCase());

@@ -45,7 +45,7 @@ const credentialParameter = 'key';
 const maxConnections = 64;
 /** Others wait: the gateway holds each request whole, of up to 20 MB, several times over. */
 const maxCalls = 16;
-const longestWaitMs = 2 ** 31 - 1;
+const maxWaitMs = 2 ** 31 - 1;
 
 /**
  * Leads from a sandbox to core-model-gateway: passes on what asks a model, piece by piece in both directions, under the key of the
@@ -95,7 +95,7 @@ async function answer(
   response.once('close', () => left.abort());
   let leave: Release | null = null;
   try {
-    leave = await calls.enter('agent', longestWaitMs, left.signal);
+    leave = await calls.enter('agent', maxWaitMs, left.signal);
     const reply = await connections.request(
       gatewayUrl.replace(/\/+$/, '') + target.pathname + target.search,
       {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { isPublicAddress } from './public-address.ts';
 
 describe('A public address', () => {
-  it('is none of this machine, its link, its private networks, or of a tunnel into them', () => {
+  it('is not of this machine, its link, its private networks, or a tunnel into them', () => {
     for (const address of [
       ...['127.0.0.1', '127.8.9.10', '0.0.0.0', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
       ...['169.254.169.254', '100.64.0.1', '100.100.100.200', '198.18.0.1', '224.0.0.1', '255.255.255.255'],
