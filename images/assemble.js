@@ -16,12 +16,15 @@ const unreadFolders = {
   '@agentclientprotocol/sdk': ['schema'],
   '@modelcontextprotocol/sdk': ['dist/cjs'],
   '@opentelemetry/api': ['build/esm', 'build/esnext'],
+  ajv: ['lib'],
+  bottleneck: ['src', 'test'],
   'fp-ts': ['es6'],
   'highlight.js': ['lib/languages', 'styles'],
   hono: ['dist/cjs', 'dist/types'],
   'neo4j-driver': ['lib/browser'],
   rxjs: ['dist/bundles', 'dist/esm', 'dist/esm5', 'src'],
   uuid: ['dist/cjs-browser', 'dist/esm-browser'],
+  'web-tree-sitter': ['debug'],
 };
 
 const folders = [...new Set(['kit', ...services])].map((name) => join('services', name));

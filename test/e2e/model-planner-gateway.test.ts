@@ -156,6 +156,7 @@ describe('The model planner through the gateway', () => {
     expect(planners.map(({ name, works }) => [name, works])).to.deep.equal([
       ['patch', true],
       ['model', false],
+      ['agent', false],
     ]);
   });
 });
