@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { unmistakableName } from '#kit/cli/look-alikes.ts';
 import { exactRow } from '../layout/text-lines.ts';
 import { rowText } from '../screen/cell.ts';
 import { unicodeGlyphs } from '../screen/glyphs.ts';
-import { laidText, lineText, safeText, unmistakableName } from './line-text.ts';
+import { laidText, lineText, safeText } from './line-text.ts';
 import { parsePatch } from './parse-patch.ts';
 import { spokenLine } from './spoken-line.ts';
 import { textOfBytes } from './text-of-bytes.ts';

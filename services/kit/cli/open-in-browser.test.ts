@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { openInBrowser } from './effect-runner.ts';
+import { openInBrowser } from './open-in-browser.ts';
 
 const url = 'http://forge.test/demo/hello/pulls/1?a=1&b=$(false)';
 
