@@ -1,8 +1,8 @@
 import type { ReadStream, WriteStream } from 'node:tty';
+import { createHighlighter } from '#kit/diff/highlight.ts';
 import { Connection, type ConnectionOptions } from './client/connection.ts';
 import { openInEditor } from './client/editor.ts';
 import { EffectRunner } from './client/effect-runner.ts';
-import { createHighlighter } from './diff/highlight.ts';
 import { decides } from './input/dialog-input.ts';
 import { Dwell } from './input/dwell.ts';
 import { update } from './input/update.ts';

@@ -1,5 +1,5 @@
-import { createHighlighter } from '../../services/terminal/diff/highlight.ts';
-import { parsePatch } from '../../services/terminal/diff/parse-patch.ts';
+import { createHighlighter } from '#kit/diff/highlight.ts';
+import { parsePatch } from '#kit/diff/patch.ts';
 import { update } from '../../services/terminal/input/update.ts';
 import { createPanes } from '../../services/terminal/layout/pane-content.ts';
 import { unicodeGlyphs } from '../../services/terminal/screen/glyphs.ts';

@@ -1,14 +1,5 @@
-import { createRequire } from 'node:module';
+import { maxPairedLines, type WordPiece, wordDifferences } from '#kit/diff/word-differences.ts';
 import type { Paint } from './terminal.ts';
-
-type Piece = { readonly value: string; readonly added: boolean; readonly removed: boolean };
-const require = createRequire(import.meta.url);
-/** Loaded when a line was changed in colour first. */
-let diffWords: ((before: string, after: string) => Piece[]) | undefined;
-
-/** Comparing words costs the product of their numbers; beyond this lines differ as a whole. */
-const maxColumns = 1000;
-const maxLines = 200;
 
 /**
  * Colours a unified diff by the first character of each line. Where as many lines were added as were removed before them, the words
@@ -28,7 +19,7 @@ export function paintPatch(patch: string, paint: Paint): string {
     inHunk = line.startsWith('@@') || (inHunk && /^[ +\-\\]/.test(line));
     const removed = inHunk ? linesWith(lines, index, '-') : [];
     const added = removed.length > 0 ? linesWith(lines, index + removed.length, '+') : [];
-    if (removed.length > 0 && removed.length === added.length && removed.length <= maxLines) {
+    if (removed.length > 0 && removed.length === added.length && removed.length <= maxPairedLines) {
       const pairs = removed.map((before, row) => changed(before, added[row]!, paint));
       painted.push(...pairs.map(([before]) => before), ...pairs.map(([, after]) => after));
       index += 2 * removed.length;
@@ -47,19 +38,9 @@ function linesWith(lines: readonly string[], from: number, sign: string): string
 
 /** A removed and an added line; as a whole where they have little in common. */
 function changed(before: string, after: string, { red, green, inverse }: Paint): [string, string] {
-  const whole: [string, string] = [red(before), green(after)];
-  if (before.length > maxColumns || after.length > maxColumns) return whole;
-  diffWords ??= (require('diff') as { diffWordsWithSpace: (before: string, after: string) => Piece[] })
-    .diffWordsWithSpace;
-  const pieces = diffWords(before.slice(1), after.slice(1));
-  const common = pieces.filter(({ added, removed }) => !added && !removed);
-  const shared = common.reduce((sum, { value }) => sum + value.trim().length, 0);
-  if (shared * 2 < Math.min(before.trim().length, after.trim().length)) return whole;
-  const side = (sign: string, color: Paint['red'], own: 'added' | 'removed', other: 'added' | 'removed') =>
-    color(sign) +
-    pieces
-      .filter((piece) => !piece[other])
-      .map((piece) => color(piece[own] ? inverse(piece.value) : piece.value))
-      .join('');
-  return [side('-', red, 'removed', 'added'), side('+', green, 'added', 'removed')];
+  const words = wordDifferences(before.slice(1), after.slice(1));
+  if (words === null) return [red(before), green(after)];
+  const side = (sign: string, color: Paint['red'], pieces: readonly WordPiece[]) =>
+    color(sign) + pieces.map(({ text, differs }) => color(differs ? inverse(text) : text)).join('');
+  return [side('-', red, words.before), side('+', green, words.after)];
 }

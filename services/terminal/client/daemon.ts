@@ -3,10 +3,10 @@ import { ApprovalAnswer } from '#kit/contracts/action.ts';
 import { Accepted, RunDetail, RunEventLine, RunList, RunSummary } from '#kit/contracts/run.ts';
 import { IssueThread, RunProgress, UndoPlan, ValidationReport } from '#kit/contracts/stored-texts.ts';
 import { decodeJson } from '#kit/decode.ts';
+import { textOfBytes } from '#kit/diff/text-of-bytes.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Failed } from '#kit/errors.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from '#kit/http/client.ts';
-import { textOfBytes } from '../diff/text-of-bytes.ts';
 import type { Decision } from '../state/state.ts';
 
 const Capabilities = t.strict({ checkouts: t.array(t.string) });

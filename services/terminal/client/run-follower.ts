@@ -1,6 +1,6 @@
 import type { RunDetail } from '#kit/contracts/run.ts';
+import { parsePatch } from '#kit/diff/patch.ts';
 import { CoreError, codeOf, messageOf, NotFound, Unavailable } from '#kit/errors.ts';
-import { parsePatch } from '../diff/parse-patch.ts';
 import type { Message } from '../state/messages.ts';
 import { appliedPatch, isBusy } from '../state/state.ts';
 import type { Connection } from './connection.ts';

@@ -1,6 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { safeText, shownPath } from '../diff/line-text.ts';
-import type { Patch } from '../diff/parse-patch.ts';
+import { safeText, shownPath } from '#kit/diff/line-text.ts';
+import type { Patch } from '#kit/diff/patch.ts';
 import { fileOnTreeRow } from '../layout/file-tree.ts';
 import { type Area, geometryOf, splittable } from '../layout/geometry.ts';
 import type { PaneContent, Panes } from '../layout/pane-content.ts';

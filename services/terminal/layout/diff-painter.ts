@@ -1,7 +1,7 @@
-import { type DiffRows, fileAt, wholeRow } from '../diff/diff-rows.ts';
-import type { Highlighter } from '../diff/highlight.ts';
-import { laidLine, lineText, shownPath } from '../diff/line-text.ts';
-import { lineKinds, type Patch, type PatchFile } from '../diff/parse-patch.ts';
+import type { Highlighter, SyntaxKind } from '#kit/diff/highlight.ts';
+import { wholeRow } from '#kit/diff/line-pairs.ts';
+import { laidLine, lineText, shownPath } from '#kit/diff/line-text.ts';
+import { lineKinds, type Patch, type PatchFile } from '#kit/diff/patch.ts';
 import {
   type Color,
   onGround,
@@ -13,6 +13,7 @@ import {
   wrapRow,
 } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
+import { type DiffRows, fileAt } from './diff-rows.ts';
 import { withMarks } from './text-lines.ts';
 
 export interface Painter {
@@ -29,6 +30,22 @@ export interface Painter {
 const wholeRowColors: Readonly<Record<number, Color>> = {
   [lineKinds.hunk]: 'cyan',
   [lineKinds.note]: 'yellow',
+};
+
+const syntaxStyles: Readonly<Record<SyntaxKind, Style>> = {
+  keyword: { color: 'magenta' },
+  built_in: { color: 'cyan' },
+  type: { color: 'cyan' },
+  literal: { color: 'cyan' },
+  number: { color: 'cyan' },
+  string: { color: 'yellow' },
+  regexp: { color: 'yellow' },
+  comment: { color: 'gray' },
+  title: { color: 'blue' },
+  attr: { color: 'blue' },
+  name: { color: 'blue' },
+  section: { color: 'blue', bold: true },
+  meta: { color: 'gray' },
 };
 
 export function paintDiffRow(painter: Painter, index: number): Row {
@@ -107,7 +124,10 @@ function textPiece(painter: Painter, line: number, part: number): Row {
     return diff.split ? row : grounded(patch.kinds[line]!, row);
   }
   const path = patch.files[fileAt(patch, line)]?.path ?? '';
-  const spans = withMarks(highlighter.spans(patch, line, path), laidLine(patch, line).marks, glyphs);
+  const coloured = highlighter
+    .pieces(patch, line, path)
+    .map(({ text, kind }) => span(text, kind === null ? undefined : syntaxStyles[kind]));
+  const spans = withMarks(coloured, laidLine(patch, line).marks, glyphs);
   const row = pieceOf(spans, diff.textColumns, part);
   return diff.split ? row : grounded(patch.kinds[line]!, row);
 }

@@ -1,15 +1,18 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { lineText } from '#kit/diff/line-text.ts';
+import { parsePatch } from '#kit/diff/patch.ts';
 import { openedSample, sampleDetail } from '../../../test/fixtures/terminal/sample.ts';
-import { lineText } from '../diff/line-text.ts';
-import { parsePatch } from '../diff/parse-patch.ts';
 import { rowText } from '../screen/cell.ts';
 import { unicodeGlyphs } from '../screen/glyphs.ts';
 import { appliedPatch } from '../state/state.ts';
 import { makePane } from './pane-content.ts';
 
 const plain = {
-  spans: (patch: ReturnType<typeof parsePatch>, line: number) => [{ text: lineText(patch, line) }],
+  pieces: (patch: ReturnType<typeof parsePatch>, line: number) => [
+    { text: lineText(patch, line), kind: null },
+  ],
+  ready: async () => {},
 };
 
 function patchOf(lines: readonly string[], path = 'x', first = 1): string {

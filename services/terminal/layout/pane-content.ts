@@ -1,12 +1,12 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { type DiffRow, type DiffRows, fileAt, layDiff, rowOfLine } from '../diff/diff-rows.ts';
-import type { Highlighter } from '../diff/highlight.ts';
-import { lineKinds, type Patch } from '../diff/parse-patch.ts';
+import type { Highlighter } from '#kit/diff/highlight.ts';
+import { lineKinds, type Patch } from '#kit/diff/patch.ts';
 import { type Row, rowText, type Span, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { actionOf, appliedPatch, type OpenRun } from '../state/state.ts';
 import { contextLines, issueLines, planLines } from './about-run.ts';
 import { fileRow, paintDiffRow } from './diff-painter.ts';
+import { type DiffRow, type DiffRows, fileAt, layDiff, rowOfLine } from './diff-rows.ts';
 import { type Area, splitsFor } from './geometry.ts';
 import { payloadOf } from './payload.ts';
 import { line, type TextLine } from './text-lines.ts';

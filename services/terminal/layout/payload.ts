@@ -1,7 +1,7 @@
 import { withoutLookAlikes } from '#kit/cli/look-alikes.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { type ProposedAction, rejectedText } from '#kit/contracts/action.ts';
-import { shownPath } from '../diff/line-text.ts';
+import { shownPath } from '#kit/diff/line-text.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { waitsUnapproved } from '../state/naming.ts';

@@ -1,5 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { laidText, type Mark, safeText, spaceSigns } from '../diff/line-text.ts';
+import { laidText, type Mark, safeText, spaceSigns } from '#kit/diff/line-text.ts';
 import { columnsOf, type Row, type Span, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 

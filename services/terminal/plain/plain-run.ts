@@ -2,13 +2,12 @@ import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
+import { isChanged, safeText } from '#kit/diff/line-text.ts';
+import { type Patch, parsePatch } from '#kit/diff/patch.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Daemon } from '../client/daemon.ts';
 import { decideAll, whatWentWrong } from '../client/effect-runner.ts';
 import { executeHere } from '../client/execute-here.ts';
-import { isChanged, safeText } from '../diff/line-text.ts';
-import { type Patch, parsePatch } from '../diff/parse-patch.ts';
-import { spokenLine } from '../diff/spoken-line.ts';
 import { anywayWord, approvalWord } from '../input/deciding.ts';
 import { executable } from '../input/work.ts';
 import { issueFacts, issueLines, planFacts, planLines, requestFacts } from '../layout/about-run.ts';
@@ -21,6 +20,7 @@ import { decisionOn, gateActions, notYetShown, readiness } from '../state/decisi
 import { named } from '../state/naming.ts';
 import { appliedPatch, isOpen, type OpenRun, openRun } from '../state/state.ts';
 import type { Dialogue } from './dialogue.ts';
+import { spokenLine } from './spoken-line.ts';
 
 export interface PlainRunOptions {
   readonly daemon: Daemon;

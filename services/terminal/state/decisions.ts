@@ -1,6 +1,6 @@
 import type { ProposedAction } from '#kit/contracts/action.ts';
-import { isChanged } from '../diff/line-text.ts';
-import type { Patch } from '../diff/parse-patch.ts';
+import { isChanged } from '#kit/diff/line-text.ts';
+import type { Patch } from '#kit/diff/patch.ts';
 import type { Shown } from './messages.ts';
 import { type Decision, type Gate, isOpen, type OpenRun, type Seen } from './state.ts';
 

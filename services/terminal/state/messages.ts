@@ -1,6 +1,6 @@
 import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
 import type { IssueThread, RunProgress, UndoPlan } from '#kit/contracts/stored-texts.ts';
-import type { Patch } from '../diff/parse-patch.ts';
+import type { Patch } from '#kit/diff/patch.ts';
 import type { Input } from '../screen/keys.ts';
 import type { Size } from '../screen/writer.ts';
 import type { Decision, Link, Notice } from './state.ts';

@@ -1,7 +1,7 @@
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
 import type { IssueThread, RunProgress, UndoPlan } from '#kit/contracts/stored-texts.ts';
-import type { Patch } from '../diff/parse-patch.ts';
+import type { Patch } from '#kit/diff/patch.ts';
 import type { Size } from '../screen/writer.ts';
 
 export type Gate = ProposedAction['gate'];

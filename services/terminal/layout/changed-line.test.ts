@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { unmistakableName } from '#kit/cli/look-alikes.ts';
-import { exactRow } from '../layout/text-lines.ts';
+import { laidText, lineText, safeText } from '#kit/diff/line-text.ts';
+import { parsePatch } from '#kit/diff/patch.ts';
+import { textOfBytes } from '#kit/diff/text-of-bytes.ts';
+import { spokenLine } from '../plain/spoken-line.ts';
 import { rowText } from '../screen/cell.ts';
 import { unicodeGlyphs } from '../screen/glyphs.ts';
-import { laidText, lineText, safeText } from './line-text.ts';
-import { parsePatch } from './parse-patch.ts';
-import { spokenLine } from './spoken-line.ts';
-import { textOfBytes } from './text-of-bytes.ts';
+import { exactRow } from './text-lines.ts';
 
 const shown = (text: string) => rowText(exactRow(text, unicodeGlyphs));
 

@@ -1,4 +1,4 @@
-import { laidText, type Mark, safeText } from './line-text.ts';
+import { laidText, type Mark, safeText } from '#kit/diff/line-text.ts';
 
 const tab = '<TAB>';
 

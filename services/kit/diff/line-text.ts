@@ -1,6 +1,6 @@
-import { numbered, unmistakableName, withoutLookAlikes } from '#kit/cli/look-alikes.ts';
-import { visibleLines } from '#kit/cli/terminal-text.ts';
-import { isTextLine, lineKinds, type Patch } from './parse-patch.ts';
+import { numbered, unmistakableName, withoutLookAlikes } from '../cli/look-alikes.ts';
+import { visibleLines } from '../cli/terminal-text.ts';
+import { isTextLine, lineKinds, type Patch } from './patch.ts';
 
 /** A place in a line where something stands for what could not be seen. */
 export interface Mark {

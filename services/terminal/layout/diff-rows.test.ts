@@ -1,9 +1,9 @@
 import { expect } from 'chai';
+import { createHighlighter } from '#kit/diff/highlight.ts';
+import { lineText } from '#kit/diff/line-text.ts';
+import { lineKinds, parsePatch } from '#kit/diff/patch.ts';
 import { rowText } from '../screen/cell.ts';
 import { layDiff, rowOfLine } from './diff-rows.ts';
-import { createHighlighter } from './highlight.ts';
-import { lineText } from './line-text.ts';
-import { lineKinds, parsePatch } from './parse-patch.ts';
 
 const patch = parsePatch(
   [
@@ -83,10 +83,10 @@ describe('A patch', () => {
     const code = parsePatch(
       'diff --git a/x.js b/x.js\n--- a/x.js\n+++ b/x.js\n@@ -0,0 +1,2 @@\n+const a = "<&>\'"; // no\n+return 1;\n',
     );
-    expect(highlighter.spans(code, 4, 'x.js')).to.have.length(1);
+    expect(highlighter.pieces(code, 4, 'x.js')).to.have.length(1);
     await ready;
-    const spans = highlighter.spans(code, 4, 'x.js');
-    expect(rowText(spans)).to.equal('const a = "<&>\'"; // no');
-    expect(spans.find(({ text }) => text === 'const')?.style).to.deep.equal({ color: 'magenta' });
+    const pieces = highlighter.pieces(code, 4, 'x.js');
+    expect(rowText(pieces)).to.equal('const a = "<&>\'"; // no');
+    expect(pieces.find(({ text }) => text === 'const')?.kind).to.equal('keyword');
   });
 });

@@ -1,4 +1,4 @@
-import { type FilePatch, scanPatches } from '#kit/git/patch.ts';
+import { type FilePatch, scanPatches } from '../git/patch.ts';
 
 /** A git patch taken apart, lines by number, so that fifty thousand of them cost little. */
 export interface Patch {

@@ -1,12 +1,38 @@
 import type { HLJSApi, LanguageFn } from 'highlight.js';
-import type { Span, Style } from '../screen/cell.ts';
 import { lineText } from './line-text.ts';
-import { isTextLine, lineKinds, type Patch } from './parse-patch.ts';
+import { isTextLine, lineKinds, type Patch } from './patch.ts';
 
-/** Colours for the text of a patch's lines. */
+/** Kinds of words that are coloured, as highlight.js names them. */
+export const syntaxKinds = [
+  'keyword',
+  'built_in',
+  'type',
+  'literal',
+  'number',
+  'string',
+  'regexp',
+  'comment',
+  'title',
+  'attr',
+  'name',
+  'section',
+  'meta',
+] as const;
+
+export type SyntaxKind = (typeof syntaxKinds)[number];
+
+/** Text of a line, and what it is; null where it has no colour of its own. */
+export interface SyntaxPiece {
+  readonly text: string;
+  readonly kind: SyntaxKind | null;
+}
+
+/** Kinds of words in the text of a patch's lines. */
 export interface Highlighter {
   /** The line in pieces; one plain piece while its language is loaded, or where none fits. */
-  spans(patch: Patch, line: number, path: string): readonly Span[];
+  pieces(patch: Patch, line: number, path: string): readonly SyntaxPiece[];
+  /** Resolves when the language of a file is loaded, or when none fits; never rejects. */
+  ready(path: string): Promise<void>;
 }
 
 /** Endings of files, or their whole names, by the name of the grammar in highlight.js. */
@@ -42,22 +68,6 @@ const languages: ReadonlyMap<string, string> = new Map(
   Object.entries(endings).flatMap(([language, list]) => list.split(' ').map((ending) => [ending, language])),
 );
 
-const styles: Readonly<Record<string, Style>> = {
-  keyword: { color: 'magenta' },
-  built_in: { color: 'cyan' },
-  type: { color: 'cyan' },
-  literal: { color: 'cyan' },
-  number: { color: 'cyan' },
-  string: { color: 'yellow' },
-  regexp: { color: 'yellow' },
-  comment: { color: 'gray' },
-  title: { color: 'blue' },
-  attr: { color: 'blue' },
-  name: { color: 'blue' },
-  section: { color: 'blue', bold: true },
-  meta: { color: 'gray' },
-};
-
 /** A side of a hunk is coloured in pieces of so many lines, when one of them is first shown. */
 const pieceLines = 400;
 /** Longer lines are made by machines; colouring them costs more than it shows. */
@@ -65,10 +75,10 @@ const maxLineLength = 2_000;
 const maxPieces = 400;
 
 /** @param loaded called when a grammar has come and what is on the screen may look better now */
-export function createHighlighter(loaded: () => void): Highlighter {
-  const grammars = new Map<string, 'loading' | 'ready' | 'missing'>();
-  let pieces = new Map<string, readonly (readonly Span[])[]>();
-  let of: Patch | null = null;
+export function createHighlighter(loaded: () => void = () => {}): Highlighter {
+  const loads = new Map<string, Promise<void>>();
+  const ready = new Set<string>();
+  const coloured = new WeakMap<Patch, Map<string, readonly (readonly SyntaxPiece[])[]>>();
   let engine: HLJSApi | null = null;
 
   async function load(language: string): Promise<void> {
@@ -79,42 +89,49 @@ export function createHighlighter(loaded: () => void): Highlighter {
       ]);
       engine ??= core.default.newInstance();
       engine.registerLanguage(language, grammar.default);
-      grammars.set(language, 'ready');
+      ready.add(language);
       loaded();
     } catch {
       // Without its colours the text is the same.
-      grammars.set(language, 'missing');
     }
+  }
+
+  function loading(language: string): Promise<void> {
+    const known = loads.get(language) ?? load(language);
+    loads.set(language, known);
+    return known;
   }
 
   function isReady(language: string): boolean {
-    if (!grammars.has(language)) {
-      grammars.set(language, 'loading');
-      void load(language);
-    }
-    return grammars.get(language) === 'ready';
+    void loading(language);
+    return ready.has(language);
   }
 
   return {
-    spans(patch, line, path) {
-      const plain = () => [{ text: lineText(patch, line) }];
+    pieces(patch, line, path) {
+      const plain = () => [{ text: lineText(patch, line), kind: null }];
       const language = languageOf(path);
       if (language === null || !isTextLine(patch.kinds[line]!) || !isReady(language)) return plain();
-      if (of !== patch || pieces.size > maxPieces) pieces = new Map();
-      of = patch;
+      const known = coloured.get(patch);
+      const pieces = known === undefined || known.size > maxPieces ? new Map() : known;
+      coloured.set(patch, pieces);
       const other = patch.kinds[line] === lineKinds.removed ? lineKinds.added : lineKinds.removed;
       const side = sidePiece(patch, line, other);
       const key = `${other}:${side[0]}`;
-      let coloured = pieces.get(key);
-      if (coloured === undefined) {
-        coloured = colour(
+      let piece = pieces.get(key);
+      if (piece === undefined) {
+        piece = colour(
           engine!,
           language,
           side.map((index) => lineText(patch, index)),
         );
-        pieces.set(key, coloured);
+        pieces.set(key, piece);
       }
-      return coloured[side.indexOf(line)] ?? plain();
+      return piece[side.indexOf(line)] ?? plain();
+    },
+    async ready(path) {
+      const language = languageOf(path);
+      if (language !== null) await loading(language);
     },
   };
 }
@@ -143,37 +160,40 @@ function sidePiece({ kinds }: Patch, line: number, other: number): number[] {
   return side;
 }
 
-function colour(engine: HLJSApi, language: string, lines: readonly string[]): readonly (readonly Span[])[] {
+function colour(
+  engine: HLJSApi,
+  language: string,
+  lines: readonly string[],
+): readonly (readonly SyntaxPiece[])[] {
   const text = lines.map((line) => (line.length > maxLineLength ? '' : line)).join('\n');
-  const coloured = spansOfMarkup(engine.highlight(text, { language, ignoreIllegals: true }).value);
+  const coloured = piecesOfMarkup(engine.highlight(text, { language, ignoreIllegals: true }).value);
   // Whatever a grammar does, the text that is shown is the text of the patch.
   return lines.map((line, index) => {
-    const spans = coloured[index] ?? [];
-    return spans.map((span) => span.text).join('') === line ? spans : [{ text: line }];
+    const pieces = coloured[index] ?? [];
+    return pieces.map(({ text }) => text).join('') === line ? pieces : [{ text: line, kind: null }];
   });
 }
 
-/** Lines of spans out of what the library makes: text, `<span class="hljs-…">` and four entities. */
-function spansOfMarkup(markup: string): Span[][] {
-  const lines: Span[][] = [[]];
-  const open: (Style | undefined)[] = [];
+/** Lines of pieces out of what the library makes: text, `<span class="hljs-…">` and four entities. */
+function piecesOfMarkup(markup: string): SyntaxPiece[][] {
+  const lines: SyntaxPiece[][] = [[]];
+  const open: (SyntaxKind | null)[] = [];
   for (const [token] of markup.matchAll(/<span class="[^"]*">|<\/span>|[^<]+/g)) {
     if (token === '</span>') open.pop();
-    else if (token.startsWith('<span')) open.push(styleOf(token) ?? open.at(-1));
+    else if (token.startsWith('<span')) open.push(kindOf(token) ?? open.at(-1) ?? null);
     else {
       for (const [index, text] of withoutEntities(token).split('\n').entries()) {
         if (index > 0) lines.push([]);
-        const style = open.at(-1);
-        if (text !== '') lines.at(-1)!.push(style === undefined ? { text } : { text, style });
+        if (text !== '') lines.at(-1)!.push({ text, kind: open.at(-1) ?? null });
       }
     }
   }
   return lines;
 }
 
-function styleOf(tag: string): Style | undefined {
+function kindOf(tag: string): SyntaxKind | undefined {
   const name = /hljs-(\w+)/.exec(tag)?.[1];
-  return name === undefined ? undefined : styles[name];
+  return syntaxKinds.find((kind) => kind === name);
 }
 
 function withoutEntities(text: string): string {

@@ -1,18 +1,12 @@
+import { type LinePair, pairedLines, wholeRow } from '#kit/diff/line-pairs.ts';
+import { lineText } from '#kit/diff/line-text.ts';
+import { isTextLine, type Patch, type PatchFile } from '#kit/diff/patch.ts';
 import { type Row, span, wrapRow } from '../screen/cell.ts';
-import { lineText } from './line-text.ts';
-import { isTextLine, lineKinds, type Patch, type PatchFile } from './parse-patch.ts';
 
-/** Which piece of which line stands on a row. */
-export interface DiffRow {
-  /** Line on the left, or on the whole row; -1 for none. */
-  readonly left: number;
-  /** Line on the right; -1 for none, `wholeRow` where the left one takes the whole row. */
-  readonly right: number;
+/** Which piece of which line stands on a row; it begins and ends at a fraction of a line where that takes several rows. */
+export interface DiffRow extends LinePair {
   /** Which piece of lines that are longer than the row. */
   readonly part: number;
-  /** How far into the patch, in lines, who has read it up to the row's beginning and end. */
-  readonly begin: number;
-  readonly end: number;
 }
 
 export interface DiffRows {
@@ -23,7 +17,6 @@ export interface DiffRows {
   readonly split: boolean;
 }
 
-export const wholeRow = -2;
 const signColumns = 2;
 /** With less room for the text beside them line numbers are left out. */
 const leastText = 16;
@@ -54,38 +47,15 @@ export function layDiff(patch: Patch, { columns, split, folded, nameRow }: DiffL
       rows.push({ left, right, part, begin: from, end: begin + ((part + 1) / count) * size });
     }
   }
-
-  /** Lines taken away beside lines added; a position within counts how many of both are shown. */
-  function block(from: number, middle: number, end: number): void {
-    const pairs = Math.max(middle - from, end - middle);
-    const shown = (pair: number) => from + Math.min(pair, middle - from) + Math.min(pair, end - middle);
-    for (let pair = 0; pair < pairs; pair++) {
-      const left = from + pair < middle ? from + pair : -1;
-      const right = middle + pair < end ? middle + pair : -1;
-      const count = Math.max(...[left, right].map((line) => (line === -1 ? 1 : parts(line, textColumns))));
-      add(left, right, count, shown(pair), shown(pair + 1) - shown(pair));
+  function lines(from: number, last: number): void {
+    for (const { left, right, begin, end } of pairedLines(patch, from, last, split)) {
+      const isText = right !== wholeRow || isTextLine(patch.kinds[left]!);
+      const width = isText ? textColumns : columns - 2;
+      const sides = right === wholeRow || right === left ? [left] : [left, right];
+      const count = Math.max(...sides.map((line) => (line === -1 ? 1 : parts(line, width))));
+      add(left, right, count, begin, end - begin);
     }
   }
-
-  function lines(from: number, end: number): void {
-    for (let line = from; line < end; ) {
-      const kind = patch.kinds[line]!;
-      const isText = isTextLine(kind);
-      if (!split || !isText) {
-        add(line, wholeRow, parts(line, isText ? textColumns : columns - 2), line);
-        line++;
-      } else if (kind === lineKinds.context) {
-        add(line, line, parts(line, textColumns), line);
-        line++;
-      } else {
-        const middle = runOf(patch, line, end, lineKinds.removed);
-        const last = runOf(patch, middle, end, lineKinds.added);
-        block(line, middle, last);
-        line = last;
-      }
-    }
-  }
-
   lines(0, patch.files[0]?.first ?? patch.lines.length);
   for (const [index, file] of patch.files.entries()) {
     add(file.first, wholeRow, wrapRow(nameRow(index), columns).length, file.first);
@@ -115,12 +85,6 @@ function firstWhere<T>(items: readonly T[], test: (item: T) => boolean): number 
     else low = middle + 1;
   }
   return low;
-}
-
-function runOf({ kinds }: Patch, from: number, end: number, kind: number): number {
-  let line = from;
-  while (line < end && kinds[line] === kind) line++;
-  return line;
 }
 
 /** Wide characters that do not fit leave a column empty, so that only wrapping tells how many rows they take. */
