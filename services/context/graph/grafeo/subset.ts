@@ -20,32 +20,32 @@ import { elementOf, parameterValue, type Query, shown, shownProperty, shows } fr
 const { text, word, number, float, list, nothing, map, entity } = shows;
 
 interface Construct {
-  /** What is refused, as the site's page has it. */
+  /** What is refused, as on the site's page. */
   readonly what: string;
-  /** What Grafeo makes of it. */
+  /** What Grafeo does with it. */
   readonly why: string;
-  /** What to write in its place. */
+  /** What to write instead. */
   readonly instead: string;
   /** How it looks in `outlineOf` a query, or whether it stands at a token. */
   readonly found: RegExp | At;
 }
 type At = (query: Query, index: number) => boolean;
 
-const unknown = 'syntax that it does not know';
-const nulled = 'it gives null in place of an error';
+const unknown = 'it does not support this syntax';
+const nulled = 'it returns null instead of an error';
 
 /**
- * What Grafeo 0.6.0 was measured to answer in another way than Neo4j 5, or not at all. The table in site/graph-model.md says the
- * same; measure again at each upgrade.
+ * Queries that Grafeo 0.6.0 answered differently from Neo4j 5, or not at all, in measurements. The table in site/graph-model.md has
+ * the same rows; measure again at each upgrade.
  */
 export const constructs: readonly Construct[] = [
   row(
     'brackets more than 50 deep',
-    'it takes them; checking them would take long',
+    'it accepts them, but checking them would take too long',
     'write WITH … AS x first, then use x',
     isTooDeep,
   ),
-  row('a keyword as a name', 'its keywords name nothing', 'put it in backticks', isKeywordAsName),
+  row('a keyword as a name', 'it does not allow keywords as names', 'put it in backticks', isKeywordAsName),
   row(
     'a label expression',
     unknown,
@@ -59,13 +59,13 @@ export const constructs: readonly Construct[] = [
   row('SHORTEST', unknown, 'write shortestPath((a)-[*..15]-(b))', /\bSHORTEST\b/),
   row(
     'shortestPath() that is not MATCH p = shortestPath((a)-[…]-(b)) of two nodes',
-    'it knows it there alone, and goes from a node back to itself',
-    'write MATCH p = shortestPath((a)-[*..15]-(b)), without a least length and properties in […]',
+    'it supports only this form, and finds paths from a node back to itself',
+    'write MATCH p = shortestPath((a)-[*..15]-(b)), without a minimum length or properties in […]',
     isOddShortestPath,
   ),
   row(
     'WHERE about the path that shortestPath() finds',
-    'it finds the shortest path of all first',
+    'it finds the shortest path before it applies WHERE',
     'write MATCH p = (a)-[*..5]-(b) WHERE … ORDER BY length(p) LIMIT 1, or WITH p WHERE … for the path found',
     isFilteredShortestPath,
   ),
@@ -78,13 +78,13 @@ export const constructs: readonly Construct[] = [
   ),
   row(
     'a named path of one node',
-    'it does not name it',
+    'it leaves the name undefined',
     'name the node',
     /\bMATCH \w+ = \([^()]*\)(?! [-<])/,
   ),
   row(
     'a computed LIMIT or SKIP',
-    'it takes numbers and parameters alone',
+    'it accepts only numbers and parameters',
     'write a number or a parameter',
     /\b(LIMIT|SKIP|OFFSET) ([(+-]|\S+ [-+*/%^.[(])/,
   ),
@@ -93,115 +93,115 @@ export const constructs: readonly Construct[] = [
   row('a number that is not decimal', unknown, 'write it in decimal digits', /\b(0[xXo]|\d+_)/),
   row(
     'temporal values',
-    'most of them differ',
+    'most of them differ from Neo4j',
     'times are ISO 8601 text, which compares as text',
     /\b(DATE|DATETIME|TIME|LOCALTIME|LOCALDATETIME|DURATION) (\. \w+ )?\(/,
   ),
   row(
     'id() and elementId()',
-    'its numbers change with every loading',
-    'the property id names a node',
+    'its numbers change each time the graph is loaded',
+    'use the property id',
     /\b(ID|ELEMENTID) \(/,
   ),
-  row('randomUUID()', 'it does not have it', 'make it where you use it', /\bRANDOMUUID \(/),
-  row('points', 'it does not have them', 'keep the coordinates as numbers', /\bPOINT \(/),
-  row('splitting by nothing', 'it adds empty text at both ends', 'use substring()', isSplitByNothing),
+  row('randomUUID()', 'it lacks this function', 'create it where you use it', /\bRANDOMUUID \(/),
+  row('points', 'it has no points', 'keep the coordinates as numbers', /\bPOINT \(/),
+  row('splitting by empty text', 'it adds empty text at both ends', 'use substring()', isSplitByNothing),
   row('round()', 'it rounds -2.5 to -3', 'write floor(x + 0.5)', /\bROUND \(/),
   row('toString() of what may be a float', 'it loses .0', 'return the number', givenTo(['TOSTRING'], float)),
   row(
     'toInteger() of text',
-    "it gives null for '1.9'",
+    "it returns null for '1.9'",
     'send the number',
     givenTo(['TOINTEGER'], text | word),
   ),
   row(
     'min() and max() of text and numbers',
-    "it takes '10' for 10",
-    'make all of it text with toString() or numbers with toFloat()',
+    "it treats '10' as 10",
+    'convert all values to text with toString() or to numbers with toFloat()',
     givenTo(['MIN', 'MAX'], text | word, number),
   ),
   row('range() with a step that may be 0', nulled, 'write the step as a number', isOddStep),
   row(
     'any(), all(), none() or single() of a list that may hold null',
-    'it takes null for false',
+    'it treats null as false',
     'leave null out first, [x IN list WHERE x IS NOT NULL]',
     (query, index) => isQuantifier(query, index) && (listAfter(query, index + 3) & nothing) !== 0,
   ),
   row(
     'an aggregate inside a map or list',
-    'it aggregates in items of WITH and RETURN alone',
+    'it aggregates only in items of WITH and RETURN',
     'aggregate in WITH … AS x first, then use x',
     ({ tokens }, index) => isAggregate(tokens, index) && isInsideOfValue(tokens, index),
   ),
   row(
     'RETURN of a node, relationship or path beside an aggregate, or of collect() of them',
-    'it may give internal numbers',
+    'it may return internal numbers',
     'write WITH n, … AS x RETURN n, x',
     isGroupedEntity,
   ),
-  row('CASE x WHEN y', "it takes '1' for 1", 'write CASE WHEN x = y', /\bCASE (?!WHEN\b)/),
+  row('CASE x WHEN y', "it treats '1' as 1", 'write CASE WHEN x = y', /\bCASE (?!WHEN\b)/),
   row(
     'ordering lists',
-    'it gives null',
+    'it returns null',
     'compare their elements',
     sides(isOrdering, (left, right) => left & right & list),
   ),
   row(
     'comparing lists that may hold null',
-    'it takes null for equal to null',
+    'it treats null as equal to null',
     'compare their elements',
     sides(isEquality, (left, right) => left & right & list && (left | right) & nothing),
   ),
   row(
     'comparing maps',
-    "it takes '1' in them for 1",
+    "it treats '1' in them as 1",
     'compare their values',
     sides(isEquality, (left, right) => (left | right) & map),
   ),
   row(
     'comparing text with a number, or with what may be one',
-    "'1' = 1 is true there",
+    "'1' = 1 is true in Grafeo",
     'compare text with text and numbers with numbers: literals, parameters, properties of the graph, or what toString() and toFloat() give',
     isMixedComparison,
   ),
   row(
     'IN with text among numbers, or numbers among text',
-    "1 IN ['1'] is true there",
-    'keep the list and what is looked for of one kind',
+    "1 IN ['1'] is true in Grafeo",
+    'use one type for the list and the value',
     sides(isMembership, (one, among) => areMixed(one, elementOf(among))),
   ),
   row(
-    'IN something that is no list',
+    'IN something that is not a list',
     nulled,
     'write [x]',
     (query, index) => isListWord(query, index, 'IN') && !isListOrNull(listAfter(query, index)),
   ),
   row(
-    'UNWIND of something that is no list',
-    'it gives no rows',
+    'UNWIND of something that is not a list',
+    'it returns no rows',
     'write [x]',
     (query, index) => isListWord(query, index, 'UNWIND') && !isListOrNull(listAfter(query, index)),
   ),
   row(
     'adding a single value to a list',
-    'it gives null',
+    'it returns null',
     'write it as a list, [1] + [2]',
     sums((left, right) => (left ^ right) & list),
   ),
   row(
-    'adding text and what may be something else',
-    "it gives null for 1 + 'a'",
+    'adding text and a value that may not be text',
+    "it returns null for 1 + 'a'",
     'write toString(x)',
     sums((left, right) => !((left | right) & list) && areOddText(left, right)),
   ),
   row(
-    'a negative bound of a slice',
+    'a negative slice bound',
     'it ignores it',
     'count from the start with size(list)',
     (query, index) => boundsAt(query, index).some((bound) => (plainNumber(query, bound) ?? 0) < 0),
   ),
   row(
-    'a computed bound of a slice',
+    'a computed slice bound',
     'it ignores negative ones',
     'write a number, a parameter or size(list)',
     (query, index) => boundsAt(query, index).some((bound) => isComputed(query, bound)),
