@@ -12,7 +12,7 @@ import {
   webFunction,
 } from './bus-scene.ts';
 
-/** Something that the embedded engine does in another way than iii, and how one sees it. */
+/** A difference between the embedded engine and iii, and how to observe it. */
 interface Difference {
   /** First cell of its row on the page of the engine. */
   readonly row: string;
@@ -38,7 +38,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: 'a page of a browser that connects',
+    row: 'a connection from a web page',
     iii: 101,
     here: 403,
     async see({ url, headers }) {
@@ -77,7 +77,7 @@ export const differences: readonly Difference[] = [
     see: (engine) => answerTo(engine, { invocation_id: crypto.randomUUID() }),
   },
   {
-    row: 'a call whose id is no UUID',
+    row: 'a call whose id is not a UUID',
     iii: undefined,
     here: 'function_not_found',
     see: (engine) => answerTo(engine, { invocation_id: 'seven', data: {} }),
@@ -101,7 +101,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: 'two workers registered one id, the later one goes',
+    row: 'two workers registered the same id, and the later one leaves',
     iii: 'function_not_found',
     here: 'the earlier one answers',
     async see(engine) {
@@ -127,7 +127,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: 'two routes that differ in names of parameters alone, and the first goes',
+    row: 'two routes that differ only in parameter names, and the first is removed',
     iii: 404,
     here: 200,
     async see(engine) {
@@ -192,7 +192,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: '`http_method` that is none',
+    row: 'an invalid `http_method`',
     iii: null,
     here: 'trigger_registration_failed',
     see: (engine) => codeOfTrigger(engine, 'http', { api_path: freshName('p'), http_method: 'DANCE' }),
@@ -205,7 +205,7 @@ export const differences: readonly Difference[] = [
       codeOfTrigger(engine, 'http', { api_path: freshName('p'), middleware_function_ids: ['f'] }),
   },
   {
-    row: 'a cron expression for a time that never comes',
+    row: 'a cron expression that never matches',
     iii: null,
     here: 'trigger_registration_failed',
     see: (engine) => codeOfTrigger(engine, 'cron', { expression: '0 0 0 31 2 *' }),
@@ -223,7 +223,7 @@ export const differences: readonly Difference[] = [
     see: (engine) => codeOfTrigger(engine, 'cron', { expression: '0 0 12 L * *' }),
   },
   {
-    row: 'a slash too many in the path of a request',
+    row: 'an extra slash in the path of a request',
     iii: 404,
     here: 200,
     async see(engine) {
@@ -267,7 +267,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: 'a header that a request has twice',
+    row: 'a repeated header of a request',
     iii: '2',
     here: '1, 2',
     async see(engine) {
@@ -276,7 +276,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: 'a `content-length` of the function’s own',
+    row: 'a `content-length` set by the function',
     iii: null,
     here: '"whole"',
     async see(engine) {
@@ -288,7 +288,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: 'headers of an answer that are numbers or lists',
+    row: 'response headers that are numbers or lists',
     iii: [undefined, undefined],
     here: [['7'], ['a=1', 'b=2']],
     async see(engine) {
@@ -299,7 +299,7 @@ export const differences: readonly Difference[] = [
     },
   },
   {
-    row: '`status_code` that is none',
+    row: 'an invalid `status_code`',
     iii: 200,
     here: 500,
     async see(engine) {

@@ -16,12 +16,12 @@ describe('the bus, as core-bus-engine speaks it', () => {
 
   busContract(() => engine);
 
-  describe('in another way than iii', () => {
+  describe('differences from iii', () => {
     differencesContract(() => engine, 'here');
 
-    it('as the page of the engine says, row by row', () => {
+    it('are the rows of the table on the site', () => {
       const page = readFileSync(new URL('../../site/bus-engine.md', import.meta.url), 'utf8');
-      const [, section = ''] = page.split('## In another way than iii 0.22.1\n');
+      const [, section = ''] = page.split('## Differences from iii 0.22.1\n');
       const table = section
         .split('\n## ', 1)[0]!
         .split('\n')
@@ -43,5 +43,5 @@ describeWith(['iii'], 'the bus, as iii speaks it', () => {
 
   busContract(iii);
 
-  describe('in another way than core-bus-engine', () => differencesContract(iii, 'iii'));
+  describe('differences from core-bus-engine', () => differencesContract(iii, 'iii'));
 });
