@@ -194,11 +194,8 @@ export const constructs: readonly Construct[] = [
     'write toString(x)',
     sums((left, right) => !((left | right) & list) && areOddText(left, right)),
   ),
-  row(
-    'a negative slice bound',
-    'it ignores it',
-    'count from the start with size(list)',
-    (query, index) => boundsAt(query, index).some((bound) => (plainNumber(query, bound) ?? 0) < 0),
+  row('a negative slice bound', 'it ignores it', 'count from the start with size(list)', (query, index) =>
+    boundsAt(query, index).some((bound) => (plainNumber(query, bound) ?? 0) < 0),
   ),
   row(
     'a computed slice bound',
