@@ -3,6 +3,7 @@ import { findProgram } from '#kit/find-program.ts';
 import { runProgram } from '#kit/run-program.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { failedPromise, shellArguments } from './command-line.ts';
+import { guardVariable } from './guard.ts';
 import { type Guests, guestsOf } from './guests.ts';
 import { runInNamespace } from './namespace.ts';
 import { seccompFilter } from './seccomp.ts';
@@ -80,6 +81,7 @@ function isolation(run: SandboxRun, known: string): string[] {
     ...(known.includes('--disable-userns') ? ['--disable-userns'] : []),
     ...['--uid', '1000', '--gid', '1000', '--hostname', 'sandbox'],
     ...['--new-session', '--die-with-parent', '--cap-drop', 'ALL', '--json-status-fd', '3'],
+    ...['--unsetenv', guardVariable],
   ];
 }
 

@@ -1,7 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readlinkSync, statfsSync } from 'node:fs';
 import { codeOf, Failed } from '#kit/errors.ts';
 import type { SandboxResult, SandboxRun } from '../ports/sandbox.ts';
+import { startGuard } from './guard.ts';
 import { shownCertificate } from './host-certificates.ts';
 import { isAlive, killNow, processAt, processesIn, proportionalBytes } from './processes.ts';
 import { cancelledResult, type Inside, type Launch, supervise } from './supervise.ts';
@@ -86,14 +88,15 @@ export async function runInNamespace(
   launch: (mounts: readonly Mount[]) => Pick<Launch, 'file' | 'args' | 'inputs'>,
 ): Promise<SandboxResult> {
   if (run.signal?.aborted) return cancelledResult();
+  const program = launch(await makeMountPoints(run));
+  // Whoever makes the namespace ties it to the life of this process only after some milliseconds.
+  const guard = startGuard(randomUUID());
   const env = {
     ...sandboxEnvironment(options.tools),
     ...(run.network ? networkVariables(options, shownCertificate) : {}),
+    ...guard.variables,
   };
-  const supervised = await supervise(
-    { ...launch(await makeMountPoints(run)), env, inside: namespaceOf },
-    run,
-  );
+  const supervised = await supervise({ ...program, env, inside: namespaceOf }, run).finally(guard.dismiss);
   const { status, complaint, stopped, ...result } = supervised;
   if (stopped) return result;
   // The command's own exit status.

@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
-import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { refuseTooWeak, shellArguments } from './command-line.ts';
-import { withoutInherited } from './output.ts';
+import { guardVariable, startGuard } from './guard.ts';
 import {
   familyOf,
   hasInEnvironment,
@@ -37,8 +36,7 @@ async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise
   refuseTooWeak('none', run);
   if (run.signal?.aborted) return cancelledResult();
   const temporary = await mkdtemp(join(tmpdir(), 'core-run-'));
-  const mark = `CORE_SANDBOX=${temporary}`;
-  const guard = startGuard(mark, temporary);
+  const guard = startGuard(temporary, temporary);
   try {
     // Copies: nothing here could keep the command from changing the originals.
     for (const { source, target } of await makeMountPoints(run)) {
@@ -52,11 +50,11 @@ async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise
         env: {
           ...sandboxEnvironment(options.tools, temporary),
           ...(run.network ? networkVariables(options, (_, path) => path) : {}),
-          CORE_SANDBOX: temporary,
+          ...guard.variables,
         },
         inside(child) {
           if (child.pid !== undefined) guard.watch(child.pid);
-          return trackedProcesses(child, mark);
+          return trackedProcesses(child, `${guardVariable}=${temporary}`);
         },
       },
       run,
@@ -66,57 +64,6 @@ async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise
     guard.dismiss();
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
   }
-}
-
-/** Ends a command when this process dies and cannot do so itself. */
-interface Guard {
-  /** Names the process group of the command. */
-  watch(group: number): void;
-  /** The command has ended. */
-  dismiss(): void;
-}
-
-/**
- * Standard input ends when Core dies, by SIGKILL too. Then the command's process group goes, and whoever carries `$1` in the
- * environment until nobody does, and the folder `$2`.
- */
-const guardScript = `
-group=
-while read -r line; do group=$line; done
-[ -z "$group" ] || kill -KILL "-$group"
-round=0
-while [ $round -lt 100 ]; do
-  found=$(grep -lzxF -e "$1" /proc/[0-9]*/environ)
-  [ -n "$found" ] || break
-  for file in $found; do
-    file=\${file%/environ}
-    kill -KILL "\${file#/proc/}"
-  done
-  sleep 0.1
-  round=$((round + 1))
-done
-rm -rf -- "$2"`;
-
-/** Starts a guard over a command that will carry `mark`, a `NAME=value`, in its environment and write to `folder`. */
-function startGuard(mark: string, folder: string): Guard {
-  // By Node's spawn, as in supervise.ts: execa cannot keep the descriptors beyond its own from a child.
-  const guard = withoutInherited(3, (rest) =>
-    spawn('/bin/sh', ['-c', guardScript, 'sh', mark, folder], {
-      cwd: '/',
-      // A group of its own: what ends ours, Ctrl-C for one, shall not end the guard before its work.
-      detached: true,
-      stdio: ['pipe', 'ignore', 'ignore', ...rest],
-    }),
-  );
-  guard.on('error', () => {});
-  guard.unref();
-  const input = guard.stdin as Socket;
-  input.on('error', () => {});
-  input.unref();
-  return {
-    watch: (group) => input.write(`${group}\n`),
-    dismiss: () => guard.kill('SIGKILL'),
-  };
 }
 
 /**

@@ -5,6 +5,7 @@ import { findProgram } from '#kit/find-program.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { failedPromise, refuseTooWeak, shellArguments } from './command-line.ts';
+import { guardVariable } from './guard.ts';
 import { runInNamespace } from './namespace.ts';
 import {
   devices,
@@ -84,6 +85,7 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
   return [
     'set -eu',
     'umask 022',
+    `unset ${guardVariable}`,
     'read -r pid rest </proc/self/stat',
     `printf '{"child-pid": %d}\\n' "$pid" >&3`,
     ...(run.network ? [] : ['ip link set lo up']),
