@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { type KnownModel, readKnownModels } from '#kit/config/known-models.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
@@ -29,8 +30,6 @@ import { checkNumber } from './forges/names.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
 import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
-import { readOnlyContextServer } from './mcp/context-server.ts';
-import { mcpListener } from './mcp/over-http.ts';
 import { gatewayModel } from './models/gateway-model.ts';
 import { gatewayKeys } from './models/run-key.ts';
 import { ContextOutbox } from './outbox/context-outbox.ts';
@@ -358,14 +357,21 @@ function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
   return approvedVcs(kind);
 }
 
-/** What an agent may ask about the repository that it works on. */
+/** What an agent may ask about the repository that it works on; the protocol's library is loaded with the first question. */
 function contextListener(context: ReturnType<typeof httpContext>, repository: string) {
-  return mcpListener(() =>
-    readOnlyContextServer(
-      { search: context.search, lookup: context.lookup, repository },
-      { version: ownVersion(), onError: () => {} },
-    ),
-  );
+  const listener = once(async () => {
+    const [{ readOnlyContextServer }, { mcpListener }] = await Promise.all([
+      import('./mcp/context-server.ts'),
+      import('./mcp/over-http.ts'),
+    ]);
+    return mcpListener(() =>
+      readOnlyContextServer(
+        { search: context.search, lookup: context.lookup, repository },
+        { version: ownVersion(), onError: () => {} },
+      ),
+    );
+  });
+  return async (request: IncomingMessage, response: ServerResponse) => (await listener())(request, response);
 }
 
 async function works<T extends object>(check: () => Promise<T>): Promise<object> {

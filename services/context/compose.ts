@@ -42,8 +42,8 @@ export interface ContextParts {
 export interface ContextService {
   readonly routes: readonly Route[];
   health(): Promise<Health>;
-  /** Starts what is done without being asked for: reading the configured repositories. */
-  begin(): void;
+  /** Starts what is done without being asked for: reading the configured repositories. Resolves when forgetting is finished. */
+  begin(): Promise<void>;
   /** Resolves with the reason when the record cannot be used any more: the process has to end and start again. */
   readonly broken: Promise<Error>;
   close(): Promise<void>;
@@ -121,15 +121,16 @@ export async function composeContext({
       ...executionRoutes(execution),
     ],
     health: () => checkHealth({ version, folders, config, readers, jobs, record, graph, neo4j, embedder }),
-    begin() {
+    async begin() {
       embedder?.begin();
-      void memory.finishForgetting().catch((error) => {
+      const forgotten = memory.finishForgetting().catch((error) => {
         if (!closing) logger.warn('forgetting is not finished', { error });
       });
       if (record.recoveredNow)
         void graph.rebuild().catch((error) => logger.warn('the graph is not made again', { error }));
-      if (!record.recoveredNow && Object.keys(config.repositories).length === 0) return;
-      jobs.refresh({ full: record.recoveredNow }, 'core-context').catch(() => {});
+      if (record.recoveredNow || configured.size > 0)
+        jobs.refresh({ full: record.recoveredNow }, 'core-context').catch(() => {});
+      await forgotten;
     },
     broken: Promise.race([damaged, writer.ended, readers.ended]),
     async close() {

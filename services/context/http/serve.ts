@@ -20,10 +20,13 @@ export async function serve(options: ServeOptions): Promise<number> {
   const readers = new Readers(recordPath(own.folders.state));
   const context = await composeContext({ ...own, config, readers });
   own.shutdown.add('the record', () => context.close());
+  // Whoever is told that it serves asks for its health, which beside the first question would start a second reading thread.
+  const begun = Promise.withResolvers<void>();
   return serveService(own, {
     concern: 'context',
     binding: config,
     parts: { routes: context.routes, health: context.health, broken: context.broken },
-    listening: () => context.begin(),
+    listening: () => begun.resolve(context.begin()),
+    ready: begun.promise,
   });
 }

@@ -15,7 +15,7 @@ import type { Role } from '../../planning/roles.ts';
 import type { RunKey } from '../../planning/run-key.ts';
 import { chatModelFor, speaks } from '../model/model-planner.ts';
 import { type Agent, agentNamed } from './agent.ts';
-import { AgentAttempt, type Ended } from './attempt.ts';
+import type { AgentAttempt, Ended } from './attempt.ts';
 import { boundReached, boundsLeft } from './bounds.ts';
 import { explained } from './last-message.ts';
 import { startOf } from './programs.ts';
@@ -143,6 +143,8 @@ async function withKey(
     messages: [{ role: 'user', content: agentPrompt(input) }],
     tools: [],
   });
+  // With it comes the library of the agent's protocol.
+  const { AgentAttempt: Attempt } = await import('./attempt.ts');
   let attempt: AgentAttempt | null = null;
   const room = await services.rooms.open({
     run_id: input.run_id,
@@ -160,7 +162,7 @@ async function withKey(
     signal: input.signal,
   });
   try {
-    attempt = new AgentAttempt({
+    attempt = new Attempt({
       input,
       agent,
       command: start.command,
