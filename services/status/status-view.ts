@@ -1,6 +1,6 @@
 import { createColors } from 'picocolors';
 import type { Display } from '#kit/cli/display.ts';
-import { wrapLine } from '#kit/cli/fit-text.ts';
+import { fitted } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
 import { type Column, tableLines } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
@@ -40,7 +40,7 @@ export function statusView(report: StatusReport, { display, color, now }: ViewOp
     '',
     ...summaryOf(report).split('\n'),
   ];
-  return lines.flatMap((line) => wrapLine(display.symbols.plain(line), display.width)).join('\n');
+  return fitted(lines.join('\n'), display);
 }
 
 const partColumns: readonly Column[] = [

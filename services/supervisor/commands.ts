@@ -28,7 +28,7 @@ export function define(program: Command, run: RunCommand): void {
     .action(
       action(async ({ home, program: name, display }, options: Readonly<Record<string, string>>) => {
         const { up } = await import('./up.ts');
-        return up({ ...options, home, program: name, symbols: display.symbols });
+        return up({ ...options, home, program: name, display });
       }),
     );
 
@@ -129,9 +129,9 @@ export function define(program: Command, run: RunCommand): void {
     .option('--owner <uid:gid>', 'who the files belong to and the containers run as')
     .option('--person <name>', 'name of the token that approvals in the containers are signed with')
     .action(
-      action(async ({ json }, options: { dir?: string; owner?: string; person?: string }) => {
+      action(async ({ json, display }, options: { dir?: string; owner?: string; person?: string }) => {
         const { secretsInit } = await import('./secrets/secrets-init.ts');
-        return secretsInit({ ...options, json });
+        return secretsInit({ ...options, json, display });
       }),
     );
 
@@ -141,9 +141,9 @@ export function define(program: Command, run: RunCommand): void {
     .option('--dir <dir>', 'folder for the links', join(environment.HOME ?? homedir(), '.local', 'bin'))
     .option('--remove', 'take the links away again')
     .action(
-      action(async ({ json }, options: { dir: string; remove?: boolean }) => {
+      action(async ({ json, display }, options: { dir: string; remove?: boolean }) => {
         const { install } = await import('./install.ts');
-        return install({ ...options, json });
+        return install({ ...options, json, display });
       }),
     );
 

@@ -1,6 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { displayOf } from '#kit/cli/display.ts';
+import { printText } from '#kit/cli/output.ts';
 import { environment } from '#kit/environment.ts';
 import { flushOutput, ownVersion, surviveLostOutput } from '#kit/program.ts';
 import { shellWord } from '#kit/shell-word.ts';
@@ -53,7 +55,7 @@ async function start(args: readonly string[]): Promise<number> {
 }
 
 function print(text: string): number {
-  process.stdout.write(text);
+  printText(text, displayOf(process.stdout, process.argv.includes('--ascii'), environment));
   return 0;
 }
 

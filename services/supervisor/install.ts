@@ -2,6 +2,8 @@ import { lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Display } from '#kit/cli/display.ts';
+import { printText } from '#kit/cli/output.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, exitCodes, Failed } from '#kit/errors.ts';
@@ -21,15 +23,13 @@ export async function install(options: {
   readonly dir: string;
   readonly remove?: boolean;
   readonly json: boolean;
+  readonly display: Display;
 }): Promise<number> {
   const folder = resolve(options.dir);
   const removed = options.remove === true;
   const links = removed ? removeLinks(folder) : makeLinks(folder);
-  process.stdout.write(
-    options.json
-      ? `${JSON.stringify({ folder, links, on_path: isOnPath(folder) })}\n`
-      : messageFor(folder, links, removed),
-  );
+  if (options.json) process.stdout.write(`${JSON.stringify({ folder, links, on_path: isOnPath(folder) })}\n`);
+  else printText(messageFor(folder, links, removed), options.display);
   return exitCodes.done;
 }
 

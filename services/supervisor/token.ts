@@ -1,5 +1,5 @@
 import type { Display } from '#kit/cli/display.ts';
-import { wrapLine } from '#kit/cli/fit-text.ts';
+import { printText } from '#kit/cli/output.ts';
 import { type Column, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
@@ -77,11 +77,8 @@ function print(
   result: object,
   lines: readonly string[],
 ): number {
-  stdout.write(
-    json
-      ? `${JSON.stringify(result)}\n`
-      : `${lines.flatMap((line) => wrapLine(line, display.width)).join('\n')}\n`,
-  );
+  if (json) stdout.write(`${JSON.stringify(result)}\n`);
+  else printText(`${lines.join('\n')}\n`, display, stdout);
   return exitCodes.done;
 }
 

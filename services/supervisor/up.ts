@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Symbols, symbolsFor } from '#kit/cli/display.ts';
+import { type Display, displayOf, type Place } from '#kit/cli/display.ts';
+import { printText } from '#kit/cli/output.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { urlOf } from '#kit/config/address.ts';
 import { answerMs } from '#kit/config/settings.ts';
@@ -27,7 +28,7 @@ export interface UpOptions extends StackFlags {
   readonly home?: string | undefined;
   /** How people call `./core`, for what is suggested. */
   readonly program?: string;
-  readonly symbols?: Symbols;
+  readonly display?: Display;
   readonly stdout?: NodeJS.WritableStream;
   readonly stderr?: NodeJS.WritableStream;
 }
@@ -64,7 +65,8 @@ export async function up(options: UpOptions): Promise<number> {
     throw taken.length === 1 ? taken[0] : allTaken(taken, program);
   }
 
-  const { bar } = options.symbols ?? symbolsFor(false, environment);
+  const { display = displayOf(stdout as Place, false, environment) } = options;
+  const { bar } = display.symbols;
   const warn = (text: string) => void stderr.write(`core up ${bar} ${text}\n`);
   const width = Math.max(...embedded.map(({ name }) => name.length));
   const services = embedded.map((definition) => {
@@ -106,7 +108,8 @@ export async function up(options: UpOptions): Promise<number> {
   const shown = show(embedded, ready, width, stdout, shutdown.signal).then((whole) => {
     if (!whole) return;
     const reasons = left.map(({ name, why }) => `${name} is not started: ${why}\n`).join('');
-    stdout.write(`${reasons}\n${lastLines(folders.state, { program, home: options.home })}`);
+    const last = lastLines(folders.state, { program, home: options.home });
+    printText(`${reasons}\n${last}`, display, stdout);
   });
   const exitCode = await Promise.race([gaveUp, signalled]);
   await shutdown.close('up ends');

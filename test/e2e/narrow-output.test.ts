@@ -88,6 +88,20 @@ const variants = [
   ['context', 'cypher', 'MATCH (n:CoreEntity) RETURN n, n.id AS id LIMIT 3'],
 ];
 
+/** What goes to standard error, or is help. */
+const asides = [
+  ['help'],
+  ['approve', '--help'],
+  ['completion', '--help'],
+  ['model', 'add', '--help'],
+  ['show', 'run_00000000-0000'],
+  ['plan', 'nobody-at-all-with-a-long-name/a-repository-that-no-forge-has#3'],
+  ['frobnicate', '--with-an-option-that-is-long', '--and-another-one'],
+  ['context', 'search', 'greet', '--limit', 'as many as there are in all of the repositories that it knows'],
+  ['model', 'usage', '--since', 'some day in the past that nobody remembers any more, or nearly so'],
+  ['token', 'revoke', 'a-token-with-a-long-name-that-nobody-ever-made-on-this-machine-or-another'],
+];
+
 describe('What the commands print', () => {
   let place: Place;
   let upstream: ModelUpstream;
@@ -153,6 +167,16 @@ describe('What the commands print', () => {
       expect(wide, args.join(' ')).to.deep.equal([]);
       expect(text.trim(), args.join(' ')).to.not.equal('');
       expect(text, args.join(' ')).to.not.contain('[internal]').and.to.not.contain('not foreseen');
+    }
+  });
+
+  it('wraps help and errors too, on whichever stream they come', async () => {
+    for (const args of asides) {
+      const { stdout, stderr } = await said(args, { COLUMNS: '80', LC_ALL: 'C.UTF-8' });
+      const text = stdout + stderr;
+      expect(text.trim(), args.join(' ')).to.not.equal('');
+      const wide = text.split('\n').filter((line) => textWidth(line) > 80);
+      expect(wide, args.join(' ')).to.deep.equal([]);
     }
   });
 

@@ -13,7 +13,9 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
+import { textWidth } from '#kit/cli/text-width.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { until } from '../fixtures/until.ts';
 import { itWith } from '../needs.ts';
@@ -50,7 +52,6 @@ describe('the quickstart in a copy of the project', () => {
       'delivered as core/1-greeting-is-wrong',
       '--yes: approves push_branch, open_pull_request, comment_issue',
       'demo/hello#2  Greeting is wrong when the name is empty (#1)',
-      'vcs_operation_id',
       'holds:',
       'core undo run_',
     ];
@@ -143,6 +144,12 @@ describe('the quickstart in a copy of the project', () => {
     );
     expect(stdout).to.contain('What next');
     expect(exitCode).to.equal(0);
+    const lines = stripVTControlCharacters(stdout).split(/\r?\n/);
+    const seen = lines.map((line) => line.split('\r').at(-1)!);
+    // The patch's own lines stay as they are.
+    const wide = seen.filter((line) => textWidth(line) > 80 && !line.startsWith('index '));
+    expect(wide).to.deep.equal([]);
+    expect(lines.slice(lines.indexOf('What next')).length).to.be.lessThan(20);
   });
 
   function inCopy(program: string, ...args: readonly string[]): Promise<Said> {

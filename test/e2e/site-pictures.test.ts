@@ -26,7 +26,7 @@ describeWith(['git', 'script', 'bubblewrap', 'time'], 'the pictures of a run', f
       '>core run 1<',
       '>low<',
       '+  const known = tidy(name);',
-      'approve and execute (local and harmless)',
+      'approve and execute (changes only this machine)',
       'approve and execute (others will see it)',
       'completed',
       '>core undo 1<',

@@ -27,7 +27,7 @@ export type Definition<K extends ActionKind, Params> = ActionFacts & {
 /** Everything that Core knows of one kind of action. */
 export interface ActionType<K extends ActionKind, Params> {
   readonly kind: K;
-  /** build: local and harmless. publish: visible to others. */
+  /** build: changes only this machine. publish: visible to others. */
   readonly gate: Gate;
   readonly params: t.Type<Params, unknown>;
   /** Artifacts that an action of this kind uses, by name. */

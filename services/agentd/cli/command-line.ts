@@ -1,7 +1,8 @@
 import { CommanderError } from 'commander';
-import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
+import { helpOutput } from '#kit/cli/program.ts';
+import { type ReportPlace, reportError } from '#kit/cli/report-error.ts';
 import { environment } from '#kit/environment.ts';
-import { Conflict, CoreError, exitCodes, Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
+import { Conflict, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
 import { allCommands, createProgram, type GlobalOptions, type RunCommand } from './program.ts';
 import type { Services } from './services.ts';
 import { createTerminal, type Stream, type Terminal } from './terminal.ts';
@@ -31,6 +32,7 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
     ascii: early.ascii === true,
     environment,
   });
+  const place = placeOf(name, terminal, early);
   let exitCode: number = exitCodes.done;
 
   const program = createProgram({
@@ -42,7 +44,7 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
   });
   let help = '';
   const output = {
-    writeOut: terminal.out,
+    ...helpOutput(terminal, terminal.out),
     // Wrong usage is reported in our own form.
     writeErr: (text: string) => {
       help = text;
@@ -64,9 +66,9 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
         terminal.err(help);
         return exitCodes.usage;
       }
-      return reportError(usageError(error, name, args), terminal, early.json === true, false);
+      return reportError(usageError(error, name, args), { ...place, verbose: false });
     }
-    return reportError(error, terminal, early.json === true, early.verbose === true);
+    return reportError(error, place);
   }
 }
 
@@ -77,6 +79,7 @@ async function runOne(
   command: Parameters<RunCommand>[1],
 ): Promise<number> {
   const { home, json = false, verbose = false } = globals;
+  const place = placeOf(program, terminal, globals);
   const services = open({ home });
   const suggestions = { program, home };
   const stop = stopOnSignals(terminal);
@@ -85,10 +88,10 @@ async function runOne(
     const exitCode = await command({ terminal, services, suggestions, json, verbose, signal });
     return signal.aborted && !stop.expected() ? exitCodes.interrupted : exitCode;
   } catch (error) {
-    if (!signal.aborted) return reportError(withCommand(error, suggestions), terminal, json, verbose);
+    if (!signal.aborted) return reportError(withCommand(error, suggestions), place);
     const interrupted =
       error instanceof Interrupted ? error : new Interrupted('interrupted', 'stopped by you');
-    await reportError(interrupted, terminal, json, verbose);
+    await reportError(interrupted, place);
     return exitCodes.interrupted;
   } finally {
     stop.release();
@@ -166,64 +169,18 @@ function usageError(error: CommanderError, name: string, args: readonly string[]
   return new InvalidInput('usage', message, { hint: help });
 }
 
-/**
- * Reports a failure without secrets: one line, then why, then what to do.
- * @param verbose shows the whole stack of an unexpected error
- * @returns the exit code
- */
-async function reportError(
-  error: unknown,
+/** Where errors are reported: standard error. */
+function placeOf(
+  program: string,
   terminal: Terminal,
-  json: boolean,
-  verbose: boolean,
-): Promise<number> {
-  const { Redactor } = await import('#kit/redaction/redactor.ts');
-  const redactor = new Redactor();
-  if (json) terminal.err(`${JSON.stringify(redactor.redactDeep(errorJson(error)))}\n`);
-  else terminal.err(redactor.redact(`${errorLines(error, terminal, verbose).join('\n')}\n`));
-  return error instanceof CoreError ? error.exitCode : exitCodes.failed;
-}
-
-/** The shape of a failure for machines; `code` is stable. */
-function errorJson(error: unknown): Readonly<Record<string, unknown>> {
-  if (!(error instanceof CoreError)) {
-    return { error: { code: 'internal', message: messageOf(error), exit_code: exitCodes.failed } };
-  }
-  const { code, message, exitCode, hint, errors, retryAfter } = error;
+  { json, verbose }: Partial<GlobalOptions>,
+): ReportPlace {
   return {
-    error: {
-      code,
-      message,
-      exit_code: exitCode,
-      ...(hint === undefined ? {} : { hint }),
-      ...(errors.length === 0 ? {} : { errors }),
-      ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
-    },
+    program,
+    json: json === true,
+    verbose: verbose === true,
+    paint: terminal.paintErr,
+    display: { width: terminal.errWidth, symbols: terminal.symbols },
+    write: terminal.errRaw,
   };
-}
-
-function errorLines(error: unknown, terminal: Terminal, verbose: boolean): string[] {
-  const { paintErr } = terminal;
-  const [first = '', ...rest] = visibleLines(messageOf(error)).trimEnd().split('\n');
-  const label = error instanceof CoreError && error.exitCode === exitCodes.refused ? 'refused' : 'error';
-  const code = error instanceof CoreError ? `  ${paintErr.dim(`[${error.code}]`)}` : '';
-  const lines = [`${paintErr.red(paintErr.bold(label))}  ${first}${code}`];
-  for (const line of rest) lines.push(`       ${line}`);
-  if (!(error instanceof CoreError)) {
-    lines.push('       This was not foreseen. Please report it, with the lines below.');
-    const stack = error instanceof Error ? error.stack?.split('\n').slice(1, verbose ? undefined : 4) : [];
-    for (const line of stack ?? []) lines.push(`       ${paintErr.dim(visibleLine(line.trim()))}`);
-    return lines;
-  }
-  if (error.errors.length > 1) {
-    for (const { pointer, detail } of error.errors)
-      lines.push(`       ${visibleLine(pointer || '/')}  ${visibleLine(detail)}`);
-  }
-  const cause = verbose && error.cause !== undefined ? messageOf(error.cause) : '';
-  if (cause !== '' && cause !== error.message)
-    lines.push(`  why  ${visibleLines(cause).replaceAll('\n', '\n       ')}`);
-  if (error.retryAfter !== undefined) lines.push(`  wait ${error.retryAfter} s before trying again`);
-  if (error.hint !== undefined)
-    lines.push(`   do  ${visibleLines(error.hint).replaceAll('\n', '\n       ')}`);
-  return lines;
 }

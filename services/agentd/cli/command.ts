@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { wrapLine } from '#kit/cli/fit-text.ts';
+import { fitted } from '#kit/cli/fit-text.ts';
 import { jsonText } from '#kit/cli/output.ts';
 import { exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
 import type { Watch } from '../agent.ts';
@@ -39,8 +39,7 @@ export async function answer(
 
 /** Writes a text for people, wrapped where the terminal ends. */
 export function show(terminal: Terminal, text: string): void {
-  const lines = terminal.symbols.plain(text).split('\n');
-  terminal.out(lines.flatMap((line) => wrapLine(line, terminal.width)).join('\n'));
+  terminal.out(fitted(text, terminal));
 }
 
 /** Runs a long use case with its progress on standard error. */

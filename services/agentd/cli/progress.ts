@@ -67,7 +67,7 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
     // The same step goes on with something else.
     current = { step, message, since: current?.step === step ? current.since : Date.now() };
     if (!terminal.errIsTerminal) {
-      if (options.verbose) terminal.err(`   ${symbols.dot}  ${step.padEnd(17)}  ${message}\n`);
+      if (options.verbose) terminal.errRaw(`   ${symbols.dot}  ${step.padEnd(17)}  ${message}\n`);
       return;
     }
     timer ??= setInterval(draw, 100).unref();
@@ -79,12 +79,12 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
     const spinner = symbols.spinner[frame++ % symbols.spinner.length]!;
     const time = duration(Math.floor((Date.now() - current.since) / 100) * 100);
     const line = `   ${spinner}  ${current.step.padEnd(17)}  ${time.padEnd(7)}  ${current.message}`;
-    terminal.err(`${clearLine}${cut(line, terminal.errWidth - 1, symbols.ellipsis)}`);
+    terminal.errRaw(`${clearLine}${cut(line, terminal.errWidth - 1, symbols.ellipsis)}`);
   }
 
   function print(line: string): void {
     const lines = terminal.errIsTerminal ? wrapLine(line, terminal.errWidth) : [line];
-    terminal.err(`${terminal.errIsTerminal ? clearLine : ''}${lines.join('\n')}\n`);
+    terminal.errRaw(`${terminal.errIsTerminal ? clearLine : ''}${lines.join('\n')}\n`);
     if (terminal.errIsTerminal) draw();
   }
 
@@ -95,7 +95,7 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
 
   function end(): void {
     stop();
-    if (current !== null && terminal.errIsTerminal) terminal.err(clearLine);
+    if (current !== null && terminal.errIsTerminal) terminal.errRaw(clearLine);
     current = null;
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { wrapLine, wrapText } from './fit-text.ts';
+import { wrapCommand, wrapLine, wrapText } from './fit-text.ts';
 
 describe('Text that is fitted to a width', () => {
   it('is broken between words, and a word that is too long at the edge', () => {
@@ -18,6 +18,16 @@ describe('Text that is fitted to a width', () => {
     const path = `/tmp/${'x'.repeat(40)}`;
     expect(wrapLine(`log  ${path}`, 20)).to.deep.equal([`log  ${path}`]);
     expect(wrapLine(`is in ${path} now`, 20)).to.deep.equal(['is in', path, 'now']);
+  });
+
+  it('breaks a command between its words, quoted ones whole', () => {
+    const command = "core plan --task 'a task of words' --yes";
+    expect(wrapCommand(command, 24)).to.deep.equal([
+      'core plan --task \\',
+      "  'a task of words' \\",
+      '  --yes',
+    ]);
+    expect(wrapCommand(command, 80)).to.deep.equal([command]);
   });
 
   it('leaves what fits, and everything where there is no edge', () => {

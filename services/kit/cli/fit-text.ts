@@ -1,3 +1,4 @@
+import type { Display } from './display.ts';
 import { textWidth } from './text-width.ts';
 
 /** The text, or its beginning with an ellipsis where it is wider than `width`. */
@@ -61,6 +62,28 @@ export function wrapLine(line: string, width: number): string[] {
     }
   }
   return [...lines, current];
+}
+
+/** Text for people, of any number of lines, as the display can show it: its signs, and lines wrapped as `wrapLine` does. */
+export function fitted(text: string, { width, symbols }: Display): string {
+  return symbols
+    .plain(text)
+    .split('\n')
+    .flatMap((line) => wrapLine(line, width))
+    .join('\n');
+}
+
+/** A command line on as many lines of at most `width` columns as it needs, so that it can still be pasted as it stands. */
+export function wrapCommand(command: string, width: number): string[] {
+  const words = command.match(/(?:\\.|'[^']*'|[^\s'])+/g) ?? [];
+  const lines: string[] = [];
+  for (const word of words) {
+    const current = lines.at(-1);
+    if (current !== undefined && textWidth(`${current} ${word} \\`) <= width)
+      lines.splice(-1, 1, `${current} ${word}`);
+    else lines.push(current === undefined ? word : `  ${word}`);
+  }
+  return lines.map((line, index) => (index < lines.length - 1 ? `${line} \\` : line));
 }
 
 /** What stands before a word, and the word with the sign of continuation behind it. */

@@ -1,6 +1,7 @@
 import { createColors } from 'picocolors';
-import type { Display } from './display.ts';
-import { wrapLine } from './fit-text.ts';
+import { environment } from '../environment.ts';
+import { type Display, displayOf } from './display.ts';
+import { fitted } from './fit-text.ts';
 import type { CommandContext } from './program.ts';
 
 export type Paint = ReturnType<typeof createColors>;
@@ -11,12 +12,29 @@ export function printResult(
   result: unknown,
   lines: (paint: Paint, display: Display) => readonly string[],
 ): void {
-  const text = json
-    ? [jsonText(result)]
-    : lines(createColors(paints), display).flatMap((line) =>
-        wrapLine(display.symbols.plain(line), display.width),
-      );
-  process.stdout.write(text.map((line) => `${line}\n`).join(''));
+  if (json) process.stdout.write(`${jsonText(result)}\n`);
+  else
+    printText(
+      lines(createColors(paints), display)
+        .map((line) => `${line}\n`)
+        .join(''),
+      display,
+    );
+}
+
+/** Text for people on standard output, wrapped where the display ends. */
+export function printText(
+  text: string,
+  display: Display,
+  stdout: NodeJS.WritableStream = process.stdout,
+): void {
+  stdout.write(fitted(text, display));
+}
+
+/** A note or a warning on standard error, wrapped where that ends. */
+export function printNote(text: string, { symbols }: Display): void {
+  const { width } = displayOf(process.stderr, false, environment);
+  process.stderr.write(fitted(text, { width, symbols }));
 }
 
 /**

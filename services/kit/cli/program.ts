@@ -1,8 +1,9 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { environment } from '../environment.ts';
 import { CoreError, exitCodes } from '../errors.ts';
 import { type Display, displayOf } from './display.ts';
-import { reportError } from './report-error.ts';
+import { fitted } from './fit-text.ts';
+import { reportError, reportPlace } from './report-error.ts';
 
 /** What every command is given. */
 export interface CommandContext {
@@ -88,20 +89,26 @@ export async function runProgram({ args, ...declared }: ProgramOptions): Promise
     exitCode = await work(contextOf(program, declared.name));
   });
   let help = '';
-  keepQuiet(program, (text) => {
-    help = text;
+  const place = reportPlace(declared.name, args);
+  const display = displayOf(process.stdout, args.includes('--ascii'), environment);
+  configure(program, {
+    ...helpOutput(display, (text) => void process.stdout.write(text)),
+    // Wrong usage is reported in our own form, so the parser's words are kept from the terminal.
+    writeErr: (text) => {
+      help = text;
+    },
   });
   try {
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (!(error instanceof CommanderError)) return reportError(error, args);
+    if (!(error instanceof CommanderError)) return reportError(error, place);
     if (error.exitCode === 0) return exitCodes.done;
     if (error.code === 'commander.help') {
-      process.stderr.write(help);
+      place.write(fitted(help, place.display));
       return exitCodes.usage;
     }
-    return reportError(new CoreError('usage', error.message.replace(/^error: /, '')), args, exitCodes.usage);
+    return reportError(new CoreError('usage', error.message.replace(/^error: /, '')), place, exitCodes.usage);
   }
 }
 
@@ -119,8 +126,13 @@ function contextOf(program: Command, name: string): CommandContext {
   };
 }
 
-/** Wrong usage is reported in our own form, so the parser's words are kept from the terminal. */
-function keepQuiet(command: Command, writeErr: (text: string) => void): void {
-  command.exitOverride().configureOutput({ writeErr });
-  for (const child of command.commands) keepQuiet(child, writeErr);
+/** How the parser writes help: wrapped where the display ends. */
+export function helpOutput(display: Display, write: (text: string) => void): OutputConfiguration {
+  const width = Number.isFinite(display.width) ? { getOutHelpWidth: () => display.width } : {};
+  return { ...width, writeOut: (text) => write(fitted(text, display)) };
+}
+
+function configure(command: Command, output: OutputConfiguration): void {
+  command.exitOverride().configureOutput(output);
+  for (const child of command.commands) configure(child, output);
 }

@@ -1,49 +1,115 @@
+import { createColors } from 'picocolors';
 import { environment } from '../environment.ts';
 import { CoreError, exitCodes, messageOf } from '../errors.ts';
-import { symbolsOf } from './display.ts';
+import { type Display, displayOf } from './display.ts';
+import { fitted, wrapCommand } from './fit-text.ts';
+import { visibleLine, visibleLines } from './terminal-text.ts';
+
+/** Where a command reports why it failed, and how. */
+export interface ReportPlace {
+  /** How people call the program. */
+  readonly program: string;
+  readonly json: boolean;
+  /** With causes, and the whole stack of an unexpected error. */
+  readonly verbose: boolean;
+  readonly paint: ReturnType<typeof createColors>;
+  readonly display: Display;
+  write(text: string): void;
+}
+
+/** Standard error, for a program that has not read its options yet, or could not. */
+export function reportPlace(program: string, args: readonly string[]): ReportPlace {
+  const flags = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined);
+  const paints =
+    process.stderr.isTTY === true && !flags.includes('--no-color') && (environment.NO_COLOR ?? '') === '';
+  return {
+    program,
+    json: flags.includes('--json'),
+    verbose: flags.includes('--verbose'),
+    paint: createColors(paints && environment.TERM !== 'dumb'),
+    display: displayOf(process.stderr, flags.includes('--ascii'), environment),
+    write: (text) => void process.stderr.write(text),
+  };
+}
 
 /**
- * Reports on standard error why a command failed, with `--json` as JSON, and no secret that somebody's words hold.
+ * Reports a failure without secrets: one line, then why, then what to do; as JSON where that was asked for.
  * @param exitCode where it is not the error's own
  * @returns the exit code
  */
-export async function reportError(
-  error: unknown,
-  args: readonly string[],
-  exitCode?: number,
-): Promise<number> {
+export async function reportError(error: unknown, place: ReportPlace, exitCode?: number): Promise<number> {
   const { Redactor } = await import('../redaction/redactor.ts');
   const redactor = new Redactor();
-  const symbols = symbolsOf(args, environment);
-  const safe = (text: string) => visible(symbols.plain(redactor.redact(text)));
-  const known = error instanceof CoreError;
-  const code = exitCode ?? (known ? error.exitCode : exitCodes.failed);
-  const message = messageOf(error);
-  const hint = known ? error.hint : undefined;
-  if (args.includes('--json')) {
-    const facts = {
-      code: known ? error.code : 'internal',
-      message,
-      exit_code: code,
-      ...(known && error.errors.length > 0 ? { errors: error.errors } : {}),
-      ...(hint === undefined ? {} : { hint }),
-    };
-    process.stderr.write(`${JSON.stringify({ error: redactor.redactDeep(facts) })}\n`);
-    return code;
-  }
-  process.stderr.write(`error  ${safe(message)}${known ? `  [${error.code}]` : ''}\n`);
-  if (!known && error instanceof Error) process.stderr.write(`       ${safe(error.stack ?? '')}\n`);
-  if (known && error.errors.length > 1) {
-    for (const { pointer, detail } of error.errors)
-      process.stderr.write(`       ${safe(pointer || '/')}  ${safe(detail)}\n`);
-  }
-  if (hint !== undefined) process.stderr.write(`   do  ${safe(hint)}\n`);
+  const code = exitCode ?? (error instanceof CoreError ? error.exitCode : exitCodes.failed);
+  if (place.json) place.write(`${JSON.stringify(redactor.redactDeep(errorJson(error, code)))}\n`);
+  else place.write(`${fitted(redactor.redact(errorLines(error, place).join('\n')), place.display)}\n`);
   return code;
 }
 
-/** Words of others must not move the cursor. */
-function visible(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, (found) =>
-    found === '\n' ? '\n       ' : `\\u{${found.codePointAt(0)!.toString(16)}}`,
-  );
+/** The shape of a failure for machines; `code` is stable. */
+function errorJson(error: unknown, exit_code: number): Readonly<Record<string, unknown>> {
+  if (!(error instanceof CoreError))
+    return { error: { code: 'internal', message: messageOf(error), exit_code } };
+  const { code, message, hint, errors, retryAfter } = error;
+  return {
+    error: {
+      code,
+      message,
+      exit_code,
+      ...(hint === undefined ? {} : { hint }),
+      ...(errors.length === 0 ? {} : { errors }),
+      ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
+    },
+  };
+}
+
+const indent = 7;
+const under = ' '.repeat(indent);
+
+function errorLines(error: unknown, { program, paint, verbose, display }: ReportPlace): string[] {
+  const [first = '', ...rest] = visibleLines(asCalled(messageOf(error), program))
+    .trimEnd()
+    .split('\n');
+  const label = error instanceof CoreError && error.exitCode === exitCodes.refused ? 'refused' : 'error';
+  const code = error instanceof CoreError ? `  ${paint.dim(`[${error.code}]`)}` : '';
+  const lines = [`${paint.red(paint.bold(label))}  ${first}${code}`];
+  for (const line of rest) lines.push(`${under}${line}`);
+  if (!(error instanceof CoreError)) {
+    lines.push(`${under}This was not foreseen. Please report it, with the lines below.`);
+    const stack = error instanceof Error ? error.stack?.split('\n').slice(1, verbose ? undefined : 4) : [];
+    for (const line of stack ?? []) lines.push(`${under}${paint.dim(visibleLine(line.trim()))}`);
+    return lines;
+  }
+  if (error.errors.length > 1) {
+    for (const { pointer, detail } of error.errors)
+      lines.push(`${under}${visibleLine(pointer || '/')}  ${visibleLine(detail)}`);
+  }
+  const cause = verbose && error.cause !== undefined ? messageOf(error.cause) : '';
+  if (cause !== '' && cause !== error.message)
+    lines.push(`  why  ${visibleLines(cause).replaceAll('\n', `\n${under}`)}`);
+  if (error.retryAfter !== undefined) lines.push(`  wait ${error.retryAfter} s before trying again`);
+  if (error.hint !== undefined) {
+    const hint = visibleLines(asCalled(error.hint, program))
+      .split('\n')
+      .flatMap((line) => (isCommand(line, program) ? wrapCommand(line, display.width - indent) : [line]));
+    lines.push(...hint.map((line, index) => `${index === 0 ? '   do  ' : under}${line}`));
+  }
+  return lines;
+}
+
+/** Whether a line is a command and nothing else, so that it is wrapped as one. */
+function isCommand(line: string, program: string): boolean {
+  return line.startsWith(`${launcherOf(program)} `) && !/\S {2,}\S/.test(line);
+}
+
+/** Core's own texts say `./core`: here as the person calls it, which may be `core` or a path. */
+export function asCalled(text: string, program: string): string {
+  const launcher = launcherOf(program);
+  if (!/(^|\/)core'?$/.test(launcher)) return text;
+  return text.replaceAll(/(?<![\w./-])\.\/core(?= [a-z])/g, () => launcher);
+}
+
+/** `./core` of `./core context`. */
+function launcherOf(program: string): string {
+  return /^(?:'[^']*'|\S)+/.exec(program)?.[0] ?? program;
 }

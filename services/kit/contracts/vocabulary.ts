@@ -11,6 +11,11 @@ export const actionKinds = [
 ] as const;
 
 export const gates = ['build', 'publish'] as const;
+/** What executing the actions of a gate does, for whoever approves it. */
+export const gateEffects: Readonly<Record<(typeof gates)[number], string>> = {
+  build: 'changes only this machine',
+  publish: 'others will see it',
+};
 
 export const risks = ['low', 'medium', 'high', 'critical'] as const;
 

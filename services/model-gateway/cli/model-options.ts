@@ -1,3 +1,5 @@
+import type { Symbols } from '#kit/cli/display.ts';
+import { promptTheme, selectTheme } from '#kit/cli/prompt-theme.ts';
 import { decode, NonEmptyString } from '#kit/decode.ts';
 import { Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
 import { BaseUrl, ModelEntry, ModelName, type Price } from '../configuration.ts';
@@ -98,24 +100,25 @@ export function requireOptions(given: GivenOptions): AskedOptions {
 }
 
 /** Asks the person for what was not given. @throws Interrupted (`interrupted`) after Ctrl-C */
-export async function askOptions(given: GivenOptions): Promise<AskedOptions> {
+export async function askOptions(given: GivenOptions, symbols: Symbols): Promise<AskedOptions> {
   try {
-    return await askAll(given);
+    return await askAll(given, symbols);
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'ExitPromptError') throw error;
     throw new Interrupted('interrupted', 'you stopped it; nothing was configured');
   }
 }
 
-async function askAll(given: GivenOptions): Promise<AskedOptions> {
+async function askAll(given: GivenOptions, symbols: Symbols): Promise<AskedOptions> {
   const { input, select } = await import('@inquirer/prompts');
   const ask = (message: string, check: (text: string) => unknown, usual?: string) =>
     input({
       message,
       ...(usual === undefined ? {} : { default: usual }),
+      theme: promptTheme(symbols),
       validate: (text) => accepted(() => check(text)),
     });
-  const place = given.url === undefined ? await askPlace(select) : null;
+  const place = given.url === undefined ? await askPlace(select, symbols) : null;
   const kind = given.kind ?? place?.kind ?? 'openai';
   const url =
     given.url ??
@@ -143,6 +146,7 @@ async function askAll(given: GivenOptions): Promise<AskedOptions> {
       ? undefined
       : await select({
           message: 'What planners use it for',
+          theme: selectTheme(symbols),
           choices: [
             { name: 'large: changes of code', value: 'large' },
             { name: 'small: triage', value: 'small' },
@@ -172,9 +176,10 @@ export function accepted(check: () => unknown): true | string {
 type Select = typeof import('@inquirer/prompts')['select'];
 type Place = { readonly kind: string; readonly url: string; readonly key: boolean };
 
-async function askPlace(select: Select): Promise<Place | null> {
+async function askPlace(select: Select, symbols: Symbols): Promise<Place | null> {
   return await select<Place | null>({
     message: 'Where does the model run?',
+    theme: selectTheme(symbols),
     choices: [
       ...knownPlaces.map(({ name, ...place }) => ({ name, value: place })),
       { name: 'elsewhere, with an OpenAI-compatible interface', value: null },

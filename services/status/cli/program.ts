@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { printNote } from '#kit/cli/output.ts';
 import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
 import type { SmokeReport } from '#kit/contracts/status.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -33,7 +34,7 @@ function define(program: Command, run: RunCommand, alwaysJson: boolean): void {
             : `${JSON.stringify(report, null, pretty ? 2 : 0)}\n`,
         );
         if (report.smoke !== null) process.stdout.write(`${markerOf(report.smoke)}\n`);
-        if (!forPeople && process.stderr.isTTY === true) process.stderr.write(`\n${summaryOf(report)}`);
+        if (!forPeople && process.stderr.isTTY === true) printNote(`\n${summaryOf(report)}`, display);
         return report.ok ? exitCodes.done : exitCodes.failed;
       }),
     );

@@ -1,3 +1,4 @@
+import { printText } from '#kit/cli/output.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -11,7 +12,7 @@ import { backupText, notesOf, restoreText, verifyText } from './reports.ts';
 import { restore } from './restore.ts';
 
 export async function backupCommand(
-  { home, json, program }: CommandContext,
+  { home, json, program, display }: CommandContext,
   target: string,
   { withSecrets = false, withMirrors = false }: { withSecrets?: boolean; withMirrors?: boolean },
 ): Promise<number> {
@@ -21,17 +22,21 @@ export async function backupCommand(
     backup({ folders, target, withSecrets, withMirrors, version: ownVersion(), progress, signal }),
   );
   const { manifest, ...facts } = report;
-  return print(json, { ...facts, manifest: withoutFiles(manifest) }, backupText(report, program));
+  return print(
+    { json, display },
+    { ...facts, manifest: withoutFiles(manifest) },
+    backupText(report, program),
+  );
 }
 
-export async function verifyCommand({ json }: CommandContext, file: string): Promise<number> {
+export async function verifyCommand({ json, display }: CommandContext, file: string): Promise<number> {
   const progress = createProgress(process.stderr);
   const manifest = await untilSignal((signal) => verifyBackup(file, { progress, signal }));
-  return print(json, { file, manifest: withoutFiles(manifest) }, verifyText(file, manifest));
+  return print({ json, display }, { file, manifest: withoutFiles(manifest) }, verifyText(file, manifest));
 }
 
 export async function restoreCommand(
-  { home, json, program }: CommandContext,
+  { home, json, program, display }: CommandContext,
   file: string,
   stateOnly: boolean,
 ): Promise<number> {
@@ -41,14 +46,19 @@ export async function restoreCommand(
   const places = { state: folders.state, config: stateOnly ? null : folders.config };
   const notes = notesOf(manifest, places);
   const report = { file, ...places, notes, manifest: withoutFiles(manifest) };
-  return print(json, report, restoreText(manifest, { ...places, notes }, program));
+  return print({ json, display }, report, restoreText(manifest, { ...places, notes }, program));
 }
 
 function withoutFiles({ files: _files, ...rest }: Manifest): Omit<Manifest, 'files'> {
   return rest;
 }
 
-function print(json: boolean, report: object, text: string): number {
-  process.stdout.write(json ? `${JSON.stringify(report)}\n` : text);
+function print(
+  { json, display }: Pick<CommandContext, 'json' | 'display'>,
+  report: object,
+  text: string,
+): number {
+  if (json) process.stdout.write(`${JSON.stringify(report)}\n`);
+  else printText(text, display);
   return exitCodes.done;
 }

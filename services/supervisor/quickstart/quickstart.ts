@@ -3,8 +3,12 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as t from 'io-ts';
 import { createColors } from 'picocolors';
+import { confirm } from '#kit/cli/confirm.ts';
+import { wrapCommand } from '#kit/cli/fit-text.ts';
+import { printText } from '#kit/cli/output.ts';
 import type { CommandContext } from '#kit/cli/program.ts';
 import { ActionList, ApprovalAnswer } from '#kit/contracts/action.ts';
+import { gateEffects, gates } from '#kit/contracts/vocabulary.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
@@ -12,14 +16,18 @@ import { exitCodes, Failed, Interrupted, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import { ownToken } from '#kit/tokens/tokens.ts';
 import { connect, issueBody, issueTitle, makeDemoRepository } from './demo-repository.ts';
 import { type Daemon, freePort, runOpenly, runQuietly, startDaemon } from './services.ts';
 
-export interface QuickstartOptions extends Pick<CommandContext, 'program' | 'home' | 'color' | 'paints'> {
+export interface QuickstartOptions
+  extends Pick<CommandContext, 'program' | 'home' | 'color' | 'paints' | 'display'> {
   /** Approve without asking. */
   readonly yes: boolean;
 }
+
+type Gate = (typeof gates)[number];
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const dispatcher = fileURLToPath(new URL('../start.js', import.meta.url));
@@ -84,17 +92,13 @@ class Tour {
     this.#step('Look: the change, exactly as it would be applied');
     await this.#show('diff', shortId(runId), '--no-pager');
 
-    for (const gate of ['build', 'publish'] as const) {
-      this.#step(
-        gate === 'build'
-          ? 'Approve and execute the gate build: local and harmless'
-          : 'Approve and execute the gate publish: what others will see',
-      );
+    for (const gate of gates) {
+      this.#step(`Approve and execute the gate ${gate}: ${gateEffects[gate]}`);
       const checkout = relative(process.cwd(), folder);
       if (!(await this.#approve(runId, gate))) return this.#leave(runId, gate, checkout);
       await this.#show('execute-approved', '--run-id', shortId(runId), '--repo-dir', checkout);
     }
-    await this.#results(runId, name, folder);
+    await this.#results(runId, name);
     return exitCodes.done;
   }
 
@@ -175,7 +179,7 @@ class Tour {
     return run.run_id;
   }
 
-  async #approve(runId: string, gate: 'build' | 'publish'): Promise<boolean> {
+  async #approve(runId: string, gate: Gate): Promise<boolean> {
     const daemon = this.#client!;
     const path = `/v1/runs/${runId}/actions`;
     const actions = (await daemon.get(path, ActionList)).actions.filter(
@@ -189,7 +193,7 @@ class Tour {
     }
     const kinds = actions.map(({ kind }) => kind).join(', ');
     if (this.#options.yes) this.#say(`--yes: approves ${kinds}`);
-    else if (!(await askForGate(gate, kinds))) return false;
+    else if (!(await this.#askForGate(gate, kinds))) return false;
     for (const { action_id, digest } of actions)
       await daemon.post(`${path}/${action_id}/approval`, { decision: 'approve', digest }, ApprovalAnswer);
     this.#say(`approved over ${this.#daemon!.url}, each with its digest; the same as`);
@@ -197,41 +201,48 @@ class Tour {
     return true;
   }
 
-  async #results(runId: string, name: string, folder: string): Promise<void> {
+  async #results(runId: string, name: string): Promise<void> {
     const id = shortId(runId);
     const ref = ['--owner', 'demo', '--repo', name];
     const pulls = await this.#core('forge', 'pr', 'list', ...ref, '--state', 'all');
     const pull = decodeJson(Pulls, pulls, 'core forge pr list').pull_requests[0];
     this.#step('The pull request');
-    if (pull !== undefined)
-      await this.#show(
-        'forge',
-        'pr',
-        'show',
-        ...ref,
-        '--number',
-        String(pull.number),
-        '--no-patch',
-        '--no-pager',
-      );
-    this.#step('The recovery manifest: where everything lies, and how to take it back by hand');
-    await this.#show('show', id, '--recovery');
+    if (pull !== undefined) {
+      const shown = ['--number', String(pull.number), '--no-patch', '--no-pager'];
+      await this.#show('forge', 'pr', 'show', ...ref, ...shown);
+    }
     this.#step('The record, checked offline');
     await this.#show('verify', id);
     this.#step('What next');
     this.#say('Take it all back: pull request, remote branch, branch in the checkout');
     this.#command('undo', id);
     this.#onOneScreen();
+    this.#ownRepository();
+  }
+
+  /** As README has it. */
+  #ownRepository(): void {
+    const { program } = this.#options;
+    const onPath = program === 'core';
     this.#say('Your own repository, with issues in a folder; patches in an issue need no model');
-    this.#say(
-      `  ${this.#options.program} forge init --owner you --repo thing --from DIR   (prints the line that connects DIR)`,
-    );
-    this.#say(
-      `  ${this.#options.program} forge issue new --owner you --repo thing --title TEXT --body-file FILE`,
-    );
-    this.#say(`  ${this.#options.program} plan-issue --owner you --repo thing --number 1`);
+    if (!onPath) this.#typed(`${program} install`);
+    this.#typed('core forge init --owner you --repo thing --from path/to/thing');
+    const issue = '--title "Crash on empty input" --body-file issue.md';
+    this.#typed(`core forge issue new --owner you --repo thing ${issue}`);
+    this.#typed('cd path/to/thing && core run 1');
     this.#say('GitHub, Gitea or Forgejo: site/forges.md. A model that writes the change: site/planners.md');
-    this.#say(`The checkout has the new branch: git -C ${relative(process.cwd(), folder)} branch`);
+  }
+
+  /** Ctrl-C at the question ends the quickstart. */
+  async #askForGate(gate: Gate, kinds: string): Promise<boolean> {
+    const message = `Approve the gate ${gate} (${kinds})?`;
+    const { symbols } = this.#options.display;
+    try {
+      // What others will see needs an explicit yes; Enter alone is enough for what stays on this machine.
+      return await confirm({ message, default: gate === 'build', symbols });
+    } catch (cause) {
+      throw new Interrupted('interrupted', 'stopped by you', { cause });
+    }
   }
 
   #leave(runId: string, gate: string, checkout: string): number {
@@ -245,7 +256,7 @@ class Tour {
   }
 
   #onOneScreen(): void {
-    this.#say('Or all of it on one screen, while the services run in another terminal');
+    this.#say('Or on one screen, while the first of these runs in another terminal');
     this.#command('up');
     this.#command('tui');
   }
@@ -271,16 +282,24 @@ class Tour {
   }
 
   #command(...words: readonly string[]): void {
-    const line = [this.#options.program, ...words, '--home', this.#homeWord].join(' ');
-    process.stdout.write(`   ${this.#paint.dim('$')} ${this.#paint.cyan(line)}\n`);
+    this.#typed([this.#options.program, ...words, '--home', this.#homeWord].map(shellWord).join(' '));
+  }
+
+  /** A command as it is typed. */
+  #typed(command: string): void {
+    const { width } = this.#options.display;
+    for (const [index, line] of wrapCommand(command, width - 5).entries()) {
+      const prompt = index === 0 ? this.#paint.dim('$') : ' ';
+      process.stdout.write(`   ${prompt} ${this.#paint.cyan(line)}\n`);
+    }
   }
 
   #step(title: string): void {
-    process.stdout.write(`\n${this.#paint.bold(title)}\n`);
+    printText(`\n${this.#paint.bold(title)}\n`, this.#options.display);
   }
 
   #say(text: string): void {
-    process.stdout.write(`   ${text}\n`);
+    printText(`   ${text}\n`, this.#options.display);
   }
 }
 
@@ -307,15 +326,4 @@ function endOnSignals(tour: Tour): () => void {
   return () => {
     for (const signal of signals) process.off(signal, end);
   };
-}
-
-/** Asks for one gate. Ctrl-C at the question ends the quickstart. */
-async function askForGate(gate: string, kinds: string): Promise<boolean> {
-  const { confirm } = await import('@inquirer/prompts');
-  try {
-    // What others will see needs an explicit yes; Enter alone is enough for what stays on this machine.
-    return await confirm({ message: `Approve the gate ${gate} (${kinds})?`, default: gate === 'build' });
-  } catch (cause) {
-    throw new Interrupted('interrupted', 'stopped by you', { cause });
-  }
 }

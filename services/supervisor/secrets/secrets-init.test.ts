@@ -18,6 +18,7 @@ import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import { openTokens } from '#kit/tokens/tokens.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { displayWith } from '../../../test/fixtures/terminal/display.ts';
 import { secretsInit } from './secrets-init.ts';
 
 const example = fileURLToPath(new URL('../../../secrets.example', import.meta.url));
@@ -31,7 +32,7 @@ function init(dir: string, options: { owner?: string; person?: string } = {}) {
       done();
     },
   });
-  expect(secretsInit({ dir, json: true, stdout, ...options })).to.equal(0);
+  expect(secretsInit({ dir, json: true, stdout, display: displayWith(), ...options })).to.equal(0);
   return JSON.parse(text);
 }
 
@@ -123,7 +124,7 @@ describe('The secrets of the compose stack', () => {
           done();
         },
       });
-      secretsInit({ dir: project, stdout });
+      secretsInit({ dir: project, stdout, display: displayWith() });
       return text;
     };
     const folder = join(project, 'config/compose');

@@ -1,5 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Display } from '#kit/cli/display.ts';
+import { printText } from '#kit/cli/output.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { givePrivately, ownerOf, readContainerUser, unreadableConfig, writeContainerUser } from './owner.ts';
@@ -12,6 +14,7 @@ export interface SecretsInitOptions {
   /** Whose name the person's token gets, where none is there yet. */
   readonly person?: string | undefined;
   readonly json?: boolean;
+  readonly display: Display;
   readonly stdout?: NodeJS.WritableStream;
 }
 
@@ -23,6 +26,7 @@ export function secretsInit({
   owner,
   person,
   json,
+  display,
   stdout = process.stdout,
 }: SecretsInitOptions): number {
   const project = resolve(dir ?? installation);
@@ -36,7 +40,7 @@ export function secretsInit({
     stdout.write(`${JSON.stringify({ folder, made, kept, owner: user, env_file: file })}\n`);
     return exitCodes.done;
   }
-  stdout.write(
+  printText(
     `${made.length === 0 ? 'nothing was missing' : `made ${made.join(', ')}`} in ${folder}\n` +
       `they belong to ${user.uid}:${user.gid}, and ${file} runs the containers as that user\n` +
       (before === null || before.uid === user.uid
@@ -46,6 +50,8 @@ export function secretsInit({
         ? ''
         : `${unreadable} cannot be read by that user: chmod -R a+rX ${shellWord(dirname(file))}/config\n`) +
       `add yours  ${folder}/forges/github-token for GitHub, ${folder}/models/NAME for a model\n`,
+    display,
+    stdout,
   );
   return exitCodes.done;
 }

@@ -1,5 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { gateEffects } from '#kit/contracts/vocabulary.ts';
 import { anywayWord, approvalWord } from '../input/deciding.ts';
 import { changesCode, takesBack } from '../input/dialog-input.ts';
 import { presentStatuses } from '../input/list-input.ts';
@@ -70,9 +71,8 @@ function helpRows({ open }: State): Row[] {
 function gateRows(open: OpenRun, { gate }: Dialog & { kind: 'gate' }, looks: Looks): Row[] {
   const actions = gateActions(open, gate);
   const left = actions.filter((action) => readiness(open, action) !== 'ready');
-  const effect = gate === 'build' ? 'local and harmless' : 'what others will see';
   const rows: Row[] = [
-    [span(`Approve the gate ${gate}`, { bold: true }), span(`: ${effect}`)],
+    [span(`Approve the gate ${gate}`, { bold: true }), span(`: ${gateEffects[gate]}`)],
     [],
     ...(gate === 'publish' ? validationRows(open) : []),
   ];

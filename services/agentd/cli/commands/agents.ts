@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { promptTheme } from '#kit/cli/prompt-theme.ts';
+import { confirm } from '#kit/cli/confirm.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { exitCodes, Interrupted, InvalidInput, Refused } from '#kit/errors.ts';
 import type { AgentCheck } from '../../planners/agent/check-agent.ts';
@@ -81,13 +81,11 @@ async function confirmed({ json, terminal }: CommandContext): Promise<void> {
       },
     );
   }
-  const { confirm } = await import('@inquirer/prompts');
   const stopped = (cause?: unknown) =>
     new Interrupted('interrupted', `stopped by you; ${nothing}`, { cause });
-  const wanted = await confirm(
-    { message: 'Write it?', default: true, theme: promptTheme(terminal.symbols) },
-    { output: process.stderr },
-  ).catch((cause) => {
+  const { symbols } = terminal;
+  const question = { message: 'Write it?', default: true, symbols, output: process.stderr };
+  const wanted = await confirm(question).catch((cause) => {
     throw stopped(cause);
   });
   if (!wanted) throw stopped();

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { promptTheme } from '#kit/cli/prompt-theme.ts';
+import { confirm } from '#kit/cli/confirm.ts';
 import { exitCodes, Interrupted } from '#kit/errors.ts';
 import type { Watch } from '../../agent.ts';
 import { runView as runJson } from '../../http/run-view.ts';
@@ -137,12 +137,14 @@ export function undo(program: Command, run: Run): void {
 /** Asks on a terminal; a script that calls it has decided. */
 async function isWanted(terminal: Terminal): Promise<boolean> {
   if (process.stdin.isTTY !== true || !terminal.errIsTerminal) return true;
-  const { confirm } = await import('@inquirer/prompts');
   try {
-    const wanted = await confirm(
-      { message: 'Take this back?', default: false, theme: promptTheme(terminal.symbols) },
-      { output: process.stderr },
-    );
+    const { symbols } = terminal;
+    const wanted = await confirm({
+      message: 'Take this back?',
+      default: false,
+      symbols,
+      output: process.stderr,
+    });
     if (!wanted) terminal.err('Nothing was taken back.\n');
     return wanted;
   } catch (cause) {

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { confirm } from '#kit/cli/confirm.ts';
 import { promptTheme, selectTheme } from '#kit/cli/prompt-theme.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { gateEffects, type gates } from '#kit/contracts/vocabulary.ts';
 import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
@@ -325,18 +327,17 @@ class Walk {
   }
 
   async #confirm(message: string): Promise<boolean> {
-    const { confirm } = await import('@inquirer/prompts');
-    return confirm({ message, default: true, theme: this.#theme() }, { output: process.stderr });
+    const { symbols } = this.#context.terminal;
+    return confirm({ message, default: true, symbols, output: process.stderr });
   }
 
-  async #ask(gate: string, hasPatch: boolean): Promise<Answer> {
+  async #ask(gate: (typeof gates)[number], hasPatch: boolean): Promise<Answer> {
     const { select } = await import('@inquirer/prompts');
-    const others = gate === 'publish' ? 'others will see it' : 'local and harmless';
     return select<Answer>(
       {
         message: `The gate ${gate}`,
         choices: [
-          { name: `approve and execute (${others})`, value: 'go' },
+          { name: `approve and execute (${gateEffects[gate]})`, value: 'go' },
           ...(hasPatch ? [{ name: 'show the diff', value: 'diff' as const }] : []),
           { name: 'show the actions in full', value: 'details' },
           { name: 'reject, with a reason', value: 'reject' },

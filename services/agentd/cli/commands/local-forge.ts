@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { confirm } from '#kit/cli/confirm.ts';
 import { wrapLine } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
-import { promptTheme } from '#kit/cli/prompt-theme.ts';
 import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { Interrupted, InvalidInput } from '#kit/errors.ts';
@@ -170,16 +170,10 @@ async function isConnected(
 ): Promise<boolean> {
   const asks = wanted === undefined && !json && process.stdin.isTTY === true && terminal.errIsTerminal;
   if (asks) {
-    const { confirm } = await import('@inquirer/prompts');
     const message = `Add it as remote 'core' to ${visibleLine(checkout.top)}, so that Core can deliver there?`;
     try {
-      if (
-        !(await confirm(
-          { message, default: true, theme: promptTheme(terminal.symbols) },
-          { output: process.stderr },
-        ))
-      )
-        return false;
+      const { symbols } = terminal;
+      if (!(await confirm({ message, default: true, symbols, output: process.stderr }))) return false;
     } catch (cause) {
       throw new Interrupted('interrupted', 'stopped by you; the repository is made, and not connected', {
         cause,

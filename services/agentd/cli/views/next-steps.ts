@@ -1,5 +1,5 @@
+import { wrapCommand } from '#kit/cli/fit-text.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { textWidth } from '#kit/cli/text-width.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { sha256 } from '#kit/digest.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -126,16 +126,9 @@ export function commandLines(
   indent: number,
   { paint, width }: Pick<Terminal, 'paint' | 'width'>,
 ): string[] {
-  const words = visibleLine(command).match(/(?:\\.|'[^']*'|[^\s'])+/g) ?? [];
-  const lines: string[] = [];
-  for (const word of words) {
-    const current = lines.at(-1);
-    if (current !== undefined && indent + textWidth(`${current} ${word} \\`) <= width)
-      lines.splice(-1, 1, `${current} ${word}`);
-    else lines.push(current === undefined ? word : `  ${word}`);
-  }
-  const end = (index: number) => (index < lines.length - 1 ? ' \\' : '');
-  return lines.map((line, index) => `${' '.repeat(indent)}${paint.cyan(`${line}${end(index)}`)}`);
+  return wrapCommand(visibleLine(command), width - indent).map(
+    (line) => `${' '.repeat(indent)}${paint.cyan(line)}`,
+  );
 }
 
 /** A pull request without a page of its own, as those of the local forge, is looked at by a command. */

@@ -1,5 +1,4 @@
 import { basename } from 'node:path';
-import { cut } from '#kit/cli/fit-text.ts';
 import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import type { SettingRow } from '#kit/config/settings.ts';
@@ -115,12 +114,8 @@ export function pruneView(result: PruneResult, dryRun: boolean, terminal: Termin
   return `${lines.join('\n')}\n`;
 }
 
-/** A list of roles is long; --json shows it whole. */
-const maxColumns = 60;
-
 const settingColumns: readonly Column[] = [
   { title: 'setting' },
-  { title: 'value', gives: { turn: 2, to: 16 } },
   { title: 'from' },
   {
     title: '',
@@ -129,17 +124,29 @@ const settingColumns: readonly Column[] = [
       { turn: 3, to: 'gone' },
     ],
   },
+  // Last: in a pipe, where nothing is wrapped, a long list moves no other column.
+  { title: 'value', gives: { turn: 2, to: 24 }, excess: 'wrap' },
 ];
 
 export function settingsView(rows: readonly SettingRow[], terminal: Terminal): string {
-  const { paint, symbols } = terminal;
+  const { paint } = terminal;
   const cells = rows.map(({ key, value, source, where }): Cell[] => [
     key,
-    cut(visibleLine(valueText(value)), maxColumns, symbols.ellipsis),
     { text: source, paint: source === 'default' ? paint.dim : paint.cyan },
     { text: where, brief: basename(where), paint: source === 'default' ? paint.dim : paint.cyan },
+    settingText(value),
   ]);
   return `${table(settingColumns, cells, terminal, 0).join('\n')}\n`;
+}
+
+/** A list as its entries, each of them by its name where it has one; --json shows all of it. */
+function settingText(value: unknown): string {
+  if (!Array.isArray(value) || value.length === 0) return valueText(value);
+  return value.map((entry) => (hasName(entry) ? entry.name : valueText(entry))).join(', ');
+}
+
+function hasName(value: unknown): value is { readonly name: string } {
+  return typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string';
 }
 
 function valueText(value: unknown): string {

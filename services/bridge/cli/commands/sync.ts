@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { type Paint, printResult } from '#kit/cli/output.ts';
+import type { Display } from '#kit/cli/display.ts';
+import { type Paint, printNote, printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { CatchUpReply, SyncReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import { codeOf, exitCodes, InvalidInput, messageOf, Unavailable } from '#kit/errors.ts';
@@ -40,7 +41,7 @@ export function define(program: Command, run: RunCommand): void {
 }
 
 async function sync(context: CommandContext, client: HttpClient, options: Options): Promise<number> {
-  const { asked, failures } = await catchUp(client, options);
+  const { asked, failures } = await catchUp(client, options, context.display);
   const told = await client.post(
     '/v1/sync/agent-to-dashboard',
     { retry_dead: options.retryDead ?? false },
@@ -55,7 +56,7 @@ async function sync(context: CommandContext, client: HttpClient, options: Option
   return failures.length > 0 || told.failed > 0 ? exitCodes.failed : exitCodes.done;
 }
 
-async function catchUp(client: HttpClient, { since, repository, forge }: Options) {
+async function catchUp(client: HttpClient, { since, repository, forge }: Options, display: Display) {
   const known = (await client.get('/v1/sync/repositories', SyncRepositories)).repositories;
   const wanted =
     repository === undefined
@@ -64,7 +65,7 @@ async function catchUp(client: HttpClient, { since, repository, forge }: Options
   const asked: CatchUpReply[] = [];
   const failures: (Failure & { readonly error: unknown })[] = [];
   for (const { forge: name, owner, repo } of wanted) {
-    process.stderr.write(`asking ${name ?? 'the forge'} what changed in ${short(`${owner}/${repo}`, 200)}\n`);
+    printNote(`asking ${name ?? 'the forge'} what changed in ${short(`${owner}/${repo}`, 200)}\n`, display);
     try {
       const body = { forge: name, owner, repo, ...(since === undefined ? {} : { since }) };
       asked.push(await client.post('/v1/sync/forge-to-agent', body, CatchUpReply));

@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import { confirm } from '#kit/cli/confirm.ts';
 import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
@@ -158,7 +159,8 @@ async function forget(
 ): Promise<number> {
   if ((id === undefined) === (source === undefined))
     throw new InvalidInput('usage', 'name an id or --source');
-  if (yes !== true && !(await confirmForgetting(id ?? `all that ${source} said`))) return exitCodes.done;
+  if (yes !== true && !(await confirmForgetting(id ?? `all that ${source} said`, context.display)))
+    return exitCodes.done;
   return withService(context, async (client) => {
     const reply = await client.post('/v1/memory/forget', { id, source, reason }, ForgetReply);
     printResult(context, reply, () => forgetLines(reply, id, source));
@@ -167,13 +169,12 @@ async function forget(
 }
 
 /** @throws InvalidInput (`no_terminal`) */
-async function confirmForgetting(what: string): Promise<boolean> {
+async function confirmForgetting(what: string, { symbols }: Display): Promise<boolean> {
   if (!(process.stdin.isTTY && process.stderr.isTTY))
     throw new InvalidInput('no_terminal', 'forget asks first, and there is no terminal to ask on', {
       hint: 'Add --yes.',
     });
-  const { confirm } = await import('@inquirer/prompts');
-  return confirm({ message: `Forget ${short(what, 200)} for good?`, default: false });
+  return confirm({ message: `Forget ${short(what, 200)} for good?`, default: false, symbols });
 }
 
 function forgetLines(reply: ForgetReply, id: string | undefined, source: string | undefined): string[] {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { printResult } from '#kit/cli/output.ts';
+import { printNote, printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { type Column, tableLines } from '#kit/cli/table.ts';
 import { runningService } from '#kit/config/running-service.ts';
@@ -70,7 +70,7 @@ async function add(context: CommandContext, flags: AddFlags & GivenOptions): Pro
   const { home, json } = context;
   const folders = modelFolders(home);
   const asks = flags.yes !== true && !json && process.stdin.isTTY === true && process.stdout.isTTY === true;
-  const options = asks ? await askOptions(flags) : requireOptions(flags);
+  const options = asks ? await askOptions(flags, context.display.symbols) : requireOptions(flags);
   const existing: Existing =
     flags.replace === true ? 'replace' : flags.fallback === true ? 'fallback' : 'refuse';
   // Before a key is copied it is sure that the entry can be written.
@@ -90,8 +90,9 @@ async function add(context: CommandContext, flags: AddFlags & GivenOptions): Pro
     : null;
   const path = changeModels(folders, (config) => withModel(config, options.name, entry, existing));
   if (secret?.isShort === true) {
-    process.stderr.write(
+    printNote(
       `warning: the key has fewer than ${minHiddenLength} characters, so that it is not hidden where an upstream repeats it\n`,
+      context.display,
     );
   }
   printResult(context, { name: options.name, path, tried, entry }, () => [

@@ -1,0 +1,53 @@
+import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import { expect } from 'chai';
+import { until } from '../../../test/fixtures/until.ts';
+import { confirm } from './confirm.ts';
+import { asciiSymbols, unicodeSymbols } from './display.ts';
+
+describe('A question for yes or no', () => {
+  it('takes a word for yes or no, and its default from Enter alone', async () => {
+    expect(await ask('y\n', true)).to.include({ answer: true });
+    expect(await ask('NO\n', true)).to.include({ answer: false });
+    expect(await ask('\n', true)).to.include({ answer: true });
+    expect(await ask('\n', false)).to.include({ answer: false });
+  });
+
+  it('clears an answer that is neither, says what is one, and asks again', async () => {
+    const { answer, shown } = await ask('perhaps\n', true, 'n\n');
+    expect(answer).to.equal(false);
+    expect(shown).to.contain('answer y or n');
+    expect(shown).to.match(/Go on\? No/);
+  });
+
+  it('is ASCII where its signs are', async () => {
+    const { shown } = await ask('y\n', true, undefined, asciiSymbols);
+    expect(shown)
+      .to.match(/^[\n\r\x20-\x7e]*$/)
+      .and.to.contain('ok Go on? Yes');
+  });
+});
+
+async function ask(typed: string, usual: boolean, then?: string, symbols = unicodeSymbols) {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  let shown = '';
+  output.on('data', (text: Buffer) => {
+    shown += stripVTControlCharacters(String(text));
+  });
+  const answer = confirm({ message: 'Go on?', default: usual, symbols, input, output });
+  await seen(/Go on\?/);
+  input.write(typed);
+  if (then !== undefined) {
+    await seen(/answer y or n/);
+    input.write(then);
+  }
+  return { answer: await answer, shown };
+
+  function seen(text: RegExp): Promise<boolean> {
+    return until(
+      () => `${text} in ${shown}`,
+      () => text.test(shown),
+    );
+  }
+}

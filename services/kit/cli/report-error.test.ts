@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { createColors } from 'picocolors';
+import { displayWith } from '../../../test/fixtures/terminal/display.ts';
+import { Conflict, CoreError } from '../errors.ts';
+import { reportError } from './report-error.ts';
+
+describe('An error on a terminal', () => {
+  it('is wrapped under its label, and so is what to do', async () => {
+    const error = new CoreError('not_here', 'what was asked for is not in any of these places', {
+      hint: 'Look somewhere else, for example where it was yesterday',
+    });
+    expect(await reported(error, { width: 40 })).to.deep.equal([
+      'error  what was asked for is not in any',
+      '       of these places  [not_here]',
+      '   do  Look somewhere else, for example',
+      '       where it was yesterday',
+    ]);
+  });
+
+  it('breaks a command that helps so that it can be pasted', async () => {
+    const error = new Conflict('busy', 'another process has it', {
+      hint: 'Stop it:\n./core cancel run_0123456789ab --home /a/place/of/its/own',
+    });
+    expect(await reported(error, { width: 40 })).to.deep.equal([
+      'refused  another process has it  [busy]',
+      '   do  Stop it:',
+      '       ./core cancel run_0123456789ab \\',
+      '         --home /a/place/of/its/own',
+    ]);
+  });
+
+  it('names the launcher as the person called it', async () => {
+    const error = new CoreError('away', 'it does not answer; ./core up starts it', { hint: './core up' });
+    expect(await reported(error, { program: 'core' })).to.deep.equal([
+      'error  it does not answer; core up starts it  [away]',
+      '   do  core up',
+    ]);
+    const [, fix] = await reported(error, { program: "'/opt/a b/core' context" });
+    expect(fix).to.equal("   do  '/opt/a b/core' up");
+    expect((await reported(error, { program: 'core-context' }))[1]).to.equal('   do  ./core up');
+  });
+});
+
+async function reported(error: Error, { width = Number.POSITIVE_INFINITY, program = './core' }) {
+  let text = '';
+  await reportError(error, {
+    program,
+    json: false,
+    verbose: false,
+    paint: createColors(false),
+    display: displayWith(width),
+    write: (piece) => {
+      text += piece;
+    },
+  });
+  return text.trimEnd().split('\n');
+}
