@@ -19,7 +19,8 @@ type SharedPorts =
   | 'deliverEarlier'
   | 'forge'
   | 'sandbox'
-  | 'vcs';
+  | 'vcs'
+  | 'missingPrograms';
 
 export interface PlanningParts extends Pick<PlanningPorts, SharedPorts> {
   readonly folders: Folders;

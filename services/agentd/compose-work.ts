@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { type KnownModel, readKnownModels } from '#kit/config/known-models.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
@@ -40,12 +41,14 @@ import { whyNone } from './planners/agent/agent-list.ts';
 import { sandboxRooms } from './planners/agent/sandbox-room.ts';
 import { tools } from './planners/model/tools.ts';
 import { plannerFor, plannersHere } from './planners/registry.ts';
+import type { MissingPrograms } from './planning/draft-plan.ts';
 import type { PlannerServices } from './planning/planner.ts';
 import { planningRole } from './planning/roles.ts';
 import type { Vcs } from './ports/vcs.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { maskedEvents, type Run } from './runs/run.ts';
+import { missingPrograms, missingProgramsText } from './sandboxes/missing-programs.ts';
 import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
@@ -140,12 +143,32 @@ function composeWork(
       }),
   };
 
+  /** What commands lack in a sandbox with these terms. */
+  function missingIn(commands: readonly string[], terms: SandboxTerms): MissingPrograms | null {
+    const missing = missingPrograms(commands, terms, [home, ...sandboxConfig.hidden]);
+    if (missing.length === 0) return null;
+    const file = join(folders.config, 'validation.json');
+    return {
+      names: missing.map(({ name }) => name),
+      text: missingProgramsText(missing, validationConfig.tool_paths, file),
+    };
+  }
+
+  const whyNotFound = (terms: SandboxTerms) => (command: string) => missingIn([command], terms)?.text ?? null;
+
   /** As planning proposes it. */
   const openValidation = once(async () => {
     const { sandbox: setting, allow_unsandboxed } = sandboxConfig;
     const sandbox = await chooseSandbox(setting, allow_unsandboxed, sandboxConfig);
     const terms = termsOf(sandbox.kind, sandboxOptions(sandboxConfig));
-    return createValidation({ stateDir: folders.state, sandbox, terms, exportTree, secrets });
+    return createValidation({
+      stateDir: folders.state,
+      sandbox,
+      terms,
+      exportTree,
+      secrets,
+      whyNotFound: whyNotFound(terms),
+    });
   });
 
   async function openApproved(approved: ApprovedValidation): Promise<Validation> {
@@ -154,7 +177,13 @@ function composeWork(
     requirePrepareNetwork(plan, validationConfig, target);
     const terms = { kind, tool_paths, prepare_environment };
     const opened = await approvedSandbox(terms, plan.prepare_network, sandboxConfig);
-    return createValidation({ stateDir: folders.state, ...opened, exportTree, secrets });
+    return createValidation({
+      stateDir: folders.state,
+      ...opened,
+      exportTree,
+      secrets,
+      whyNotFound: whyNotFound(opened.terms),
+    });
   }
 
   function forgeNamed(name: string) {
@@ -227,6 +256,11 @@ function composeWork(
       validationConfig,
       forge: forgeNamed,
       sandbox: sandboxTerms,
+      missingPrograms: ({ prepare, commands }, terms) =>
+        missingIn(
+          [...prepare, ...commands].map(({ run }) => run),
+          terms,
+        ),
       vcs: async (mirror, baseCommit) => (await chooseVcs(settings.vcs, mirror.dir, baseCommit)).kind,
       openValidation,
     });

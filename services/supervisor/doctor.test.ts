@@ -15,7 +15,7 @@ import { startGiteaServer } from '../../test/fixtures/forges/gitea-server.ts';
 import { displayWith } from '../../test/fixtures/terminal/display.ts';
 import { itWith } from '../../test/needs.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
-import { checkNode } from './health-checks/programs.ts';
+import { checkNode, checkToolPaths } from './health-checks/programs.ts';
 
 describe('core doctor', () => {
   let home: string;
@@ -50,6 +50,19 @@ describe('core doctor', () => {
       detail: 'agent mine: /no/such/agent is not installed',
       fix: 'correct agents.mine.command in agents.json',
     });
+  });
+
+  it('checks the folders of tools that validations see', async () => {
+    const put = (path: string) =>
+      writeFileSync(join(home, 'config/validation.json'), JSON.stringify({ tool_paths: [path] }));
+    const check = () => checkToolPaths(resolveFolders({ home }, environment));
+    expect(check()).to.include({ state: 'works' });
+    put(home);
+    expect(check()).to.include({ state: 'broken' });
+    expect(check().detail).to.contain('which sandboxed code never sees');
+    put(join(home, 'nothing'));
+    expect(check().detail).to.contain('is not a folder on this machine');
+    expect(check().fix).to.contain('~/.cargo/bin');
   });
 
   it('never calls the port of a halted service free, nor the service gone', async function () {

@@ -21,6 +21,7 @@ import {
   checkJj,
   checkNode,
   checkSandbox,
+  checkToolPaths,
 } from './health-checks/programs.ts';
 import { checkAgents, checkConfiguration, checkForges } from './health-checks/services.ts';
 
@@ -51,6 +52,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkGit(),
     checkJj(),
     checkSandbox(),
+    checkToolPaths(folders),
     checkControlGroups(),
     checkDocker(),
     checkFolder('state folder', folders.state, 'state'),

@@ -33,6 +33,14 @@ export interface DraftPorts {
   readonly secrets: SecretFinder;
   /** The tool that will build the commit on this base. */
   readonly vcs: (mirror: Mirror, baseCommit: string) => Promise<'jj' | 'git'>;
+  /** Programs of a validation that its sandbox would not find, and what to do about it; null where it finds all. */
+  readonly missingPrograms: (validation: ValidationPlan, sandbox: SandboxTerms) => MissingPrograms | null;
+}
+
+export interface MissingPrograms {
+  readonly names: readonly string[];
+  /** What to add to which file, line by line. */
+  readonly text: string;
 }
 
 /** What the planner left behind, and what it is judged by. */
@@ -102,7 +110,7 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
 }
 
 async function draftChange(
-  { store, policy, secrets, vcs }: DraftPorts,
+  { store, policy, secrets, vcs, missingPrograms }: DraftPorts,
   proposed: Proposed,
   common: CommonPlan,
   title: string,
@@ -159,13 +167,19 @@ async function draftChange(
     ...(sandbox === null ? { validation: null, sandbox: null } : { validation, sandbox }),
     workflows: (await after.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
+  const missing = validation === null || sandbox === null ? null : missingPrograms(validation, sandbox);
   const notices = [
     ...sameNotice(same_rejected),
     ...history.notices,
     ...(validation === null ? [noValidation(target)] : []),
+    ...(missing === null ? [] : [missing.text]),
     ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),
   ];
-  const checks = checksOf(files.length, patch.length, policy, validation !== null && sandbox !== null);
+  const validated = validation !== null && sandbox !== null;
+  const checks = [
+    ...checksOf(files.length, patch.length, policy, validated),
+    ...(validated ? [programsCheck(missing)] : []),
+  ];
   return { actions, target, title, explanation, patch: digest, notices, checks };
 }
 
@@ -247,6 +261,14 @@ function checksOf(files: number, bytes: number, { limits }: Policy, validated: b
       detail: validated ? 'commands and a sandbox were found' : 'nothing to validate with',
     },
   ];
+}
+
+function programsCheck(missing: MissingPrograms | null): Draft['checks'][number] {
+  const detail =
+    missing === null
+      ? 'the sandbox finds the programs that the validation calls'
+      : `the sandbox does not find ${missing.names.join(', ')}, so the validation would fail`;
+  return { name: 'programs', passed: missing === null, detail };
 }
 
 function noValidation({ owner, repo }: Target): string {

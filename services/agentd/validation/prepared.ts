@@ -17,6 +17,7 @@ export interface Preparation {
   readonly base_commit: string;
   readonly base: WholeTree;
   readonly terms: SandboxTerms;
+  readonly whyNotFound: (command: string) => string | null;
   /** Writes the base commit into a folder that does not exist yet. */
   readonly exportBase: (into: string) => Promise<void>;
 }
@@ -42,7 +43,7 @@ export async function prepare(
   watch: StepWatch,
   tally: MaskTally,
 ): Promise<Prepared> {
-  const { plan } = preparation;
+  const { plan, whyNotFound } = preparation;
   if (plan.prepare.length === 0) return { result: 'none', mounts: [], steps: [] };
   const target = join(folder, await keyOf(preparation));
   if (await lstat(join(target, doneFile)).catch(() => null)) {
@@ -57,7 +58,7 @@ export async function prepare(
     const phase = { name: 'prepare', workspace, mounts: [], commands: plan.prepare } as const;
     const steps = await runSteps(
       sandbox,
-      { ...phase, network: plan.prepare_network, limits: plan.limits, notes: [] },
+      { ...phase, network: plan.prepare_network, limits: plan.limits, notes: [], whyNotFound },
       watch,
       tally,
     );

@@ -26,6 +26,8 @@ export interface Phase {
   readonly limits: ValidationPlan['limits'];
   /** Said at the beginning of the first log. */
   readonly notes: readonly string[];
+  /** What a command that was not found needs; null where that is not known. */
+  readonly whyNotFound: (command: string) => string | null;
 }
 
 /** For plans sealed before they named a limit. */
@@ -77,7 +79,7 @@ export async function runSteps(
       name,
       run: shown,
       ...facts,
-      log: withNotes(output, notes, hints(result)),
+      log: withNotes(output, notes, hints(result, phase.whyNotFound(run))),
     });
     notes = [];
     if (!passed(steps.at(-1)!)) break;
@@ -89,11 +91,10 @@ export function passed({ ended_by, exit_code }: Pick<ValidationStep, 'ended_by' 
   return ended_by === 'exit' && exit_code === 0;
 }
 
-function hints({ exit_code }: SandboxResult): string[] {
+function hints({ exit_code }: SandboxResult, whyNotFound: string | null): string[] {
   if (exit_code !== 127) return [];
-  return [
-    'a program was not found; folders of tools outside the system go into tool_paths of config/validation.json',
-  ];
+  const where = 'folders of tools outside the system go into tool_paths of config/validation.json';
+  return (whyNotFound ?? `a program was not found; ${where}`).split('\n');
 }
 
 function withNotes(output: Uint8Array, before: readonly string[], after: readonly string[]): Uint8Array {

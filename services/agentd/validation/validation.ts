@@ -64,6 +64,8 @@ export interface ValidationOptions {
   readonly terms: SandboxTerms;
   readonly exportTree: ExportTree;
   readonly secrets: SecretFinder;
+  /** What a command that was not found needs, for its log; null where that is not known. */
+  readonly whyNotFound?: (command: string) => string | null;
 }
 
 const runPrefix = 'run-';
@@ -78,6 +80,7 @@ export function createValidation({
   terms,
   exportTree,
   secrets,
+  whyNotFound = () => null,
 }: ValidationOptions): Validation {
   const runsFolder = join(stateDir, 'validation');
   const preparedFolder = join(stateDir, 'prepared');
@@ -113,7 +116,7 @@ export function createValidation({
   ): Promise<Prepared> {
     const { mirror_dir, base_commit, plan } = request;
     const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
-    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase, terms };
+    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase, terms, whyNotFound };
     return prepare(preparedFolder, sandbox, preparation, request, tally);
   }
 
@@ -130,7 +133,7 @@ export function createValidation({
       const phase = { name: 'run', workspace, mounts: prepared.mounts, commands: plan.commands } as const;
       return await runSteps(
         sandbox,
-        { ...phase, network: false, limits: plan.limits, notes },
+        { ...phase, network: false, limits: plan.limits, notes, whyNotFound },
         request,
         tally,
       );

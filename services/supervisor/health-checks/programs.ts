@@ -1,7 +1,12 @@
 import { execa } from 'execa';
+import * as t from 'io-ts';
+import { readConcernPart } from '#kit/config/concern.ts';
 import { controlGroups, howToDelegate } from '#kit/control-groups.ts';
+import { environment } from '#kit/environment.ts';
 import { TimedOut } from '#kit/errors.ts';
-import { type Finding, finding } from './installation.ts';
+import type { Folders } from '#kit/folders.ts';
+import { allowedToolPath } from '#kit/tool-path.ts';
+import { broken, type Finding, finding } from './installation.ts';
 
 const minGit = [2, 38] as const;
 const testedJj = '0.41.0';
@@ -61,6 +66,21 @@ export async function checkSandbox(): Promise<Finding> {
     `bubblewrap: ${bubblewrap}; unshare: ${unshare}`,
     'Install bubblewrap and allow user namespaces, or set "allow_unsandboxed": true in validation.json for repositories that you trust.',
   );
+}
+
+const ToolPaths = t.type({ tool_paths: t.array(t.string) });
+
+/** The folders of tools that sandboxes show beside the system's. */
+export function checkToolPaths(folders: Folders): Finding {
+  try {
+    const { tool_paths } = readConcernPart(ToolPaths, 'validation', folders);
+    const hidden = [environment.HOME ?? folders.state, folders.state, folders.config];
+    for (const path of tool_paths) allowedToolPath(path, hidden);
+    const none = 'none; sandboxes find the programs of the system, Node and npm';
+    return finding('tool paths', 'works', tool_paths.join(', ') || none);
+  } catch (error) {
+    return broken('tool paths', error);
+  }
 }
 
 /** The kernel itself can keep the memory limit of validations. */

@@ -55,7 +55,9 @@ export function planLines(open: OpenRun, { glyphs }: Look): TextLine[] {
     lines.push(field('superseded by', detail.superseded_by, { color: 'yellow' }));
   if (detail.base_moved !== null && !isPushed(detail))
     lines.push(field('note', movedText(detail.base_moved), { color: 'yellow' }));
-  for (const notice of plan.notices ?? []) lines.push(field('note', notice, { color: 'yellow' }));
+  for (const notice of plan.notices ?? [])
+    for (const [index, text] of notice.split('\n').entries())
+      lines.push(field(index === 0 ? 'note' : '', text, { color: 'yellow' }));
   for (const check of plan.checks ?? []) {
     const mark = check.passed ? glyphs.tick : glyphs.cross;
     lines.push(

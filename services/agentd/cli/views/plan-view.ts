@@ -90,7 +90,13 @@ export function noticeLines(run: Run, terminal: Terminal): string[] {
     ...failed.map(({ name, detail }) => `${visibleLine(name)}: ${visibleLine(detail)}`),
   ];
   if (lines.length === 0) return [];
-  return [...lines.map((line) => `${terminal.paint.yellow('note')}  ${visibleLine(line)}`), ''];
+  return [...lines.flatMap((line) => noteLines(line, terminal)), ''];
+}
+
+/** A notice, whose further lines stand below it as they are: they may be copied. */
+function noteLines(notice: string, { paint, width }: Terminal): string[] {
+  const [first = '', ...rest] = notice.split('\n').map(visibleLine);
+  return [...wrapLine(`${paint.yellow('note')}  ${first}`, width), ...rest.map((line) => `      ${line}`)];
 }
 
 /** When the first of the approvals in force ends; null when there is none. */
