@@ -15,7 +15,7 @@ describe('The environment of the programs that Core starts', () => {
     expect(childEnvironment({}, secrets)).to.deep.equal({});
   });
 
-  it('keeps what programs need: folders, locale, terminal, proxies, certificates and settings of Core', () => {
+  it('keeps what programs need: folders, locale, terminal, proxies, certificates, compiled code and settings of Core', () => {
     const needed = {
       PATH: '/usr/bin',
       HOME: '/home/mira',
@@ -24,6 +24,7 @@ describe('The environment of the programs that Core starts', () => {
       XDG_STATE_HOME: '/s',
       https_proxy: 'http://proxy:1',
       NODE_EXTRA_CA_CERTS: '/ca.pem',
+      NODE_COMPILE_CACHE: '/cache',
       CORE_HOME: '/core',
     };
     expect(childEnvironment({}, needed)).to.deep.equal(needed);

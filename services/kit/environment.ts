@@ -113,6 +113,8 @@ const passedOn: readonly RegExp[] = [
   // How git reaches a remote as the person does, and core-status their Docker.
   /^(SSH_AUTH_SOCK|GIT_SSH_COMMAND|DBUS_SESSION_BUS_ADDRESS)$/,
   /^(DOCKER_HOST|DOCKER_CONTEXT|DOCKER_CONFIG|COMPOSE_[A-Z_]+)$/,
+  // Where `core` keeps compiled code: without it a program takes several times as long to start.
+  /^NODE_COMPILE_CACHE$/,
   /^(NODE_V8_COVERAGE|III_TELEMETRY_ENABLED)$/,
 ];
 
