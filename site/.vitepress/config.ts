@@ -71,14 +71,16 @@ export default defineConfig({
         detailedView: true,
         miniSearch: {
           searchOptions: {
-            // Guides first, then what explains, then what lists everything. It runs in the browser and sees nothing of this file.
+            // Guides first, then pages about a whole subject, then details, then reference. It runs in the browser and sees nothing of this file.
             boostDocument: (page) => {
               if (
-                /^\/(guide-|getting-started|what-it-is|concepts|running|docker|terminal|bridge\.|schedules|backup|upgrade)/.test(
+                /^\/(guide-|getting-started|what-it-is|concepts|running|docker|terminal|bridge\.|schedules|backup|upgrade|validation-and-sandbox)/.test(
                   page,
                 )
               )
                 return 2;
+              if (/^\/(agents|planners|recovery|context|models|forges|bus|mcp|security)\./.test(page))
+                return 1.5;
               return /^\/(reference\/|errors|configuration|commands|http-api|status)/.test(page) ? 0.5 : 1;
             },
           },

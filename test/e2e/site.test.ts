@@ -132,6 +132,10 @@ describeWith(['site'], 'the documentation site', function () {
       }
     });
 
+    it('ranks the page about a subject before the pages about its details', async () => {
+      expect((await found('sandbox'))[0]).to.match(/^\/validation-and-sandbox\.html/);
+    });
+
     it('shows the version, which leads to the changes', async () => {
       await browser.show(`${site.url}/`, { width: 1280 });
       const links =

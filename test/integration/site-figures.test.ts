@@ -11,9 +11,9 @@ describe('the charts of the page of figures', () => {
   it('draw every row of their tables, and the page includes each', () => {
     const charts = chartFiles(page);
     const headings = {
-      bars: 'What came of it',
-      lookup: 'Whether a lookup finds the right turns',
-      search: 'Whether a search finds the right files',
+      bars: 'Speed and memory',
+      lookup: 'How much memory lookup finds',
+      search: 'How well search finds files',
     };
     for (const [name, heading] of Object.entries(headings)) {
       const path = `reference/charts/${name}.html`;

@@ -9,9 +9,9 @@ const figures = fileURLToPath(new URL('../../figures.md', import.meta.url));
 /** Charts of the tables on the page of figures, which includes them. */
 export function chartFiles(page = readFileSync(figures, 'utf8')): GeneratedPage[] {
   const charts: Readonly<Record<string, BarChart>> = {
-    bars: benchmarkChart(tableBelow(page, 'What came of it')),
-    lookup: lookupChart(tableBelow(page, 'Whether a lookup finds the right turns')),
-    search: searchChart(tableBelow(page, 'Whether a search finds the right files')),
+    bars: benchmarkChart(tableBelow(page, 'Speed and memory')),
+    lookup: lookupChart(tableBelow(page, 'How much memory lookup finds')),
+    search: searchChart(tableBelow(page, 'How well search finds files')),
   };
   return Object.entries(charts).map(([name, chart]) => ({
     path: `reference/charts/${name}.html`,
@@ -24,7 +24,7 @@ function benchmarkChart(table: Table): BarChart {
   const bars = table.rows.map((row): Bar => {
     const [subject, beside, ratio, rounds, bar] = columns(table, row, [
       'Subject',
-      'Beside',
+      'Compared with',
       'Ratio',
       'Middle half of the rounds',
       'Bar',
@@ -40,7 +40,7 @@ function benchmarkChart(table: Table): BarChart {
     const spread = ends.length === 2 ? { spread: [Math.min(...ends), Math.max(...ends)] as const } : {};
     return {
       label: subject,
-      note: `beside ${beside}`,
+      note: `compared with ${beside}`,
       values: [used(value)],
       texts: [`${/[\d.]+/.exec(ratio)![0]}, ${bar}`],
       ...spread,
