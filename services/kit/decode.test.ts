@@ -6,7 +6,7 @@ import { decode, nullable, optional } from './decode.ts';
 import { InvalidInput } from './errors.ts';
 
 describe('What decoding says of a broken rule', () => {
-  function told(codec: t.Decoder<unknown, unknown>, value: unknown): string {
+  function messageOf(codec: t.Decoder<unknown, unknown>, value: unknown): string {
     try {
       decode(codec, value, 'the body');
     } catch (error) {
@@ -41,12 +41,12 @@ describe('What decoding says of a broken rule', () => {
   ];
   for (const [what, codec, value, message] of cases) {
     it(`names the rule of ${what}, and no more`, () => {
-      expect(told(codec, value)).to.equal(`the body: ${message}`);
+      expect(messageOf(codec, value)).to.equal(`the body: ${message}`);
     });
   }
 
   it('names the part that is wrong where a shape of several was meant', () => {
-    const message = told(RefreshRequest, { repositories: [{ name: 'a b', path: '/x' }] });
+    const message = messageOf(RefreshRequest, { repositories: [{ name: 'a b', path: '/x' }] });
     expect(message).to.match(/^the body: \/repositories\/0\/name is "a b": must be a repository's name: /);
     expect(message).to.not.contain('more)');
   });

@@ -21,9 +21,9 @@ const stored = {
 };
 describe('The report of the engine', () => {
   it('knows telemetry from what the engine was started with', () => {
-    const told = (telemetryEnabled: string | null) =>
+    const telemetryOf = (telemetryEnabled: string | null) =>
       engineReport(url, { ...nothing, telemetryEnabled }).telemetry_disabled;
-    expect(['false', '0', 'true', '', null].map(told)).to.deep.equal([true, true, false, false, null]);
+    expect(['false', '0', 'true', '', null].map(telemetryOf)).to.deep.equal([true, true, false, false, null]);
   });
 
   it('believes our own engine what it says of itself', () => {

@@ -68,8 +68,8 @@ function partOf(name: string, { services, http }: StatusReport): { word: Word; d
       : { word: 'ok', detail: placeOf(endpoint.url) };
   }
   const required = endpoint?.required ?? unit?.required ?? false;
-  const told = unit !== undefined && !unit.ok && unit.state !== 'unknown';
-  const detail = told ? unit.detail : (endpoint?.detail ?? unit?.detail ?? '');
+  const hasProblem = unit !== undefined && !unit.ok && unit.state !== 'unknown';
+  const detail = hasProblem ? unit.detail : (endpoint?.detail ?? unit?.detail ?? '');
   if (!required) return { word: 'off', detail };
   switch (unit?.state) {
     case 'starting':

@@ -29,8 +29,8 @@ describe('The embedded stack', () => {
     const { services, left } = embeddedStack(home(), flags, plain);
     expect(left).to.deep.equal([]);
     expect(flags.port).to.be.a('number').and.to.be.greaterThan(0);
-    for (const { environment: told } of services) {
-      expect(told).to.include({
+    for (const { environment } of services) {
+      expect(environment).to.include({
         CORE_AGENTD_PORT: String(flags.port),
         CORE_BUS_PORT: String(flags.busPort),
         CORE_BUS_HTTP_PORT: String(flags.busHttpPort),
@@ -60,7 +60,7 @@ describe('The embedded stack', () => {
         why: `the bus is ws://127.0.0.1:5000 (${join(folders.config, 'bus.json')})`,
       },
     ]);
-    for (const { environment: told } of services) expect(told).to.not.have.property('CORE_BUS_PORT');
+    for (const { environment } of services) expect(environment).to.not.have.property('CORE_BUS_PORT');
   });
 
   it('leaves the ports of the engine to the iii that an address puts in its place, the same address included', () => {
@@ -76,8 +76,8 @@ describe('The embedded stack', () => {
   it('does not answer for what it leaves out', () => {
     const { services, left } = embeddedStack(home(), { without: 'context,bridge' }, plain);
     expect(left.map(({ name }) => name)).to.deep.equal(['core-context', 'core-bridge']);
-    for (const { environment: told } of services)
-      expect(told).to.not.have.any.keys('CORE_CONTEXT_URL', 'CORE_CONTEXT_PORT', 'CORE_BRIDGE_URL');
+    for (const { environment } of services)
+      expect(environment).to.not.have.any.keys('CORE_CONTEXT_URL', 'CORE_CONTEXT_PORT', 'CORE_BRIDGE_URL');
   });
 
   it('names a port that is none', () => {

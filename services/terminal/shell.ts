@@ -20,7 +20,7 @@ export interface ShellOptions extends Omit<ConnectionOptions, 'dispatch'> {
   readonly stdout: WriteStream;
   readonly glyphs: Glyphs;
   readonly color: boolean;
-  /** null: by the background that the terminal tells, dark where it tells none. */
+  /** null: chosen by the background that the terminal reports; dark if it reports none. */
   readonly theme: Theme | null;
   readonly home: string | undefined;
   /** Offered as the place to deliver to. */

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
  */
 const [url, token, connections] = process.argv.slice(2) as [string, string, string];
 const { host, hostname, port } = new URL(url);
-let told = 0;
+let recorded = 0;
 
 function open(): Promise<Socket> {
   return new Promise((resolve, reject) => {
@@ -16,7 +16,7 @@ function open(): Promise<Socket> {
 }
 
 function request(): string {
-  const content = `Request ${told++} told that the deployment of the service waits for the second reviewer. It went on after the break.`;
+  const content = `Request ${recorded++} told that the deployment of the service waits for the second reviewer. It went on after the break.`;
   const body = JSON.stringify({ layer: 'semantic', content, source: 'bench' });
   const head = `POST /v1/memory/record HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}`;
   return `${head}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;

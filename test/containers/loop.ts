@@ -74,7 +74,7 @@ export function loopTests(stack: ContainerStack): void {
     this.timeout(900_000);
     const issue = await newIssue(stack);
     const { run_id } = await asked<{ run_id: string }>(stack, 'core-agentd:7817/v1/runs', issue);
-    await toldByContext(stack, run_id);
+    await deliveredToContext(stack, run_id);
     expect(await actionsInNeo4j(stack, run_id)).to.equal(7);
   });
 
@@ -86,10 +86,10 @@ export function loopTests(stack: ContainerStack): void {
     await asked(stack, `${bridge}/v1/ingress/dashboard-issue`, { ...event, issue });
     const run = await until(400_000, async () => {
       await asked(stack, `${bridge}/v1/events/process-next`, {});
-      const told = await asked<{ run_id: string | null }>(stack, `${bridge}/v1/events/board-1`);
-      return told.run_id;
+      const event = await asked<{ run_id: string | null }>(stack, `${bridge}/v1/events/board-1`);
+      return event.run_id;
     });
-    await toldByContext(stack, run);
+    await deliveredToContext(stack, run);
     expect(await actionsInNeo4j(stack, run)).to.equal(7);
   });
 
@@ -110,9 +110,9 @@ export function loopTests(stack: ContainerStack): void {
     const url = `${stack.url('core-agentd', 7817)}/v1/status`;
     const report = await until(400_000, async () => {
       const answer = await fetch(url, { headers: { authorization: `Bearer ${stack.token()}` } });
-      const told = (await answer.json()) as StatusReport;
-      if (told.ok) return told;
-      throw new Error(JSON.stringify(told));
+      const report = (await answer.json()) as StatusReport;
+      if (report.ok) return report;
+      throw new Error(JSON.stringify(report));
     });
     expect(report.storage.runs_count).to.be.above(1);
   });
@@ -132,10 +132,10 @@ async function newIssue(stack: ContainerStack): Promise<{ owner: string; repo: s
 }
 
 /** Waits until a run is planned. @throws where it was planned without what core-context knows */
-async function toldByContext(stack: ContainerStack, run: string): Promise<void> {
+async function deliveredToContext(stack: ContainerStack, run: string): Promise<void> {
   const { plan } = await until(400_000, async () => {
-    const told = await asked<PlannedRun>(stack, `core-agentd:7817/v1/runs/${run}`);
-    return told.plan === null ? null : { plan: told.plan };
+    const planned = await asked<PlannedRun>(stack, `core-agentd:7817/v1/runs/${run}`);
+    return planned.plan === null ? null : { plan: planned.plan };
   });
   expect(plan.notices.filter((notice) => notice.startsWith('context:'))).to.deep.equal([]);
   expect(plan.files_of_context).to.be.above(0);

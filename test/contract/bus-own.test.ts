@@ -513,7 +513,7 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       await watcher.settled();
       const newcomer = await provider('own.new');
       /** Peers of earlier tests may still be going. */
-      async function told(members: Frame): Promise<Frame> {
+      async function eventWith(members: Frame): Promise<Frame> {
         for (;;) {
           const { data } = await answerOne(watcher, null);
           if (Object.entries(members).every(([name, value]) => data[name] === value)) return data;
@@ -521,16 +521,16 @@ describe('the bus, where core-bus-engine does more than the protocol asks', () =
       }
       let functions: Frame[] = [];
       while (!functions.some(({ function_id }) => function_id === 'own.new'))
-        ({ functions } = await told({ event: 'functions_available' }));
+        ({ functions } = await eventWith({ event: 'functions_available' }));
       newcomer.send({
         type: 'invokefunction',
         function_id: 'engine::workers::register',
         data: { name: 'newcomer', pid: 1 },
         action: { type: 'void' },
       });
-      await told({ event: 'worker_connected', worker_id: newcomer.workerId });
+      await eventWith({ event: 'worker_connected', worker_id: newcomer.workerId });
       newcomer.ws.terminate();
-      await told({ event: 'worker_disconnected', worker_id: newcomer.workerId });
+      await eventWith({ event: 'worker_disconnected', worker_id: newcomer.workerId });
     });
   });
 });

@@ -39,7 +39,7 @@ for (const [name, open] of [
       const none = await asked(bench.again({ token_file: null }));
       expect(none).to.include({ push: false, pull_request: false });
       expect(none.reason).to.contain('has no token');
-      bench.server.state.permissionsTold = false;
+      bench.server.state.reportsPermissions = false;
       const unknown = await asked(bench.forge);
       expect(unknown).to.include({ push: null, pull_request: null });
       expect(unknown.reason).to.not.equal('');

@@ -140,8 +140,8 @@ describe('an event that comes in', () => {
 function ownForm(bridge: () => RunningBridge): void {
   const { path } = dashboard;
   const answer = async ({ body, headers }: Delivery) => {
-    const { status, body: told } = await bridge().post(path, body, headers);
-    return `${status} ${(told as Problem).code}`;
+    const { status, body: problem } = await bridge().post(path, body, headers);
+    return `${status} ${(problem as Problem).code}`;
   };
 
   it('is refused when it was signed too long ago, or too far ahead', async () => {
@@ -173,9 +173,9 @@ function ownForm(bridge: () => RunningBridge): void {
     for (const [pointer, event] of broken) {
       const { status, body } = await bridge().post(path, event);
       expect(status, pointer).to.equal(400);
-      const told = body as Problem;
-      expect(told.code).to.equal('invalid_input');
-      expect(told.errors?.map((one) => one.pointer)).to.include(pointer);
+      const problem = body as Problem;
+      expect(problem.code).to.equal('invalid_input');
+      expect(problem.errors?.map((one) => one.pointer)).to.include(pointer);
     }
   });
 
@@ -237,13 +237,13 @@ function webhooks(bridge: () => RunningBridge): void {
   });
 
   it('is planned once if a forge reports a new issue and each of its labels', async () => {
-    const told = (id: string, action: string, labels: readonly string[] = ['bug', 'core:ops']) =>
+    const deliver = (id: string, action: string, labels: readonly string[] = ['bug', 'core:ops']) =>
       outcome(githubDelivery(id, forgeBody({ title: 'with labels', labels, action })));
-    expect(await told('l1', 'opened')).to.equal('pending undefined');
-    expect(await told('l2', 'labeled')).to.equal('skipped same_content');
-    expect(await told('l3', 'labeled', ['core:ops', 'bug'])).to.equal('skipped same_content');
-    expect(await told('l4', 'labeled', ['bug', 'core:ops', 'new'])).to.equal('pending undefined');
-    expect(await told('l5', 'reopened', ['bug', 'core:ops', 'new'])).to.equal('pending undefined');
+    expect(await deliver('l1', 'opened')).to.equal('pending undefined');
+    expect(await deliver('l2', 'labeled')).to.equal('skipped same_content');
+    expect(await deliver('l3', 'labeled', ['core:ops', 'bug'])).to.equal('skipped same_content');
+    expect(await deliver('l4', 'labeled', ['bug', 'core:ops', 'new'])).to.equal('pending undefined');
+    expect(await deliver('l5', 'reopened', ['bug', 'core:ops', 'new'])).to.equal('pending undefined');
   });
 
   it('is answered and forgotten where it is no event of an issue that is planned', async () => {

@@ -222,7 +222,7 @@ export function describeModelUpstream(kind: string, open: (model: Model) => Prom
       }
     }
 
-    it('begins a stream with the role, ends it with one reason, and tells usage only to who asked', async () => {
+    it('begins a stream with the role, ends it with one reason, and reports usage only on request', async () => {
       reply = { text: 'Hello, world.', calls: [weather] };
       const asked = { model: 'large', messages: [hello], tools: [tool('weather')], stream: true as const };
       for (const include_usage of [false, true]) {
@@ -252,7 +252,7 @@ export function describeModelUpstream(kind: string, open: (model: Model) => Prom
       [529, OpenAI.InternalServerError],
     ];
     for (const [status, kindOfError] of errors) {
-      it(`tells of ${status} by the error that the client has for it, with the upstream's words and Retry-After`, async () => {
+      it(`reports ${status} as the client's error for it, with the upstream's message and Retry-After`, async () => {
         reply = { status, said: `the model says no ${status}`, retryAfter: 21 };
         for (const way of ['whole', 'streamed'] as const) {
           const error = await ask(place.gateway.client, { messages: [hello] }, way).then(

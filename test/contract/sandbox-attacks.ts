@@ -1,4 +1,4 @@
-/** What a hostile command tries. `held` is told by the sandboxes that the table of site/validation-and-sandbox.md names. */
+/** What a hostile command tries. The table in site/validation-and-sandbox.md lists the sandboxes with `held`. */
 export interface Attack {
   readonly name: string;
   /** Perl, which every machine with git has; prints `reached` when the attack got through. */

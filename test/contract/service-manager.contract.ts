@@ -49,7 +49,7 @@ export function serviceManagerContract(open: () => Promise<ManagedScene>): void 
 
   it('reports what a service was started with, or that it does not know', async () => {
     await scene.manager.units(AbortSignal.timeout(100_000));
-    const told = await scene.manager.environment('core-agentd', AbortSignal.timeout(100_000));
-    if (told !== null) expect(told).to.include({ III_TELEMETRY_ENABLED: 'false', EMPTY: '' });
+    const variables = await scene.manager.environment('core-agentd', AbortSignal.timeout(100_000));
+    if (variables !== null) expect(variables).to.include({ III_TELEMETRY_ENABLED: 'false', EMPTY: '' });
   });
 }

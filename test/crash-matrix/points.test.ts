@@ -12,7 +12,7 @@ const coveredElsewhere = [
   // services/agentd/runs/prune.test.ts
   ...['tombstone_written', 'run_buried'],
   // test/integration/execution-graph-delivery.test.ts
-  ...['context.plan_told', 'context.told'],
+  ...['context.plan_delivered', 'context.delivered'],
   // test/integration/context-ingest-crash.test.ts
   ...['ingest_between_batches', 'ingest_between_links', 'ingest_between_closings', 'ingest_before_finish'],
   // services/context/store/open-record.test.ts

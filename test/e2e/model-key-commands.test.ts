@@ -115,10 +115,10 @@ describe('The commands of models', () => {
       [['--url', 'ftp://x'], 'must be an http or https address'],
       [['--key-file', '/nowhere'], 'the key cannot be read from /nowhere: ENOENT'],
     ];
-    for (const [more, told] of wrong) {
+    for (const [more, expected] of wrong) {
       const { code, stderr } = await add('main', ...more);
       expect(code, more.join(' ')).to.equal(2);
-      expect(stderr).to.contain(told);
+      expect(stderr).to.contain(expected);
     }
     expect(existsSync(join(home, 'config/models.json'))).to.equal(false);
     expect(upstream.requests).to.have.length(0);

@@ -43,8 +43,15 @@ describeWith(['linux'], 'Files of Core, with a umask that lets others read', () 
     const remote = join(place.home, 'state/forge/demo/hello/repository.git');
     await place.git('-C', checkout, 'remote', 'add', 'origin', remote);
     writeFileSync(join(place.folder, 'issue.md'), issue);
-    const told = ['--title', 'Two', '--body-file', join(place.folder, 'issue.md'), '--author', 'mira'];
-    await done('forge', 'issue', 'new', ...demo, ...told);
+    const issueOptions = [
+      '--title',
+      'Two',
+      '--body-file',
+      join(place.folder, 'issue.md'),
+      '--author',
+      'mira',
+    ];
+    await done('forge', 'issue', 'new', ...demo, ...issueOptions);
     stack = startStack(place.home);
     await stack.ready();
     await smoke();

@@ -32,8 +32,8 @@ describeWith(['linux'], 'Secrets in the texts of an issue and of an event', () =
     await done('forge', 'init', ...demo, '--from', checkout);
     const body = join(place.folder, 'body.md');
     writeFileSync(body, `Greet all, with ${secrets.body}.\n`);
-    const told = ['--title', `Greet ${secrets.title}`, '--body-file', body, '--author', 'mira'];
-    await done('forge', 'issue', 'new', ...demo, ...told);
+    const issueOptions = ['--title', `Greet ${secrets.title}`, '--body-file', body, '--author', 'mira'];
+    await done('forge', 'issue', 'new', ...demo, ...issueOptions);
     const comment = ['--body', `And ${secrets.comment}`, '--author', 'otto'];
     await done('forge', 'comment', ...demo, '--number', '1', ...comment);
     writeFileSync(join(place.home, 'config/core.json'), '{"log": {"level": "debug"}}');

@@ -71,7 +71,7 @@ describeWith(['tmux'], 'The terminal interface and its daemon', () => {
     await screen.shows('ended with 0');
   });
 
-  it('tells the second of two people who was first', async () => {
+  it('shows the second of two people who was first', async () => {
     const [first, second] = [open(daemon.url, [runId]), open(line.url, [runId.slice(0, 17)])];
     for (const screen of [first, second]) await screen.shows('1 create_branch', seen, 'live');
     line.deafen();

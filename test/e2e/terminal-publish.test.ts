@@ -62,7 +62,7 @@ describeWith(['tmux'], 'Publishing from the terminal interface', () => {
     };
   }
 
-  it('goes gate by gate to a pull request, tells its address, and opens it', async () => {
+  it('goes gate by gate to a pull request, shows its address, and opens it', async () => {
     const body = `Greet.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
     const { number } = forge.state.addIssue(served, { title: 'Publish it', body, author: 'mira' });
     const { run_id } = await world.agent.planIssue({ ...ref, number, by: everybody }, quiet);

@@ -38,7 +38,7 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
   });
 
   function configure(steps: readonly Step[], change: Partial<AgentSettings> = {}): void {
-    // The home in its arguments tells its processes from those of other tests.
+    // The home in its arguments distinguishes its processes from those of other tests.
     const agents = {
       scripted: scriptedAgent({ steps: [{ think: world.home }, ...steps] }, { dialect: null, ...change }),
     };

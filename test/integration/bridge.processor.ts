@@ -17,7 +17,7 @@ const [state = '', mode = 'process', ...ids] = process.argv.slice(2);
 const database = openBridgeDatabase(state);
 const queue = new EventQueue(database, queueConfig);
 
-function tell(message: ToParent): void {
+function report(message: ToParent): void {
   process.send!(message);
 }
 
@@ -37,7 +37,7 @@ async function processAll(): Promise<void> {
   planning.answer = ({ event_id }) => {
     const { promise, resolve } = Promise.withResolvers<string>();
     answers.set(event_id, resolve);
-    tell({ plan: event_id });
+    report({ plan: event_id });
     return promise.then((run_id) => ({
       ...{ ok: true as const, run_id, status: 'awaiting_approval' as const, created: true, actions: 7 },
     }));
@@ -59,14 +59,14 @@ async function processAll(): Promise<void> {
     callMs: () => 60_000,
     logger: silentLogger,
     ended: ({ event_id }) =>
-      tell({ ended: event_id, left: queue.counts().pending + queue.counts().processing }),
+      report({ ended: event_id, left: queue.counts().pending + queue.counts().processing }),
   });
-  tell({ left: queue.counts().pending });
+  report({ left: queue.counts().pending });
   processing.begin();
   await Promise.all(
     ids.map(async (id) => {
       await queue.accept(killedEvent(id));
-      tell({ accepted: id });
+      report({ accepted: id });
       processing.wake();
     }),
   );
@@ -93,7 +93,7 @@ async function syncOnce(): Promise<void> {
     async deliver({ key }: { key: string }) {
       const { promise, resolve } = Promise.withResolvers<string>();
       answers.set(key, resolve);
-      tell({ delivered: key });
+      report({ delivered: key });
       await promise;
     },
     async close() {},
@@ -108,7 +108,7 @@ async function syncOnce(): Promise<void> {
     observe: () => {},
   });
   await sync.sync();
-  tell({ left: 0 });
+  report({ left: 0 });
 }
 
 async function tickOnce(): Promise<void> {
@@ -141,7 +141,7 @@ async function tickOnce(): Promise<void> {
     made: () => {},
   });
   const { due, events } = await schedules.tick();
-  tell({ left: queue.counts().pending, due: due.length, events });
+  report({ left: queue.counts().pending, due: due.length, events });
 }
 
 /** What changed on a forge while the bridge was away: an issue for each id. */
@@ -169,5 +169,5 @@ async function catchUpOnce(): Promise<void> {
   });
   const wanted = { forge: 'work', owner: 'demo', repo: 'hello', since: '2026-05-04T00:00:00Z' };
   const { new: fresh, known } = await catchUp.catchUp(wanted, AbortSignal.timeout(60_000));
-  tell({ left: queue.counts().pending, events: fresh, known });
+  report({ left: queue.counts().pending, events: fresh, known });
 }

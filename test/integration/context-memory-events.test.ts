@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
 
 /** What people recorded, each with a question about it in other words. */
-const told = [
+const facts = [
   ['Patches to the parser need a benchmark before approval', 'approval of parser patches'],
   ['Never open a pull request on Fridays', 'when may a pull request be opened'],
   ['The validation suite is slow on arm, run it with two workers', 'validation on arm'],
@@ -31,7 +31,7 @@ describe('Looking up among the episodes of runs', () => {
     place = openMemory();
     for (let run = 0; run < 40; run++)
       for (const [seq, content] of events.entries())
-        await place.tell({
+        await place.remember({
           layer: 'episodic',
           kind: 'run_event',
           session: `run_${run}`,
@@ -40,14 +40,14 @@ describe('Looking up among the episodes of runs', () => {
           seq,
           content: `${content} (${run})`,
         });
-    for (const [content] of told) await place.tell({ layer: 'semantic', content, source: 'mira' });
-    await place.tell({
+    for (const [content] of facts) await place.remember({ layer: 'semantic', content, source: 'mira' });
+    await place.remember({
       layer: 'semantic',
       content: 'Is owned by jo',
       subject: 'pull_request action',
       source: 'jo',
     });
-    await place.tell({
+    await place.remember({
       layer: 'episodic',
       session: 'talk',
       speaker: 'jo',
@@ -59,9 +59,9 @@ describe('Looking up among the episodes of runs', () => {
 
   it('ranks what people recorded before what runs noted', async () => {
     const places: number[] = [];
-    for (const [content, query] of told) places.push((await place.texts(query)).indexOf(content));
+    for (const [content, query] of facts) places.push((await place.texts(query)).indexOf(content));
     expect(places.filter((at) => at === 0).length).to.be.at.least(5);
-    expect(places.filter((at) => at >= 0 && at < 3)).to.have.length(told.length);
+    expect(places.filter((at) => at >= 0 && at < 3)).to.have.length(facts.length);
   });
 
   it('lets no run fill the first results, and runs not more than half of them', async () => {

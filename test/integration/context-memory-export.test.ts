@@ -12,20 +12,20 @@ describe('Export and import of the memory', () => {
     to = openMemory();
     addEntity(from);
     const fact = { layer: 'semantic', subject: 'Release', predicate: 'is run by' };
-    await from.tell({ ...fact, content: 'Jo does', valid_from: '2026-03-01T00:00:00Z', source: 'jo' });
-    await from.tell({
+    await from.remember({ ...fact, content: 'Jo does', valid_from: '2026-03-01T00:00:00Z', source: 'jo' });
+    await from.remember({
       ...fact,
       content: 'Mira does',
       valid_from: '2026-01-01T00:00:00+01:00',
       confidence: 0.3,
     });
-    await from.tell({
+    await from.remember({
       layer: 'semantic',
       content: 'The "tests"\n are 🦊 slow',
       about: ['repo:demo/a'],
       key: 'k1',
     });
-    await from.tell({
+    await from.remember({
       layer: 'semantic',
       content: 'the tests are 🦊 slow',
       about: ['repo:demo/a'],
@@ -33,14 +33,14 @@ describe('Export and import of the memory', () => {
       source: 'x',
     });
     for (const content of ['Hello', 'ok', 'Bye'])
-      await from.tell({
+      await from.remember({
         layer: 'episodic',
         session: 's',
         speaker: 'jo',
         content,
         at: '2026-02-02T02:02:02Z',
       });
-    const { id } = await from.tell({ layer: 'procedural', content: 'Release', steps: ['Tag', 'Push'] });
+    const { id } = await from.remember({ layer: 'procedural', content: 'Release', steps: ['Tag', 'Push'] });
     await from.memory.outcome({ id, worked: true, run: 'r1' });
     await from.memory.outcome({ id, worked: false });
     await from.memory.outcome({ id, worked: false });
@@ -164,8 +164,8 @@ describe('Export and import of the memory', () => {
 
   it('names what contradicts, and leaves what is there', async () => {
     const lines = await from.lines();
-    await to.tell({ layer: 'semantic', content: 'Mine', key: 'k1' });
-    await to.tell({ layer: 'episodic', session: 's', content: 'Mine too' });
+    await to.remember({ layer: 'semantic', content: 'Mine', key: 'k1' });
+    await to.remember({ layer: 'episodic', session: 's', content: 'Mine too' });
     const reply = await to.memory.importAll(lines);
     expect(reply).to.include({ created: 5 });
     expect(reply.conflicts.map(({ line }) => line)).to.deep.equal([3, 4]);
@@ -178,7 +178,7 @@ describe('Export and import of the memory', () => {
   it('exports more than one page', async () => {
     await Promise.all(
       Array.from({ length: 1_203 }, (_, n) =>
-        to.tell({ layer: 'semantic', content: `Memory number ${n} of many` }),
+        to.remember({ layer: 'semantic', content: `Memory number ${n} of many` }),
       ),
     );
     const lines = await to.lines();

@@ -36,10 +36,10 @@ describe('Forgetting memories', () => {
 
   it('leaves nothing of it: no row, no text, no byte in any file', async () => {
     for (let n = 0; n < 300; n++)
-      await place.tell({ layer: 'semantic', content: `Ordinary remark number ${n} about the weather` });
+      await place.remember({ layer: 'semantic', content: `Ordinary remark number ${n} about the weather` });
     // The index shortens words by what they share with the one before.
     const traces = /ebulon|entinel|gadougou|arrelled/i;
-    const told = await place.tell({
+    const remembered = await place.remember({
       layer: 'semantic',
       content: 'Zebulon quarrelled with Quentinella in Ouagadougou',
       source: 'zebulonsource',
@@ -48,12 +48,12 @@ describe('Forgetting memories', () => {
       key: 'zebulonkey',
     });
     for (let n = 0; n < 300; n++)
-      await place.tell({ layer: 'semantic', content: `Further remark number ${n} about the garden` });
+      await place.remember({ layer: 'semantic', content: `Further remark number ${n} about the garden` });
     expect(bytes().toString('latin1'))
       .to.match(/Quentinella/)
       .and.to.match(/[^u]entinella/);
-    const reply = await place.memory.forget({ id: told.id, reason: 'asked to' }, 'mira');
-    expect(reply).to.deep.equal({ forgotten: 1, ids: [told.id], kept: 0, wiped: true });
+    const reply = await place.memory.forget({ id: remembered.id, reason: 'asked to' }, 'mira');
+    expect(reply).to.deep.equal({ forgotten: 1, ids: [remembered.id], kept: 0, wiped: true });
     expect(tables()).not.to.match(traces);
     expect(bytes().toString('latin1')).not.to.match(traces);
     expect(await place.texts('Quentinella')).to.deep.equal([]);
@@ -61,7 +61,7 @@ describe('Forgetting memories', () => {
   });
 
   it('notes what was forgotten, when, by whom and why, and updates the projections', async () => {
-    const { id } = await place.tell({ layer: 'semantic', content: 'Something' });
+    const { id } = await place.remember({ layer: 'semantic', content: 'Something' });
     await place.memory.forget({ id, reason: 'asked to' }, 'mira');
     const db = new DatabaseSync(place.record.path, { readOnly: true });
     const note = db.prepare('SELECT * FROM forgotten_memories').get()!;
@@ -97,16 +97,20 @@ describe('Forgetting memories', () => {
   });
 
   it('forgets all that a source said, but not what others said in the same words', async () => {
-    await place.tell({ layer: 'semantic', content: 'Only mira knows this one', source: 'mira' });
-    await place.tell({ layer: 'episodic', content: 'Hello', source: 'mira', session: 's' });
-    const shared = await place.tell({
+    await place.remember({ layer: 'semantic', content: 'Only mira knows this one', source: 'mira' });
+    await place.remember({ layer: 'episodic', content: 'Hello', source: 'mira', session: 's' });
+    const shared = await place.remember({
       layer: 'semantic',
       content: 'Everybody says that the tests are slow',
       source: 'mira',
     });
-    await place.tell({ layer: 'semantic', content: 'everybody says that the tests are slow.', source: 'jo' });
-    const jos = await place.tell({ layer: 'semantic', content: 'Jo has an opinion too', source: 'jo' });
-    await place.tell({ layer: 'semantic', content: 'Jo has an opinion too', source: 'mira' });
+    await place.remember({
+      layer: 'semantic',
+      content: 'everybody says that the tests are slow.',
+      source: 'jo',
+    });
+    const jos = await place.remember({ layer: 'semantic', content: 'Jo has an opinion too', source: 'jo' });
+    await place.remember({ layer: 'semantic', content: 'Jo has an opinion too', source: 'mira' });
     const reply = await place.memory.forget({ source: 'mira' }, 'mira');
     expect(reply).to.include({ forgotten: 2, kept: 2, wiped: true });
     const lines = (await place.lines()).map((line) => JSON.parse(line));
@@ -119,13 +123,15 @@ describe('Forgetting memories', () => {
   });
 
   it('lets a forgotten key be used again', async () => {
-    const { id } = await place.tell({ layer: 'semantic', content: 'One', key: 'k' });
+    const { id } = await place.remember({ layer: 'semantic', content: 'One', key: 'k' });
     await place.memory.forget({ id }, 'mira');
-    expect(await place.tell({ layer: 'semantic', content: 'Two', key: 'k' })).to.include({ created: true });
+    expect(await place.remember({ layer: 'semantic', content: 'Two', key: 'k' })).to.include({
+      created: true,
+    });
   });
 
   it('wipes after a start what a crash left', async () => {
-    const { id } = await place.tell({ layer: 'semantic', content: 'Quentinella was here' });
+    const { id } = await place.remember({ layer: 'semantic', content: 'Quentinella was here' });
     await place.writer.run('forgetMemories', { asked_for: 'id', name: id, by: 'mira', reason: null }, 'full');
     expect(bytes().includes('Quentinella')).to.equal(true);
     expect(await place.memory.finishForgetting()).to.equal(true);
@@ -153,7 +159,7 @@ describe('Forgetting memories', () => {
       readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes('Quentinella'));
     const ask = () => graph.query({ query: 'MATCH (m:Memory) RETURN count(m) AS n' });
     try {
-      const { id } = await place.tell({ layer: 'semantic', content: 'Quentinella was here' });
+      const { id } = await place.remember({ layer: 'semantic', content: 'Quentinella was here' });
       expect((await ask()).rows).to.deep.equal([{ n: 1 }]);
       expect(held()).to.equal(true);
       expect((await memory.forget({ id }, 'mira')).wiped).to.equal(true);
@@ -174,7 +180,7 @@ describe('Forgetting memories', () => {
         if (!reachable) throw new Error('away');
       },
     });
-    const { id } = await place.tell({ layer: 'semantic', content: 'Quentinella was here' });
+    const { id } = await place.remember({ layer: 'semantic', content: 'Quentinella was here' });
     expect((await memory.forget({ id }, 'mira')).wiped).to.equal(false);
     expect(await memory.finishForgetting()).to.equal(false);
     reachable = true;

@@ -38,9 +38,9 @@ describe('What a run reports after its words were forgotten', () => {
   ] as const)
     it(`is kept without them: ${JSON.stringify(content)}`, async () => {
       const said = { layer: 'semantic', content, key: `${run}/decision/1` };
-      const { id } = await place.tell(said);
+      const { id } = await place.remember(said);
       expect(await contentOf(id)).to.equal(kept);
-      expect(await place.tell(said)).to.include({ id, created: false });
+      expect(await place.remember(said)).to.include({ id, created: false });
     });
 
   it('does not come back with a later decision or summary of the run', async () => {
@@ -62,7 +62,7 @@ describe('What a run reports after its words were forgotten', () => {
   it('leaves the same words of others alone', async () => {
     const content = `mira rejected apply_patch: ${reason}`;
     for (const key of ['run_0199aabbccddeeff00445566/decision/1', 'mine']) {
-      const { id } = await place.tell({ layer: 'semantic', content: `${key} ${content}`, key });
+      const { id } = await place.remember({ layer: 'semantic', content: `${key} ${content}`, key });
       expect(await contentOf(id)).to.include(reason);
     }
   });

@@ -29,7 +29,7 @@ describe('Looking up memories', () => {
       ['core', 'Done, the branch is ready'],
     ];
     for (const [n, [speaker, content]] of turns.entries())
-      await place.tell({
+      await place.remember({
         layer: 'episodic',
         session: 'run_1',
         speaker,
@@ -39,14 +39,18 @@ describe('Looking up memories', () => {
       });
     const other = ['We talk about the weather', 'It rains', 'A greeting card arrived for the team', 'Nice'];
     for (const content of other)
-      await place.tell({ layer: 'episodic', session: 'run_2', speaker: 'jo', content });
-    await place.tell({
+      await place.remember({ layer: 'episodic', session: 'run_2', speaker: 'jo', content });
+    await place.remember({
       layer: 'semantic',
       content: 'Deployments are frozen on Fridays',
       about: ['repo:demo/a'],
     });
-    await place.tell({ layer: 'semantic', content: 'Deployments need two reviews', about: ['repo:demo/b'] });
-    await place.tell({
+    await place.remember({
+      layer: 'semantic',
+      content: 'Deployments need two reviews',
+      about: ['repo:demo/b'],
+    });
+    await place.remember({
       layer: 'procedural',
       content: 'How deployments are done',
       steps: ['Build the image', 'Ask for reviews'],
@@ -167,9 +171,9 @@ describe('Looking up memories', () => {
   it('keeps to what a source said, first or again, and gives the key that it was recorded under', async () => {
     const own = openMemory();
     const content = 'The harbour freezes in February';
-    await own.tell({ layer: 'semantic', content, source: 'mira', key: 'harbour-1' });
-    await own.tell({ layer: 'semantic', content, source: 'jo', key: 'harbour-2' });
-    await own.tell({ layer: 'semantic', content: 'The harbour has two cranes', source: 'jo' });
+    await own.remember({ layer: 'semantic', content, source: 'mira', key: 'harbour-1' });
+    await own.remember({ layer: 'semantic', content, source: 'jo', key: 'harbour-2' });
+    await own.remember({ layer: 'semantic', content: 'The harbour has two cranes', source: 'jo' });
     const keysOf = async (source?: string) => {
       const { results } = await own.memory.lookup({ query: 'harbour', source });
       return results.map(({ text, key }) => [text, key]);
@@ -200,9 +204,14 @@ describe('Looking up memories', () => {
     const own = openMemory();
     for (const session of ['x', 'y'])
       for (const content of ['The parser is slow', 'Yes it is'])
-        await own.tell({ layer: 'episodic', session, content });
-    await own.tell({ layer: 'episodic', kind: 'summary', session: 'y', content: 'About the slow parser' });
-    await own.tell({ layer: 'episodic', kind: 'summary', session: 'x', content: 'Small talk' });
+        await own.remember({ layer: 'episodic', session, content });
+    await own.remember({
+      layer: 'episodic',
+      kind: 'summary',
+      session: 'y',
+      content: 'About the slow parser',
+    });
+    await own.remember({ layer: 'episodic', kind: 'summary', session: 'x', content: 'Small talk' });
     const { results } = await own.memory.lookup({ query: 'slow parser' });
     const turns = results.filter(({ seq, text }) => seq === 1 && text.includes('parser'));
     expect(turns.map(({ session }) => session)).to.deep.equal(['y', 'x']);

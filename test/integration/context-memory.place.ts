@@ -13,7 +13,7 @@ export interface MemoryPlace {
   readonly record: OpenRecord;
   readonly state: string;
   /** Decodes as the service does, then records. */
-  tell(request: Record<string, unknown>): ReturnType<Memory['record']>;
+  remember(request: Record<string, unknown>): ReturnType<Memory['record']>;
   texts(query: string, more?: Record<string, unknown>): Promise<string[]>;
   lines(): Promise<string[]>;
   close(): Promise<void>;
@@ -30,7 +30,7 @@ export function openMemory(state = temporaryFolder()): MemoryPlace {
     readers,
     record,
     state,
-    tell: async (request) => memory.record(decode(RecordRequest, request, 'the body')),
+    remember: async (request) => memory.record(decode(RecordRequest, request, 'the body')),
     async texts(query, more = {}) {
       const { results } = await memory.lookup({ query, ...more });
       return results.map(({ text }) => text);

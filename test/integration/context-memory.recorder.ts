@@ -26,7 +26,7 @@ const kinds = [
 async function recordOn(worker: number): Promise<never> {
   for (let n = worker; ; n += 8) {
     const request = kinds[n % kinds.length]!(n);
-    const { id } = await place.tell({ ...request, key: `${round}/${n}` });
+    const { id } = await place.remember({ ...request, key: `${round}/${n}` });
     writeSync(1, `${JSON.stringify([id, request.content])}\n`);
   }
 }

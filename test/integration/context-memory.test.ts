@@ -54,34 +54,34 @@ describe('The memory', () => {
         about: [],
         confidence: 0.5,
       };
-      const replies = await Promise.all(Array.from({ length: 20 }, () => place.tell(request)));
+      const replies = await Promise.all(Array.from({ length: 20 }, () => place.remember(request)));
       expect(new Set(replies.map(({ id }) => id)).size).to.equal(1);
       expect(replies.filter(({ created }) => created)).to.have.length(1);
       expect(await place.lines()).to.have.length(1);
     });
 
     it('refuses a key with another content and names both digests', async () => {
-      await place.tell({ layer: 'semantic', content: 'Tags are signed.', key: 'k1' });
+      await place.remember({ layer: 'semantic', content: 'Tags are signed.', key: 'k1' });
       const error = await rejected(
-        place.tell({ layer: 'semantic', content: 'Tags are not signed.', key: 'k1' }),
+        place.remember({ layer: 'semantic', content: 'Tags are not signed.', key: 'k1' }),
       );
       expect(error).to.include({ code: 'memory_key_taken', status: 409 });
       expect(error.message).to.match(/recorded with digest [0-9a-f]{64}; this one has [0-9a-f]{64}$/);
     });
 
     it('answers a key that came with a duplicate as it did before', async () => {
-      const first = await place.tell({ layer: 'semantic', content: 'Tags are signed.' });
+      const first = await place.remember({ layer: 'semantic', content: 'Tags are signed.' });
       const again = { layer: 'semantic', content: 'tags are signed', key: 'k2' };
-      const second = await place.tell(again);
+      const second = await place.remember(again);
       expect(second).to.include({ id: first.id, created: false, duplicate_of: first.id });
-      expect(await place.tell(again)).to.deep.equal(second);
+      expect(await place.remember(again)).to.deep.equal(second);
     });
 
     it('stores a near-duplicate once and keeps who said it', async () => {
       const text =
         'The integration tests need a running Gitea, which the fixtures start on a free port of their own.';
-      const first = await place.tell({ layer: 'semantic', content: text, source: 'mira' });
-      const second = await place.tell({
+      const first = await place.remember({ layer: 'semantic', content: text, source: 'mira' });
+      const second = await place.remember({
         layer: 'semantic',
         content: text.replace('running', 'runing'),
         source: 'jo',
@@ -98,7 +98,7 @@ describe('The memory', () => {
       entities('repo:demo/a', 'repo:demo/b');
       const text =
         'A build of the whole project on the small machine takes 12 minutes and must be repeated after a crash.';
-      const told = [
+      const requests = [
         { layer: 'semantic', content: text },
         { layer: 'semantic', content: text.replace('12', '13') },
         { layer: 'semantic', content: text.replace('must be', 'must not be') },
@@ -106,14 +106,14 @@ describe('The memory', () => {
         { layer: 'semantic', content: text, about: ['repo:demo/a'] },
         { layer: 'semantic', content: text, about: ['repo:demo/b', 'repo:demo/a'] },
       ];
-      for (const request of told) expect(await place.tell(request)).to.include({ created: true });
-      const same = await place.tell({
+      for (const request of requests) expect(await place.remember(request)).to.include({ created: true });
+      const same = await place.remember({
         layer: 'semantic',
         content: text,
         about: ['repo:demo/a', 'repo:demo/b'],
       });
       expect(same.created).to.equal(false);
-      expect(await place.lines()).to.have.length(told.length);
+      expect(await place.lines()).to.have.length(requests.length);
     });
 
     it('finds an exact duplicate among many, whatever the text', async () => {
@@ -121,8 +121,8 @@ describe('The memory', () => {
         fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }), async (text) => {
           const request = { layer: 'semantic', content: `memory ${text}` };
           if (!RecordRequest.is(request)) return;
-          const first = await place.tell(request);
-          const second = await place.tell({ ...request, content: `  ${request.content}\n` });
+          const first = await place.remember(request);
+          const second = await place.remember({ ...request, content: `  ${request.content}\n` });
           expect(second).to.include({ id: first.id, created: false });
         }),
         { numRuns: 60 },
@@ -131,7 +131,7 @@ describe('The memory', () => {
 
     it('puts the turns of a session in order and refuses two in one place', async () => {
       const turn = (content: string, more = {}) =>
-        place.tell({ layer: 'episodic', session: 's', content, ...more });
+        place.remember({ layer: 'episodic', session: 's', content, ...more });
       expect(await turn('Hello', { speaker: 'mira' })).to.include({ seq: 1, created: true });
       expect(await turn('ok', { speaker: 'core' })).to.include({ seq: 2 });
       expect(await turn('ok', { speaker: 'mira' })).to.include({ seq: 3, created: true });
@@ -149,21 +149,23 @@ describe('The memory', () => {
         'file:local/demo/hello:src/main.js',
       );
       const one = await rejected(
-        place.tell({ layer: 'semantic', content: 'x', about: ['repo:local/demo/helo'] }),
+        place.remember({ layer: 'semantic', content: 'x', about: ['repo:local/demo/helo'] }),
       );
       expect(one).to.include({ code: 'entity_unknown', status: 422 });
       expect(one.message).to.contain('"repo:local/demo/helo"').and.to.contain('repo:local/demo/hello');
-      const two = await rejected(place.tell({ layer: 'semantic', content: 'x', about: ['src/greet.js'] }));
+      const two = await rejected(
+        place.remember({ layer: 'semantic', content: 'x', about: ['src/greet.js'] }),
+      );
       expect(two.message).to.contain('file:local/demo/hello:src/greet.js').and.not.to.contain('main.js');
       expect(two.errors[0]).to.include({ pointer: '/about/0' });
-      const { id } = await place.tell({ layer: 'semantic', content: 'x' });
-      const three = await rejected(place.tell({ layer: 'semantic', content: 'y', about: [id] }));
+      const { id } = await place.remember({ layer: 'semantic', content: 'x' });
+      const three = await rejected(place.remember({ layer: 'semantic', content: 'y', about: [id] }));
       expect(three).to.include({ code: 'invalid_input', status: 400 });
     });
 
     it('makes a Memory node with ABOUT edges, which the change sequence shows', async () => {
       entities('repo:local/demo/hello');
-      const { id } = await place.tell({
+      const { id } = await place.remember({
         layer: 'semantic',
         content: 'The default branch is main.\nSince 2020.',
         kind: 'note',
@@ -192,7 +194,7 @@ describe('The memory', () => {
 
     it('masks secrets and says so', async () => {
       const secret = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`;
-      const { masked, id } = await place.tell({
+      const { masked, id } = await place.remember({
         layer: 'semantic',
         content: `The token is ${secret}, keep it.`,
       });
@@ -209,7 +211,7 @@ describe('The memory', () => {
         predicate: secret,
         speaker: secret,
       };
-      const { masked } = await place.tell({ layer: 'semantic', content: 'Keep it.', ...names });
+      const { masked } = await place.remember({ layer: 'semantic', content: 'Keep it.', ...names });
       expect(masked).to.equal(5);
       expect(JSON.stringify(await place.lines()))
         .to.contain('[redacted github_token]')
@@ -226,7 +228,7 @@ describe('The memory', () => {
       const secret = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`;
       for (const member of ['key', 'session']) {
         const error = await rejected(
-          place.tell({ layer: 'episodic', content: 'x', [member]: `of ${secret}` }),
+          place.remember({ layer: 'episodic', content: 'x', [member]: `of ${secret}` }),
         );
         expect(error).to.include({ code: 'invalid_input', status: 400 });
         expect(error.errors.map((one) => one.pointer)).to.deep.equal([`/${member}`]);
@@ -272,7 +274,7 @@ describe('The memory', () => {
     ];
     for (const [what, request, pointer] of refused) {
       it(`refuses ${what}, with its place`, async () => {
-        const error = await rejected(place.tell(request));
+        const error = await rejected(place.remember(request));
         expect(error).to.include({ code: 'invalid_input', status: 400 });
         expect(error.errors.map((one) => one.pointer)).to.include(pointer);
         expect(await place.lines()).to.deep.equal([]);
@@ -281,7 +283,7 @@ describe('The memory', () => {
 
     it('takes the longest content, and gives it back as it was', async () => {
       const content = 'ä€😀 \r\n'.repeat(20_000).slice(0, 99_999).toWellFormed();
-      const { id } = await place.tell({ layer: 'semantic', content });
+      const { id } = await place.remember({ layer: 'semantic', content });
       expect((await place.memory.read(id)).content).to.equal(content);
     });
   });
@@ -299,8 +301,8 @@ describe('The memory', () => {
     const holdsAt = async (n: number) => place.texts('release', { as_of: day(n) });
 
     it('closes the older with the newer', async () => {
-      const first = await place.tell(fact('Mira runs the release', 1));
-      const second = await place.tell({
+      const first = await place.remember(fact('Mira runs the release', 1));
+      const second = await place.remember({
         ...fact('Jo runs the release', 10),
         subject: ' RELEASE',
         predicate: 'Is  run by',
@@ -315,17 +317,17 @@ describe('The memory', () => {
     });
 
     it('remembers what holds again after it did not', async () => {
-      await place.tell(fact('Mira runs the release', 1));
-      await place.tell(fact('Jo runs the release', 5));
-      expect(await place.tell(fact('Mira runs the release', 9))).to.include({ created: true });
+      await place.remember(fact('Mira runs the release', 1));
+      await place.remember(fact('Jo runs the release', 5));
+      expect(await place.remember(fact('Mira runs the release', 9))).to.include({ created: true });
       expect(await place.texts('release')).to.deep.equal(['Mira runs the release']);
-      expect(await place.tell(fact('mira runs the release!', 12))).to.include({ created: false });
+      expect(await place.remember(fact('mira runs the release!', 12))).to.include({ created: false });
     });
 
     it('distinguishes numbers that differ in one digit', async () => {
       const text = 'The maximal number of connections that the database of the service accepts is 100';
-      await place.tell(fact(text, 1));
-      expect(await place.tell(fact(text.replace('100', '101'), 2))).to.include({ created: true });
+      await place.remember(fact(text, 1));
+      expect(await place.remember(fact(text.replace('100', '101'), 2))).to.include({ created: true });
     });
 
     it('has the same history in whatever order it is recorded', async () => {
@@ -345,9 +347,9 @@ describe('The memory', () => {
           fc.integer(),
           fc.string({ minLength: 8, maxLength: 8 }),
           async (facts, seed, name) => {
-            const tell = async (subject: string, order: typeof facts) => {
+            const rememberAll = async (subject: string, order: typeof facts) => {
               for (const { from, to } of order)
-                await place.tell(
+                await place.remember(
                   fact(`number ${from}`, from, {
                     subject,
                     ...(to === null ? {} : { valid_to: day(from + to) }),
@@ -358,11 +360,11 @@ describe('The memory', () => {
               );
             };
             const id = `${Buffer.from(name).toString('hex')}${seed}`;
-            const forwards = await tell(
+            const forwards = await rememberAll(
               `f${id}`,
               facts.toSorted((a, b) => a.from - b.from),
             );
-            const anyhow = await tell(`a${id}`, facts);
+            const anyhow = await rememberAll(`a${id}`, facts);
             expect(anyhow).to.deep.equal(forwards);
           },
         ),
@@ -372,15 +374,17 @@ describe('The memory', () => {
 
     it('leaves facts about other entities alone', async () => {
       entities('repo:demo/a', 'repo:demo/b');
-      await place.tell(fact('main', 1, { about: ['repo:demo/a'] }));
-      expect(await place.tell(fact('trunk', 2, { about: ['repo:demo/b'] }))).to.include({ valid_to: null });
-      const third = await place.tell(fact('develop', 3, { about: ['repo:demo/b', 'repo:demo/a'] }));
+      await place.remember(fact('main', 1, { about: ['repo:demo/a'] }));
+      expect(await place.remember(fact('trunk', 2, { about: ['repo:demo/b'] }))).to.include({
+        valid_to: null,
+      });
+      const third = await place.remember(fact('develop', 3, { about: ['repo:demo/b', 'repo:demo/a'] }));
       expect(third.closed).to.have.length(2);
     });
 
     it('opens the older again when the newer is forgotten', async () => {
-      await place.tell(fact('Mira runs the release', 1));
-      const { id } = await place.tell(fact('Jo runs the release', 5));
+      await place.remember(fact('Mira runs the release', 1));
+      const { id } = await place.remember(fact('Jo runs the release', 5));
       await place.memory.forget({ id }, 'test');
       expect(await place.texts('release')).to.deep.equal(['Mira runs the release']);
     });
@@ -388,7 +392,11 @@ describe('The memory', () => {
 
   describe('of playbooks', () => {
     it('counts how often they worked, once for each run', async () => {
-      const { id } = await place.tell({ layer: 'procedural', content: 'Release', steps: ['Tag', 'Push'] });
+      const { id } = await place.remember({
+        layer: 'procedural',
+        content: 'Release',
+        steps: ['Tag', 'Push'],
+      });
       const say = (body: Record<string, unknown>) =>
         place.memory.outcome(decode(OutcomeRequest, { id, ...body }, 'the body'));
       await say({ worked: true, run: 'run_1' });
@@ -405,7 +413,7 @@ describe('The memory', () => {
         code: 'memory_not_found',
         status: 404,
       });
-      const { id } = await place.tell({ layer: 'semantic', content: 'x' });
+      const { id } = await place.remember({ layer: 'semantic', content: 'x' });
       expect(await rejected(place.memory.outcome({ id, worked: true }))).to.include({
         code: 'memory_not_procedural',
         status: 422,
@@ -415,14 +423,14 @@ describe('The memory', () => {
     it('makes a procedure of their name, which stands for all of them and goes with the last', async () => {
       const playbook = { layer: 'procedural', subject: 'Release', steps: ['Tag'] };
       const [first, second] = [
-        await place.tell({ ...playbook, content: 'Tag and push', valid_from: '2026-01-01T00:00:00Z' }),
-        await place.tell({
+        await place.remember({ ...playbook, content: 'Tag and push', valid_from: '2026-01-01T00:00:00Z' }),
+        await place.remember({
           ...playbook,
           content: 'Let the pipeline publish',
           valid_from: '2026-02-01T00:00:00Z',
         }),
       ];
-      await place.tell({ layer: 'procedural', content: 'Rotate the keys\nEvery month.' });
+      await place.remember({ layer: 'procedural', content: 'Rotate the keys\nEvery month.' });
       const procedures = () =>
         rows("SELECT id, title, valid_to FROM nodes WHERE kind = 'procedure' ORDER BY id");
       const release = { id: 'procedure:Release', title: 'Release', valid_to: null };
@@ -440,14 +448,14 @@ describe('The memory', () => {
     });
 
     it('puts the one that works before the one that fails', async () => {
-      const told = await Promise.all(
+      const playbooks = await Promise.all(
         ['alpha', 'beta'].map((name) =>
-          place.tell({ layer: 'procedural', content: `Deploy by ${name}`, steps: ['go'] }),
+          place.remember({ layer: 'procedural', content: `Deploy by ${name}`, steps: ['go'] }),
         ),
       );
       for (const run of ['1', '2', '3']) {
-        await place.memory.outcome({ id: told[0]!.id, worked: false, run });
-        await place.memory.outcome({ id: told[1]!.id, worked: true, run });
+        await place.memory.outcome({ id: playbooks[0]!.id, worked: false, run });
+        await place.memory.outcome({ id: playbooks[1]!.id, worked: true, run });
       }
       const { results } = await place.memory.lookup({ query: 'deploy', layer: 'procedural' });
       expect(results.map(({ text, why }) => [text, why.success])).to.deep.equal([

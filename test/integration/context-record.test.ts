@@ -120,7 +120,7 @@ describe('the record of a running core-context', () => {
         expect((await service.post('/v1/memory/lookup', { query: 'disk' })).status).to.equal(200);
         // An answer of the health check is good for a second.
         await until(
-          'the health to tell',
+          'the health to report it',
           async () => (await service!.get('/healthz')).json.checks.disk.status === 'degraded',
         );
         disk.free();

@@ -66,7 +66,7 @@ describe('memories with vectors', () => {
     return new Memory({ ...place, path: place.record.path, embedder });
   }
 
-  const tell = (memory: Memory, content: string) =>
+  const remember = (memory: Memory, content: string) =>
     memory.record(decode(RecordRequest, { layer: 'semantic', content }, 'the body'));
   const missing = async (model = 'meaning-1') =>
     (await place.readers.ask('memoriesWithoutVector', { model, limit: 100 })).length;
@@ -77,9 +77,9 @@ describe('memories with vectors', () => {
   it('are found by what they mean, beside what they say', async () => {
     server = await startEmbeddings();
     const memory = withModel(portOf(server));
-    await tell(memory, 'Mira drives an automobile from 1972.');
-    await tell(memory, 'The hound sleeps in the kitchen.');
-    await tell(memory, 'Every car needs a garage, said nobody.');
+    await remember(memory, 'Mira drives an automobile from 1972.');
+    await remember(memory, 'The hound sleeps in the kitchen.');
+    await remember(memory, 'Every car needs a garage, said nobody.');
     await allMade();
     expect(embedder.state.answers).not.to.equal(false);
     const { results } = await memory.lookup({ query: 'vehicle of Mira' });
@@ -99,8 +99,8 @@ describe('memories with vectors', () => {
     const port = portOf(first);
     first.close();
     const memory = withModel(port);
-    await tell(memory, 'The loaf cools on the sill.');
-    await tell(memory, 'The hound sleeps.');
+    await remember(memory, 'The loaf cools on the sill.');
+    await remember(memory, 'The hound sleeps.');
     const { results } = await memory.lookup({ query: 'loaf' });
     expect(results).to.have.length(1);
     expect(results[0]!.why.vector).to.equal(undefined);
@@ -122,8 +122,8 @@ describe('memories with vectors', () => {
   it('keep no vector of what is forgotten, and are rebuilt for another model', async () => {
     server = await startEmbeddings();
     const memory = withModel(portOf(server));
-    const { id } = await tell(memory, 'A car.');
-    await tell(memory, 'A dog.');
+    const { id } = await remember(memory, 'A car.');
+    await remember(memory, 'A dog.');
     await allMade();
     await memory.forget({ id, source: undefined, reason: undefined }, 'tester');
     const db = new DatabaseSync(place.record.path, { readOnly: true });
@@ -142,7 +142,7 @@ describe('memories with vectors', () => {
   it('leave out a text that the model refuses, and go on with the others', async () => {
     server = await startEmbeddings((text) => text.includes('endless'));
     const memory = withModel(portOf(server));
-    for (const text of ['An endless car.', 'A red car.', 'A dog.']) await tell(memory, text);
+    for (const text of ['An endless car.', 'A red car.', 'A dog.']) await remember(memory, text);
     await allMade();
     const { results } = await memory.lookup({ query: 'automobile' });
     expect(results.map(({ text }) => text)).to.deep.equal(['A red car.']);

@@ -184,7 +184,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     expect(graph()).to.include({ ReasoningRun: 1, Task: 1, Action: 7 });
   });
 
-  for (const place of ['plan.sealed', 'context.plan_told', 'context.told']) {
+  for (const place of ['plan.sealed', 'context.plan_delivered', 'context.delivered']) {
     it(`reports a run that was killed at ${place}, and nothing twice`, async () => {
       await started();
       const number = await world.newIssue(issueText);
@@ -212,7 +212,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     running.splice(0);
     rmSync(join(world.home, 'state/context'), { recursive: true });
     await started();
-    // The marker names another address, so that everything counts as untold.
+    // The marker names another address, so that everything counts as undelivered.
     expect((await world.command(['sync'])).code).to.equal(0);
     expect(graph()).to.include({ ReasoningRun: 1, Action: 7 });
   });

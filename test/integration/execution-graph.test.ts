@@ -97,13 +97,13 @@ describe('runs in the execution graph', () => {
     world.checkout.git('pull', '-q');
     writeFileSync(
       join(world.checkout.dir, '.core.json'),
-      '{"validation":{"commands":[{"name":"slow","run":"until [ -e told ]; do sleep 0.05; done"}]}}\n',
+      '{"validation":{"commands":[{"name":"slow","run":"until [ -e continue ]; do sleep 0.05; done"}]}}\n',
     );
     world.checkout.git('-c', 'user.name=t', '-c', 'user.email=t@example.org', 'commit', '-qam', 'Slow down');
     world.checkout.git('push', '-q', 'origin', 'HEAD:main');
     const run = await world.approve(await plan());
     const work = execute(run);
-    await until('it to be told', () => {
+    await until('it to be reported', () => {
       const [{ status } = { status: '' }] = properties('ReasoningRun');
       const validation = properties('Action').find(({ kind }) => kind === 'run_validation');
       return status === 'executing' && validation?.state === 'running';
@@ -113,7 +113,7 @@ describe('runs in the execution graph', () => {
       const found = readdirSync(copies);
       return found.length === 1 && found;
     });
-    writeFileSync(join(copies, copy!, 'workspace/told'), '');
+    writeFileSync(join(copies, copy!, 'workspace/continue'), '');
     await work;
     expect(properties('ReasoningRun')[0]).to.include({ status: 'completed' });
   });
@@ -233,10 +233,10 @@ describe('runs in the execution graph', () => {
     const waits = 'core-context at http://127.0.0.1:9 is not there; 1 run waits';
     expect(away.stderr).to.contain(`warning  ${waits}`);
     expect(away.stdout).to.match(/demo\/hello#\d+ +open/);
-    const told = await world.command(['sync', '--json']);
-    expect(told.code).to.equal(0);
-    expect(JSON.parse(told.stdout).warnings).to.have.length(1);
-    expect(JSON.parse(told.stdout).warnings[0]).to.contain(waits);
+    const synced = await world.command(['sync', '--json']);
+    expect(synced.code).to.equal(0);
+    expect(JSON.parse(synced.stdout).warnings).to.have.length(1);
+    expect(JSON.parse(synced.stdout).warnings[0]).to.contain(waits);
 
     configure(context.url);
     for (const name of readdirSync(join(world.home, 'state/forge/demo/hello/pulls')))

@@ -140,7 +140,7 @@ describe('Secrets in texts that Core gets', () => {
     expect(done.actions.find(({ definition }) => definition.kind === 'run_validation')!.state).to.equal(
       'succeeded',
     );
-    requireNoSecret(said.join('\n'), 'what is told as it happens');
+    requireNoSecret(said.join('\n'), 'the live messages');
     expect(said.join('\n')).to.contain(mark);
     expect(done.masked.map(({ place }) => place)).to.include('the validation’s output');
     await world.agent
@@ -231,7 +231,7 @@ describe('What a model is sent', () => {
       old_text: `token = '${mark}';\nexport const strangers = true;`,
       new_text: `token = '${mark}';\nexport const strangers = false;`,
     }),
-    call('submit_plan', { title: 'Greet no strangers', explanation: `With ${secrets.reason}, as told.` }),
+    call('submit_plan', { title: 'Greet no strangers', explanation: `With ${secrets.reason}, as agreed.` }),
   ];
   const solve: Script = ({ body }) => steps[body.messages.filter(({ role }) => role === 'assistant').length]!;
 
@@ -265,7 +265,7 @@ describe('What a model is sent', () => {
     const sent = JSON.stringify(server.requests.map(({ body }) => body));
     for (const secret of Object.values(secrets)) expect(sent).not.to.contain(secret);
     expect(sent).to.contain(mark);
-    expect(sent, 'a search tells nothing of a secret').to.contain('Nothing was found.');
+    expect(sent, 'a search reveals nothing of a secret').to.contain('Nothing was found.');
     const patch = Buffer.from(await world.agent.diff(run.run_id)).toString('utf8');
     expect(patch)
       .to.contain('+export const strangers = false;')

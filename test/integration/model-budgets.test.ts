@@ -291,7 +291,7 @@ describe('What the model gateway counts against budgets', () => {
     }
   });
 
-  it('estimates an output that the upstream told wrong or not at all', async () => {
+  it('estimates an output that the upstream reported wrong or not at all', async () => {
     for (const usage of [
       { prompt_tokens: 10 },
       { prompt_tokens: 10, completion_tokens: -5, total_tokens: 10 },

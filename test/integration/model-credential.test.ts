@@ -61,7 +61,7 @@ describe('The credential of a model', () => {
     await upstream.close();
   });
 
-  async function told(script: Script, stream = false): Promise<string> {
+  async function answerTo(script: Script, stream = false): Promise<string> {
     upstream.next(script);
     const answer = await gateway.ask('/v1/chat/completions', { body: { ...hello, stream } });
     return `${JSON.stringify([...answer.headers])} ${await answer.text()}`;
@@ -78,12 +78,12 @@ describe('The credential of a model', () => {
     it(`does not come out of ${writing}`, async () => {
       const member = (name: string) => `{"error":{"message":"no","type":"t","${name}":"bad ${writing}"}}`;
       for (const name of ['message', 'type', 'param', 'code'])
-        expectHidden(await told(json(400, member(name))), writing);
-      expectHidden(await told(json(500, `{"detail":"${writing}"}`)), writing);
-      expectHidden(await told(json(200, member('message')), true), writing);
+        expectHidden(await answerTo(json(400, member(name))), writing);
+      expectHidden(await answerTo(json(500, `{"detail":"${writing}"}`)), writing);
+      expectHidden(await answerTo(json(200, member('message')), true), writing);
       const whole = JSON.stringify(completion('m')).replace('"stop"', `"${writing}"`);
-      expectHidden(await told(json(200, whole)), writing);
-      expectHidden(await told(json(200, whole.replace('wörld', 'w'.repeat(300_000)))), writing);
+      expectHidden(await answerTo(json(200, whole)), writing);
+      expectHidden(await answerTo(json(200, whole.replace('wörld', 'w'.repeat(300_000)))), writing);
     });
 
     it(`does not come out of a stream with ${writing}, whatever its pieces`, async () => {
@@ -97,14 +97,14 @@ describe('The credential of a model', () => {
         }
         response.end();
       };
-      const text = await told(script, true);
+      const text = await answerTo(script, true);
       expectHidden(text, writing);
       expect(text).to.contain('[DONE]');
     });
   }
 
   it('is no name and no value of a header that goes on', async () => {
-    const text = await told((_request, response) =>
+    const text = await answerTo((_request, response) =>
       sendJson(response, 200, completion('m'), {
         'x-ratelimit-sk-planted-0123456789': '1',
         'x-ratelimit-remaining-requests': '7',
@@ -117,22 +117,22 @@ describe('The credential of a model', () => {
 
   it('is not logged as a part that an upstream gives for its code', async () => {
     const tail = key.slice(-12).replaceAll(/[^\w]/g, '');
-    await told(json(400, `{"error":{"message":"no","code":"${tail}"}}`));
-    await told(json(400, '{"error":{"message":"no","code":"context_length_exceeded"}}'));
+    await answerTo(json(400, `{"error":{"message":"no","code":"${tail}"}}`));
+    await answerTo(json(400, '{"error":{"message":"no","code":"context_length_exceeded"}}'));
     expect(gateway.logged()).to.contain('context_length_exceeded').and.not.contain(tail);
   });
 
-  it('is not told as the type of what came, in either case', async () => {
+  it('is not returned as the content type, streamed or not', async () => {
     for (const stream of [false, true]) {
       const script: Script = (_request, response) =>
         void response.writeHead(200, { 'content-type': `text/${key}` }).end('nothing');
-      const text = await told(script, stream);
+      const text = await answerTo(script, stream);
       expect(text.toLowerCase()).to.contain('text/***').and.to.not.contain('sk-planted-0');
     }
   });
 
   it('leaves words alone that only begin like it', async () => {
     const text = 'A key begins with sk-planted- or with sk-pl, and 100% of \\u00fc are ü \\/ sk';
-    expect(await told(json(200, `{"choices":[],"text":"${text}"}`))).to.contain(text);
+    expect(await answerTo(json(200, `{"choices":[],"text":"${text}"}`))).to.contain(text);
   });
 });

@@ -156,7 +156,7 @@ describe('The official clients of other dialects at the model gateway', () => {
     expect(total).to.include({ calls: 1, input_tokens: 0, output_tokens: 0, cost: 0, estimated: 0 });
   });
 
-  it('are told which dialect the upstreams of a model do not speak', async () => {
+  it('learn which dialect the upstreams of a model do not speak', async () => {
     const body = { contents: [{ parts: [{ text: 'Hello' }] }] };
     const path = '/v1beta/models/claude:generateContent';
     const answer = (await (await gateway.ask(path, { body })).json()) as {

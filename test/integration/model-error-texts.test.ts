@@ -56,7 +56,7 @@ describe('What an upstream says of an error', () => {
     };
   }
 
-  async function told(model: string, more: object = {}): Promise<string> {
+  async function errorText(model: string, more: object = {}): Promise<string> {
     const answer = await gateway.ask('/v1/chat/completions', { body: { ...hello, model, ...more } });
     return `${JSON.stringify([...answer.headers])} ${await answer.text()}`;
   }
@@ -70,26 +70,26 @@ describe('What an upstream says of an error', () => {
       for (const member of ['message', 'type', 'param', 'code']) {
         const error = { message: 'no', type: 't', [member]: `bad ${secret}` };
         answers(400, 'application/json', JSON.stringify({ error }));
-        const text = await told('small');
+        const text = await errorText('small');
         requireNone(text, member);
         expect(text).to.contain(`[redacted ${kind}]`);
       }
       for (const body of [{ detail: [{ msg: secret }] }, { error: `bad ${secret}` }, { message: secret }]) {
         answers(422, 'application/json', JSON.stringify(body));
-        requireNone(await told('small'), JSON.stringify(body));
+        requireNone(await errorText('small'), JSON.stringify(body));
       }
       answers(500, 'text/plain', `bad ${secret}`);
-      requireNone(await told('small'), 'a text');
+      requireNone(await errorText('small'), 'a text');
       answers(500, 'text/html', `<html><title>${secret}</title></html>`);
-      requireNone(await told('small'), 'a page');
+      requireNone(await errorText('small'), 'a page');
       answers(200, 'text/event-stream', eventOf({ error: { message: `bad ${secret}`, code: 400 } }));
-      requireNone(await told('small', { stream: true }), 'an event');
+      requireNone(await errorText('small', { stream: true }), 'an event');
       answers(200, 'application/json', JSON.stringify({ error: { message: `bad ${secret}` }, choices: [] }));
-      requireNone(await told('small'), 'an error with status 200');
+      requireNone(await errorText('small'), 'an error with status 200');
       answers(200, `text/${secret}`, 'bad');
-      requireNone(await told('small'), 'a media type');
+      requireNone(await errorText('small'), 'a media type');
       said = `bad ${secret}`;
-      const text = await told('large');
+      const text = await errorText('large');
       requireNone(text, 'Anthropic');
       expect(text).to.contain(`[redacted ${kind}]`);
     });
@@ -135,10 +135,10 @@ describe('What an upstream says of an error', () => {
           ['text/plain', filled],
         ] as const) {
           answers(400, type, body);
-          requireNone(await told('small'), `${type} of ${length}`);
+          requireNone(await errorText('small'), `${type} of ${length}`);
         }
         said = filled;
-        requireNone(await told('large'), `Anthropic of ${length}`);
+        requireNone(await errorText('large'), `Anthropic of ${length}`);
       }
     });
   }
@@ -147,7 +147,7 @@ describe('What an upstream says of an error', () => {
     const all = Object.values(foreign).join(' ');
     said = all;
     answers(400, 'application/json', JSON.stringify({ error: { message: all } }));
-    await told('small');
+    await errorText('small');
     requireNone(gateway.logged(), 'the log');
     openai.always(
       (_request, response) =>

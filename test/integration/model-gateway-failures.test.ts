@@ -25,7 +25,7 @@ const hello = { model: 'small', messages: [{ role: 'user' as const, content: 'He
 const patient = { connect_ms: 100_000, first_token_ms: 100_000, idle_ms: 100_000, total_ms: 200_000 };
 const soonIdle = { ...patient, first_token_ms: 300, idle_ms: 300 };
 
-interface Told {
+interface Failure {
   readonly status: number;
   readonly headers: Headers;
   readonly error: { readonly message: string; readonly type: string; readonly code: string };
@@ -62,9 +62,9 @@ describe('The model gateway and failing upstreams', () => {
     return started;
   }
 
-  async function told(body: object = hello, at = gateway): Promise<Told> {
+  async function failureOf(body: object = hello, at = gateway): Promise<Failure> {
     const answer = await at.ask('/v1/chat/completions', { body });
-    const { error } = (await answer.json()) as Pick<Told, 'error'>;
+    const { error } = (await answer.json()) as Pick<Failure, 'error'>;
     return { status: answer.status, headers: answer.headers, error };
   }
 
@@ -105,7 +105,7 @@ describe('The model gateway and failing upstreams', () => {
 
   it('gives the status and the Retry-After of an upstream that stays so', async () => {
     first.always(failing(429, { 'retry-after': '77' }));
-    const { status, headers, error } = await told();
+    const { status, headers, error } = await failureOf();
     expect({ status, message: error.message }).to.deep.equal({ status: 429, message: 'no 429' });
     expect(headers.get('retry-after')).to.equal('77');
     expect(first.requests).to.have.length(1);
@@ -113,7 +113,7 @@ describe('The model gateway and failing upstreams', () => {
 
   it('does not ask again what the client did wrong', async () => {
     first.always(failing(422));
-    expect((await told()).status).to.equal(422);
+    expect((await failureOf()).status).to.equal(422);
     expect(first.requests).to.have.length(1);
   });
 
@@ -146,12 +146,12 @@ describe('The model gateway and failing upstreams', () => {
       first.next((_request, response) => {
         response.writeHead(status, { location: `${second.url}/chat/completions` }).end();
       });
-      const { status: given, error } = await told();
+      const { status: given, error } = await failureOf();
       expect(given).to.equal(502);
       expect(error.message).to.contain(`answered ${status}, a redirect`);
     }
     first.always((_request, response) => void response.writeHead(302, { location: first.url }).end());
-    for (let asked = 0; asked < 100; asked++) expect((await told()).status).to.equal(502);
+    for (let asked = 0; asked < 100; asked++) expect((await failureOf()).status).to.equal(502);
     expect(first.requests).to.have.length(104);
     expect(second.requests).to.have.length(0);
   });
@@ -160,10 +160,10 @@ describe('The model gateway and failing upstreams', () => {
     first.always((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html><title>Sign in</title></html>');
     });
-    const { status, error } = await told();
+    const { status, error } = await failureOf();
     expect(status).to.equal(502);
     expect(error.message).to.match(/answered 200 with text\/html that is not a JSON object/);
-    const stream = await told({ ...hello, stream: true });
+    const stream = await failureOf({ ...hello, stream: true });
     expect(stream.status).to.equal(502);
     expect(stream.error.message).to.match(/answered text\/html where an event stream was asked for/);
   });
@@ -173,27 +173,27 @@ describe('The model gateway and failing upstreams', () => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
       response.end(gzipSync(JSON.stringify(completion('tiny-1'))));
     });
-    const { status, error } = await told();
+    const { status, error } = await failureOf();
     expect({ status, code: error.code }).to.deep.equal({ status: 502, code: 'upstream_answer_invalid' });
     expect(error.message).to.contain('answered in a content encoding, though none was asked for');
   });
 
-  it('tells of an answer that stops before it is whole', async () => {
+  it('reports an answer that stops before it is complete', async () => {
     first.always((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write('{"choices": [');
       setTimeout(() => response.destroy(), 20);
     });
-    const { status, error } = await told();
+    const { status, error } = await failureOf();
     expect({ status, code: error.code }).to.deep.equal({ status: 502, code: 'upstream_broke_off' });
     expect(first.requests).to.have.length(1);
   });
 
-  it('tells of an answer that is no HTTP, and of headers with line breaks', async () => {
+  it('reports an answer that is not HTTP, and headers with line breaks', async () => {
     for (const head of ['garbage\r\n\r\n', 'HTTP/1.1 200 OK\r\nx-a: b\nc\r\n\r\n{}']) {
       const server = await rawServer(head);
       const other = await open(oneModel(`http://127.0.0.1:${server.port}/v1`, {}, { retries: 0 }));
-      const { status, error } = await told(hello, other);
+      const { status, error } = await failureOf(hello, other);
       expect(status).to.equal(502);
       expect(error.message).to.match(/upstream 127\.0\.0\.1:\d+\/tiny-1 /);
       server.close();
@@ -265,7 +265,7 @@ describe('The model gateway and failing upstreams', () => {
     expect(first.requests).to.have.length(2);
   });
 
-  it('asks elsewhere where the first event of a stream is an error, and tells one that comes later', async () => {
+  it('tries another upstream if the first event of a stream is an error, and passes on a later error', async () => {
     const entry = { kind: 'openai', model: 'tiny-1' };
     const two = { upstreams: [first, second].map(({ url }) => ({ ...entry, base_url: url })) };
     const pair = await open({ models: { small: two }, retries: 0, timeouts: patient });
@@ -332,9 +332,9 @@ describe('The model gateway and failing upstreams', () => {
 
   it('gives neither statuses nor waits on that HTTP does not know', async () => {
     first.always(failing(999));
-    expect(await told()).to.include({ status: 502 });
+    expect(await failureOf()).to.include({ status: 502 });
     first.always(failing(429, { 'retry-after': '9'.repeat(400) }));
-    expect((await told()).headers.get('retry-after')).to.equal('31536000');
+    expect((await failureOf()).headers.get('retry-after')).to.equal('31536000');
   });
 
   it('keeps characters whole that come in two pieces, and events in any', async () => {
@@ -355,17 +355,17 @@ describe('The model gateway and failing upstreams', () => {
     const silent: Script = () => {};
     first.always(silent);
     const soon = await open(oneModel(first.url, {}, { timeouts: soonIdle }));
-    const stream = await told({ ...hello, stream: true }, soon);
+    const stream = await failureOf({ ...hello, stream: true }, soon);
     expect(stream.status).to.equal(504);
     expect(stream.error.message).to.match(/did not send the first token within 0\.3 s/);
     const timeouts = { ...patient, first_token_ms: 1_000, idle_ms: 1_000, total_ms: 1_000 };
-    const whole = await told(hello, await open(oneModel(first.url, {}, { timeouts })));
+    const whole = await failureOf(hello, await open(oneModel(first.url, {}, { timeouts })));
     expect(whole.status).to.equal(504);
     expect(whole.error.message).to.match(/did not (begin to|end its) answer within 1 s/);
     first.always((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).write('{');
     });
-    const idle = await told(hello, soon);
+    const idle = await failureOf(hello, soon);
     expect(idle.error.message).to.match(/sent nothing more for 0\.3 s/);
     await first.requests[0]!.left;
   });
@@ -379,7 +379,7 @@ describe('The model gateway and failing upstreams', () => {
     ];
     for (const [address, message] of cases) {
       const other = await open(oneModel(address, {}, { retries: 0 }));
-      const { status, error } = await told(hello, other);
+      const { status, error } = await failureOf(hello, other);
       expect(status).to.equal(502);
       expect(error.message).to.match(message);
     }
@@ -391,7 +391,7 @@ describe('The model gateway and failing upstreams', () => {
     const secure = await startModelUpstream(tls);
     try {
       const other = await open(oneModel(secure.url));
-      const { status, error } = await told(hello, other);
+      const { status, error } = await failureOf(hello, other);
       expect(status).to.equal(502);
       expect(error.message).to.match(/has a certificate that it signed itself/);
       expect(secure.requests).to.have.length(0);
@@ -408,7 +408,7 @@ describe('The model gateway and failing upstreams', () => {
     ];
     for (const [secrets, message] of cases) {
       const other = await open(oneModel(first.url, { credential: 'key' }), secrets);
-      const { status, error } = await told(hello, other);
+      const { status, error } = await failureOf(hello, other);
       expect({ status, code: error.code }).to.deep.equal({ status: 502, code: 'credential_unusable' });
       expect(error.message).to.match(message).and.to.not.contain('sk-');
     }

@@ -22,7 +22,7 @@ import {
 
 const hello = { model: 'small', messages: [{ role: 'user' as const, content: 'Hello' }] };
 
-interface Told {
+interface Failure {
   readonly status: number;
   readonly error: { readonly message: string; readonly code: string };
 }
@@ -49,15 +49,15 @@ describe('The model gateway among odd peers', () => {
     return (server.address() as AddressInfo).port;
   }
 
-  async function told(
+  async function failureOf(
     gateway: TestGateway,
     path: string,
     body?: object,
     token?: string | null,
-  ): Promise<Told> {
+  ): Promise<Failure> {
     const options = { ...(body === undefined ? {} : { body }), ...(token === undefined ? {} : { token }) };
     const answer = await gateway.ask(path, options);
-    return { status: answer.status, ...((await answer.json()) as Pick<Told, 'error'>) };
+    return { status: answer.status, ...((await answer.json()) as Pick<Failure, 'error'>) };
   }
 
   /** An upstream that answers each request with these bytes, and how many it got. */
@@ -86,7 +86,7 @@ describe('The model gateway among odd peers', () => {
   it('says of a 100 Continue that nobody asked for it, and does not ask for it again', async () => {
     const { url, asked } = await scripted(`HTTP/1.1 100 Continue\r\n\r\n${answer}`);
     const gateway = await open(oneModel(url, {}, { retries: 2 }));
-    const { status, error } = await told(gateway, '/v1/chat/completions', hello);
+    const { status, error } = await failureOf(gateway, '/v1/chat/completions', hello);
     expect(status).to.equal(502);
     expect(error.message).to.match(/^upstream 127\.0\.0\.1:\d+\/tiny-1 answered 100 Continue, which was not/);
     expect(asked()).to.equal(1);
@@ -128,7 +128,7 @@ describe('The model gateway among odd peers', () => {
     const gateway = await open(config);
     back = gateway.url;
     gateway.secret('own', gateway.token);
-    const { status, error } = await told(gateway, '/v1/chat/completions', hello);
+    const { status, error } = await failureOf(gateway, '/v1/chat/completions', hello);
     expect({ status, code: error.code }).to.deep.equal({ status: 508, code: 'call_loop' });
     expect(error.message).to.contain('has been here already').and.to.contain('Correct base_url');
     expect(passed).to.equal(1);
@@ -196,7 +196,7 @@ describe('The model gateway among odd peers', () => {
 
   it('shows what calls cost to those with a token, and keeps runs apart from tokens', async () => {
     const gateway = await open(oneModel(upstream.url));
-    const nobody = await told(gateway, '/v1/usage', undefined, null);
+    const nobody = await failureOf(gateway, '/v1/usage', undefined, null);
     expect({ status: nobody.status, code: (nobody as unknown as { code: string }).code }).to.deep.equal({
       status: 401,
       code: 'token_required',

@@ -279,7 +279,7 @@ describe('The model gateway with the official client', () => {
     expect(upstream.requests.length).to.equal(asked);
   });
 
-  it('tells of paths that are not here in the words of OpenAI too', async () => {
+  it('reports unknown paths in the format of OpenAI too', async () => {
     const error = await gateway.client.files.list().catch((error) => error);
     expect(error).to.be.instanceOf(OpenAI.NotFoundError);
     expect(error).to.include({ code: 'path_not_found', type: 'invalid_request_error' });

@@ -94,7 +94,7 @@ describe('Budgets in the ledger of model calls', () => {
     expect(row).to.include({ calls: 1, unsettled: 1 });
   });
 
-  it('estimate what an upstream told as nothing, and what came after it told', async () => {
+  it('estimate what an upstream reported as 0, and what came after its report', async () => {
     const settle = async (change: Partial<CallResult>) =>
       (await ledger.reserve(token, testCall)).settle({ ...spentBy(0), upstream: 'first', ...change });
     const none = { input: 0, output: 0, cached: 0, cache_writes: 0 };

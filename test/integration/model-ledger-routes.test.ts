@@ -125,10 +125,10 @@ describe('Keys of runs and usage over HTTP', () => {
       'from=2026-13-01': 'must be a day',
       'from=2026-02-02&to=2026-02-01': 'must not be after',
     };
-    for (const [query, told] of Object.entries(wrong)) {
+    for (const [query, expected] of Object.entries(wrong)) {
       const answer = await gateway.ask(`/v1/usage?${query}`);
       expect(answer.status).to.equal(400);
-      expect(await answer.text()).to.contain(told);
+      expect(await answer.text()).to.contain(expected);
     }
   });
 });

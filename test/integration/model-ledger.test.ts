@@ -69,11 +69,11 @@ describe('The ledger of model calls', () => {
         async (calls, budget) => {
           const { account, id } = keyOf(`run_${crypto.randomUUID()}`, budget / 1_000_000);
           const tried = await Promise.allSettled(
-            calls.map(async ([output, told]) => {
+            calls.map(async ([output, hasUsage]) => {
               const reservation = await ledger.reserve(account, testCall);
               await new Promise((resolve) => setImmediate(resolve));
               const { usage, ...rest } = spentBy(output);
-              return reservation.settle({ ...rest, usage: told ? usage : null, upstream: 'second' }).cost;
+              return reservation.settle({ ...rest, usage: hasUsage ? usage : null, upstream: 'second' }).cost;
             }),
           );
           const spent = tried.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -110,10 +110,10 @@ describe('The ledger of model calls', () => {
     expect((await refusal(before.account)).code).to.equal('insufficient_quota');
   });
 
-  it('counts what the upstream did not tell as estimated: by the bytes sent, and by the attempts that were lost', async () => {
-    const untold = { usage: null, sentBytes: 700, ms: 1, firstTokenMs: null, upstream: 'first' } as const;
+  it('counts what the upstream did not report as estimated: by the bytes sent, and by the attempts that were lost', async () => {
+    const unreported = { usage: null, sentBytes: 700, ms: 1, firstTokenMs: null, upstream: 'first' } as const;
     const settle = async (change: Partial<CallResult>) =>
-      (await ledger.reserve(token, testCall)).settle({ ...untold, outcome: 'aborted', ...change });
+      (await ledger.reserve(token, testCall)).settle({ ...unreported, outcome: 'aborted', ...change });
     expect((await settle({})).usage).to.include({ input: 1_000, output: 200 });
     expect((await settle({ sentBytes: 1e9 })).usage.output).to.equal(testCall.outputTokens);
     const failed = { sentBytes: 0, outcome: 'failed', usage: noUsage } as const;
@@ -196,7 +196,7 @@ describe('The ledger of model calls', () => {
     expect(ledger.health().status).to.equal('ok');
   });
 
-  it('holds the whole installation to its budget of a day, which begins anew in UTC', async () => {
+  it('holds the whole installation to its budget of a day, which starts again in UTC', async () => {
     await ledger.close();
     ledger = open(0.03);
     const overMidnight = await ledger.reserve(token, testCall);

@@ -508,9 +508,9 @@ describe('a base that moved since the plan was made', () => {
       { run_id: run.run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
       watch,
     );
-    const told = said.findIndex((line) => line.startsWith('base info main is at'));
-    expect(told).to.be.above(said.findIndex((line) => line.startsWith('commit succeeded')));
-    expect(told).to.be.below(said.findIndex((line) => line.startsWith('push_branch started')));
+    const warned = said.findIndex((line) => line.startsWith('base info main is at'));
+    expect(warned).to.be.above(said.findIndex((line) => line.startsWith('commit succeeded')));
+    expect(warned).to.be.below(said.findIndex((line) => line.startsWith('push_branch started')));
   });
 
   it('does not stop show where it cannot be asked', async () => {

@@ -175,7 +175,7 @@ for (const [kind, start] of [
     ] as const) {
       it(`wait as long as a ${status} says before the ${kind} is sent again`, async () => {
         const { run_id } = await plannedAndApproved();
-        const told: string[] = [];
+        const messages: string[] = [];
         const options = {
           run_id,
           repo_dir: world.checkout.dir,
@@ -190,11 +190,11 @@ for (const [kind, start] of [
           return Array.prototype.push.apply(server.state.requests, lines);
         };
         await expectOnce(
-          await world.agent.execute(options, { ...quiet, progress: ({ message }) => told.push(message) }),
+          await world.agent.execute(options, { ...quiet, progress: ({ message }) => messages.push(message) }),
         );
         expect(times).to.have.length(2);
         expect(times[1]! - times[0]!).to.be.at.least(1_900);
-        expect(told.join('\n')).to.contain('asked to wait');
+        expect(messages.join('\n')).to.contain('asked to wait');
       });
 
       it(`stay unknown with the time to resume at when a ${status} asks to wait longer for the ${kind}`, async () => {

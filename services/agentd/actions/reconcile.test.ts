@@ -203,7 +203,7 @@ const cases: Readonly<Partial<Record<ActionKind, Readonly<Record<string, Case>>>
       },
       again,
     ],
-    'is found however old where the forge told no time': [
+    'is found at any age if the forge reported no time': [
       { comments: [comment('1', { created_at: '2025-01-01T00:00:00.000Z' })] },
       commented('1'),
       { intent: { forge_time: null } },

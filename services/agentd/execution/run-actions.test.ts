@@ -151,7 +151,7 @@ describe('an action of which the outcome is not known', () => {
       answers: [{ kind: 'conflict', message: 'x is at 1234' }],
       ...{ calls: ['ask 1'], state: 'failed', code: 'conflict', message: 'x is at 1234', reconciled: true },
     },
-    'stays unknown when only a person can tell': {
+    'stays unknown when only a person can decide it': {
       answers: [{ kind: 'ask', message: 'two carry our marker' }],
       ...{ calls: ['ask 1'], state: 'unknown', code: 'outcome_unknown' },
       ...{ message: 'two carry our marker', reconciled: true },

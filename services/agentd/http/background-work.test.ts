@@ -29,8 +29,8 @@ describe('Background work', () => {
 
   it('keeps a failure after the start to itself, and notifies watchers', async () => {
     const work = new BackgroundWork(silent);
-    const told: unknown[] = [];
-    work.watch('run_1', (update) => told.push(update?.message ?? null));
+    const updates: unknown[] = [];
+    work.watch('run_1', (update) => updates.push(update?.message ?? null));
     const { promise: seen, resolve: goOn } = Promise.withResolvers<void>();
     await work.start('run_1', 'test', async ({ progress }) => {
       progress({ step: 'one', state: 'started', message: 'begun' });
@@ -39,8 +39,8 @@ describe('Background work', () => {
     });
     expect(work.isAtWork('run_1')).to.equal(true);
     goOn();
-    await until('its end', () => told.length > 1);
-    expect(told).to.deep.equal(['begun', null]);
+    await until('its end', () => updates.length > 1);
+    expect(updates).to.deep.equal(['begun', null]);
   });
 
   it('reports to each watcher until that one ends its watch', async () => {

@@ -66,7 +66,7 @@ export class RunDelivery {
         return false;
       }
     }
-    crashPoint('context.told');
+    crashPoint('context.delivered');
     advance(run.head.seq);
     return true;
   }
@@ -79,7 +79,7 @@ export class RunDelivery {
     signal: AbortSignal,
   ): Promise<void> {
     if (after < plan.seq) await this.#context.recordPlan(plan, signal);
-    crashPoint('context.plan_told');
+    crashPoint('context.plan_delivered');
     if (await this.#deliverOutcome(run, events, after, signal)) return;
     // It has lost what was delivered before.
     await this.#context.recordPlan(plan, signal);

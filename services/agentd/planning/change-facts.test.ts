@@ -36,17 +36,17 @@ describe('The words of outsiders that led to a change', () => {
     ...{ kind, source, trusted },
     author: kind === 'issue' ? 'mira' : null,
   });
-  const told = async (influences: readonly Influence[]) =>
+  const untrustedIn = async (influences: readonly Influence[]) =>
     (await changeFacts([], nothing, nothing, null, influences, 0)).untrusted;
 
   it('are named, memories by their number', async () => {
     const issue = by('issue', 'demo/hello#1');
-    expect(await told([issue, by('file', 'README.md', true)])).to.deep.equal(['demo/hello#1 by mira']);
-    expect(await told([issue, by('memory', 'memory:1')])).to.deep.equal([
+    expect(await untrustedIn([issue, by('file', 'README.md', true)])).to.deep.equal(['demo/hello#1 by mira']);
+    expect(await untrustedIn([issue, by('memory', 'memory:1')])).to.deep.equal([
       'demo/hello#1 by mira',
       'a memory of earlier work',
     ]);
-    expect(await told([by('memory', 'memory:1'), by('memory', 'memory:2')])).to.deep.equal([
+    expect(await untrustedIn([by('memory', 'memory:1'), by('memory', 'memory:2')])).to.deep.equal([
       '2 memories of earlier work',
     ]);
   });

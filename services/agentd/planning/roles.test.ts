@@ -94,7 +94,7 @@ describe('the configuration of planners', () => {
     );
   });
 
-  it('tells a file that still has an endpoint how models are configured now', () => {
+  it('says how models are configured now if the file still has an endpoint', () => {
     const endpoint = { base_url: 'http://127.0.0.1:8092/v1', credential_file: null, tiers: {} };
     expect(() => withPlanner({ endpoint })).to.throw(
       /\/planner\/endpoint .*must be left out: .*\.\/core model add/,

@@ -47,9 +47,9 @@ describe('a change that is looked through for secrets', () => {
     'in the target of a link': [{ l: { link: secret } }, /in l \(/],
     'beside one that was there': [{ 'settings.ini': `token ${older}\n${secret}\n` }, /in settings\.ini/],
   };
-  for (const [place, [files, told]] of Object.entries(hidden)) {
+  for (const [place, [files, expected]] of Object.entries(hidden)) {
     it(`is refused for one ${place}`, async () => {
-      expect(await problemOf(files)).to.match(told);
+      expect(await problemOf(files)).to.match(expected);
       expect(await problemOf(files, [fingerprintOf(secret)])).to.equal(null);
     });
   }

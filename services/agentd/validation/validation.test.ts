@@ -114,7 +114,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     const tree = commit({
       'say.sh': `printf 'it is ${head}_aB3d'; sleep 0.3; printf '%s' '${tail.slice(4, 20)}'; sleep 0.3; printf '${tail.slice(20)} ok\\n'\n`,
     });
-    const told: string[] = [];
+    const printed: string[] = [];
     const report = await validation.run({
       mirror_dir: join(root, 'repo', '.git'),
       base_commit: tree,
@@ -126,10 +126,10 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
         ],
       }),
       signal: new AbortController().signal,
-      onOutput: (text) => told.push(text),
+      onOutput: (text) => printed.push(text),
     });
     expect(report.steps.map(logOf)).to.deep.equal(['it is [redacted github_token] ok\n', '']);
-    expect(told.join('')).to.equal('it is [redacted github_token] ok\n');
+    expect(printed.join('')).to.equal('it is [redacted github_token] ok\n');
     expect(report.steps.map(({ exit_code }) => exit_code)).to.deep.equal([0, 3]);
     expect(report.masked).to.deep.equal([
       { kind: 'github_token', fingerprint: fingerprintOf(secret), place: 'the validation’s output' },

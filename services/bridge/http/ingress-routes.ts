@@ -18,7 +18,7 @@ export interface IngressRouteParts {
   readonly queue: Pick<EventQueue, 'accept'>;
   readonly bodyBytes: number;
   readonly logger: Logger;
-  /** Told of every event that is stored. */
+  /** Called for every event that is stored. */
   readonly stored: (accepted: AcceptedEvent) => void;
 }
 

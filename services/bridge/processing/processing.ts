@@ -18,7 +18,7 @@ export interface ProcessingParts {
   /** Milliseconds for which one attempt waits for a function that nobody provides. */
   readonly missingMs?: number;
   readonly logger: Logger;
-  /** Told of every attempt that ended. */
+  /** Called for every attempt that ended. */
   readonly ended: (event: StoredEvent, outcome: Outcome['kind'], seconds: number) => void;
   /** Aborted as soon as this process ends. */
   readonly ending?: AbortSignal;

@@ -93,7 +93,10 @@ function coveredBy({ event_id, run_id }: StoredEvent): Reason {
   };
 }
 
-/** Told by the bytes, else by what they say; how it is judged may have changed since. What a schedule found is the same as long as its id is: it names the update. */
+/**
+ * Compared by their bytes, else by their content, since the rules that judge it may have changed. Events of a schedule are the same
+ * if their ids are, because the id names the update.
+ */
 function isSame(known: StoredEvent, given: NewEvent): boolean {
   if (known.source !== given.source) return false;
   if (known.body_sha256 === given.body_sha256 || given.source === 'schedule') return true;

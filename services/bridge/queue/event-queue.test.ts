@@ -239,8 +239,8 @@ describe('The queue of events', () => {
   it('plans an issue once where several deliveries say the same of it', async () => {
     const delivery = (id: string, says: string | null) =>
       event(1, { event_id: id, source: 'github', body_sha256: id, issue_sha256: says });
-    const states = async (...told: [id: string, says: string | null][]) => {
-      const accepted = await Promise.all(told.map(([id, says]) => queue.accept(delivery(id, says))));
+    const states = async (...incoming: [id: string, says: string | null][]) => {
+      const accepted = await Promise.all(incoming.map(([id, says]) => queue.accept(delivery(id, says))));
       return accepted.map(({ event: one }) => `${one.state} ${one.reason?.code ?? ''}`.trim());
     };
     expect(await states(['a', 'x'], ['b', 'x'])).to.deep.equal(['pending', 'skipped same_content']);

@@ -27,7 +27,7 @@ export interface SchedulesParts {
   readonly queue: Pick<EventQueue, 'accept'>;
   readonly roles: RoleMap;
   readonly logger: Logger;
-  /** Told when events were made. */
+  /** Called when events were created. */
   readonly made: () => void;
   readonly now?: () => number;
 }

@@ -19,7 +19,7 @@ export interface CatchUpParts {
   readonly forges: readonly KnownForge[];
   /** By the kind of their forge. */
   readonly sources: Readonly<Record<WebhookForge, ForgeWebhookSource>>;
-  /** Told of every event that is stored. */
+  /** Called for every event that is stored. */
   readonly stored: (accepted: AcceptedEvent) => void;
 }
 

@@ -4,15 +4,15 @@ import { EventType } from './event-type.ts';
 import type { Trigger } from './trigger.ts';
 
 describe('a type of triggers that report events', () => {
-  let told: [id: string, data: unknown][];
+  let reported: [id: string, data: unknown][];
   let end: (() => void)[];
   let type: EventType;
 
   beforeEach(() => {
-    told = [];
+    reported = [];
     end = [];
-    type = new EventType('engine::things', 'Tells of things', ({ id }, data) => {
-      told.push([id, data]);
+    type = new EventType('engine::things', 'Reports things', ({ id }, data) => {
+      reported.push([id, data]);
       return new Promise((resolve) => end.push(resolve));
     });
   });
@@ -38,16 +38,16 @@ describe('a type of triggers that report events', () => {
     ] as const)
       type.emit(subject, data);
     await nextTurn();
-    expect(told).to.deep.equal([['t', 1]]);
+    expect(reported).to.deep.equal([['t', 1]]);
     await endAll();
-    expect(told).to.deep.equal([
+    expect(reported).to.deep.equal([
       ['t', 1],
       ['t', 3],
       ['t', 4],
     ]);
     type.emit('a', 5);
     await nextTurn();
-    expect(told.at(-1)).to.deep.equal(['t', 5]);
+    expect(reported.at(-1)).to.deep.equal(['t', 5]);
   });
 
   it('calls sixteen functions at a time for one token, and meanwhile those of others', async () => {
@@ -55,11 +55,11 @@ describe('a type of triggers that report events', () => {
     type.register(trigger('other', 'theirs'));
     type.emit('a', 1);
     await nextTurn();
-    expect(told).to.have.length(17);
-    expect(told.at(-1)).to.deep.equal(['other', 1]);
+    expect(reported).to.have.length(17);
+    expect(reported.at(-1)).to.deep.equal(['other', 1]);
     await endAll();
-    expect(new Set(told.map(([id]) => id)).size).to.equal(41);
-    expect(told).to.have.length(41);
+    expect(new Set(reported.map(([id]) => id)).size).to.equal(41);
+    expect(reported).to.have.length(41);
   });
 
   it('forgets the oldest of much that nobody takes, and all of a trigger that is gone', async () => {
@@ -68,13 +68,16 @@ describe('a type of triggers that report events', () => {
     await nextTurn();
     for (let nth = 1; nth < 1_000; nth++) type.emit(`s${nth}`, nth);
     await endAll();
-    expect(told.map(([, data]) => data)).to.deep.equal([0, ...Array.from({ length: 32 }, (_, n) => 968 + n)]);
+    expect(reported.map(([, data]) => data)).to.deep.equal([
+      0,
+      ...Array.from({ length: 32 }, (_, n) => 968 + n),
+    ]);
     type.emit('a', 'last');
     await nextTurn();
     type.emit('b', 'never');
     type.unregister(trigger('slow'));
     await endAll();
-    expect(told.at(-1)).to.deep.equal(['slow', 'last']);
+    expect(reported.at(-1)).to.deep.equal(['slow', 'last']);
     expect(type.wanted).to.equal(false);
   });
 });

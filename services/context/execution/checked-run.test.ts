@@ -68,10 +68,10 @@ describe('what is reported of a run', () => {
     expect(twice.message).to.contain('act_1_00000000').and.contain('/actions/0');
     await execution.recordPlan(plan);
     const outcome = sampleOutcome();
-    const told = await refusal(
+    const refused = await refusal(
       execution.recordOutcome({ ...outcome, actions: [...outcome.actions, outcome.actions[1]!] }),
     );
-    expect(told.errors.map(({ pointer }) => pointer)).to.deep.equal(['/actions/2/action_id']);
+    expect(refused.errors.map(({ pointer }) => pointer)).to.deep.equal(['/actions/2/action_id']);
     expect((await execution.recordOutcome(outcome)).recorded).to.equal(true);
   });
 

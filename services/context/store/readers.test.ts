@@ -17,9 +17,9 @@ describe('The readers of a record whose pages are damaged', () => {
     const writer = new Writer(record.path);
     readers = new Readers(record.path, 1);
     const memory = new Memory({ writer, readers, path: record.path });
-    const told = (n: number) => `Number ${n} told of ${'a word that nobody else says '.repeat(20)}${n}.`;
+    const textOf = (n: number) => `Number ${n} spoke of ${'a word that nobody else says '.repeat(20)}${n}.`;
     await Promise.all(
-      Array.from({ length: 300 }, (_, n) => memory.record({ layer: 'semantic', content: told(n) })),
+      Array.from({ length: 300 }, (_, n) => memory.record({ layer: 'semantic', content: textOf(n) })),
     );
     await readers.close();
     await writer.close();

@@ -100,27 +100,29 @@ describe('The tables of the record', () => {
       created: false,
       duplicate_of: 'memory:old-2',
     });
-    expect(record('Something new that nobody told before, of another matter.')).to.include({ created: true });
+    expect(record('Something new that nobody recorded before, of another matter.')).to.include({
+      created: true,
+    });
   });
 
   it('of version 3 keep the source of each memory, and a key stands for one request alone', () => {
     migrate(db, 3);
     putOldMemory(1, content, { bands: false });
-    const tell = (key: string | null) =>
+    const addSighting = (key: string | null) =>
       db
         .prepare(
           "INSERT INTO memory_sightings (memory, source, key, digest, seen_at, first, exact) VALUES (1, 'mira', ?, 'sha256:1', ?, 1, 1)",
         )
         .run(key, at);
-    for (const key of ['one', null, null]) tell(key);
-    const told = () => db.prepare('SELECT * FROM memory_sightings ORDER BY sighting').all();
-    const before = told();
+    for (const key of ['one', null, null]) addSighting(key);
+    const sightings = () => db.prepare('SELECT * FROM memory_sightings ORDER BY sighting').all();
+    const before = sightings();
     migrate(db);
-    expect(told()).to.deep.equal(before).and.to.have.lengthOf(3);
-    tell(null);
-    expect(() => tell('one')).to.throw('UNIQUE');
+    expect(sightings()).to.deep.equal(before).and.to.have.lengthOf(3);
+    addSighting(null);
+    expect(() => addSighting('one')).to.throw('UNIQUE');
     db.prepare('DELETE FROM nodes WHERE node = 1').run();
-    expect(told()).to.deep.equal([]);
+    expect(sightings()).to.deep.equal([]);
   });
 
   it('are left alone when they are up to date, and refused when they are newer', () => {

@@ -363,8 +363,8 @@ describe('the client of the bus', () => {
     bus.register([echo('core.taken'), echo('core.free')]);
     const { frames } = await seen((connection) => registeredIn(connection.frames).length === 5);
     expect(registeredIn(frames)).to.deep.equal(['core.taken', 'core.free', ...Array(3).fill('core.taken')]);
-    const told = said.filter(({ level }) => level === 'error' || level === 'warn');
-    expect(told.map(({ message }) => message)).to.deep.equal(['the bus refuses core.taken']);
+    const problems = said.filter(({ level }) => level === 'error' || level === 'warn');
+    expect(problems.map(({ message }) => message)).to.deep.equal(['the bus refuses core.taken']);
   });
 
   it('registers again what the bus has dropped because another worker with it stopped', async () => {

@@ -220,8 +220,10 @@ describe('The HTTP server', () => {
       await post('/v1/search', { number: 1 });
       await post('/v1/search', { number: 'one' });
       await post('/v1/things', { number: 1 });
-      const told = log.map((line) => JSON.parse(line)).filter(({ message }) => message.startsWith('POST '));
-      expect(told.map(({ level, message }) => `${level} ${message}`)).to.deep.equal([
+      const postLines = log
+        .map((line) => JSON.parse(line))
+        .filter(({ message }) => message.startsWith('POST '));
+      expect(postLines.map(({ level, message }) => `${level} ${message}`)).to.deep.equal([
         'debug POST /v1/search 200',
         'info POST /v1/search 400',
         'info POST /v1/things 200',

@@ -41,7 +41,7 @@ function shownError(error: unknown, id: string, redactor: Redactor): ShownError 
   const known = error instanceof CoreError ? error : null;
   const status = known?.status ?? 500;
   if (known === null || status === 500) {
-    const message = `Something failed inside the gateway; its log tells more under ${id}.`;
+    const message = `An error inside the gateway; its log has the details under ${id}.`;
     return {
       status: 500,
       headers: {},

@@ -10,7 +10,7 @@ describe('The mark of a gateway', () => {
     expect(onward).to.deep.equal([from, second.onward(undefined)]);
   });
 
-  it('tells a gateway that a call has come back', () => {
+  it('detects that a call has returned to a gateway', () => {
     const [first, second] = [new ViaLoopGuard(), new ViaLoopGuard()];
     const back = second.onward(first.onward(undefined));
     expect(() => first.onward(back))

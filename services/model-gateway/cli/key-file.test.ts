@@ -42,7 +42,7 @@ describe('The key of a model that is added', () => {
     expect(readdirSync(folders().secrets)).to.deep.equal(['mine']);
   });
 
-  it('may lie in the secrets already, and is told to be short where it is', () => {
+  it('may already be in the secrets; a short key is marked', () => {
     copied('sk-first-key', 'mine');
     const path = join(folders().secrets, 'mine');
     expect(secretFrom(path, folders(), upstream)).to.deep.equal({

@@ -121,7 +121,9 @@ async function read(upstream: Upstream, call: ModelCall): Promise<string> {
   let bytes = 0;
   for await (const piece of answer.body) bytes += piece.length;
   const usage = answer.usage();
-  return usage === null ? `${bytes} bytes, no usage told` : `${usage.input} tokens in, ${usage.output} out`;
+  return usage === null
+    ? `${bytes} bytes, no usage reported`
+    : `${usage.input} tokens in, ${usage.output} out`;
 }
 
 /** @param program as people call it, for example `./core model` */

@@ -46,8 +46,8 @@ describe('Money', () => {
     );
   });
 
-  it('is told with two digits, and more where it needs them', () => {
-    const told = [0, 2_000_000, 1_500_000, 14_000, 338, 1].map(dollarText);
-    expect(told).to.deep.equal(['$0.00', '$2.00', '$1.50', '$0.014', '$0.000338', '$0.000001']);
+  it('is shown with two digits, or more if needed', () => {
+    const texts = [0, 2_000_000, 1_500_000, 14_000, 338, 1].map(dollarText);
+    expect(texts).to.deep.equal(['$0.00', '$2.00', '$1.50', '$0.014', '$0.000338', '$0.000001']);
   });
 });

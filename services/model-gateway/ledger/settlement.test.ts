@@ -3,11 +3,11 @@ import { noUsage } from '../providers/usage.ts';
 import { type CallResult, possibleTokens, type Settlement, settlementOf } from './settlement.ts';
 
 const call = { model: 'large', upstream: 'first', inputTokens: 1_000, outputTokens: 500 };
-const told = { input: 10, output: 0, cached: 0, cache_writes: 0 };
+const reportedUsage = { input: 10, output: 0, cached: 0, cache_writes: 0 };
 
 function settled(change: Partial<CallResult>): Settlement {
   const result: CallResult = {
-    ...{ upstream: 'first', usage: told, outcome: 'done', sentBytes: 0, ms: 1, firstTokenMs: null },
+    ...{ upstream: 'first', usage: reportedUsage, outcome: 'done', sentBytes: 0, ms: 1, firstTokenMs: null },
     ...change,
   };
   return settlementOf(call, result, () => ({ input: 2, output: 10 }));
@@ -20,34 +20,37 @@ function outputOf(change: Partial<CallResult>): number {
 describe('The settlement of a model call', () => {
   it('counts as output what was sent where nothing was reported, and none where nothing was sent', () => {
     expect(settled({ usage: null })).to.deep.equal({
-      usage: { ...told, input: 1_000 },
+      usage: { ...reportedUsage, input: 1_000 },
       estimated: true,
       cost: 2_000,
     });
-    expect(settled({})).to.deep.equal({ usage: told, estimated: false, cost: 20 });
+    expect(settled({})).to.deep.equal({ usage: reportedUsage, estimated: false, cost: 20 });
     expect(outputOf({ usage: null, outcome: 'aborted', sentBytes: 70 })).to.equal(20);
     expect(outputOf({ outcome: 'aborted' })).to.equal(0);
     expect(outputOf({ usageIsPartial: true })).to.equal(0);
   });
 
   it('estimates the input where none was reported, and believes a single token', () => {
-    expect(settled({ usage: { ...told, input: 0, output: 5 } })).to.deep.include({
-      usage: { ...told, input: 1_000, output: 5 },
+    expect(settled({ usage: { ...reportedUsage, input: 0, output: 5 } })).to.deep.include({
+      usage: { ...reportedUsage, input: 1_000, output: 5 },
       estimated: true,
     });
-    expect(settled({ usage: { ...told, input: 1 } }).usage.input).to.equal(1);
+    expect(settled({ usage: { ...reportedUsage, input: 1 } }).usage.input).to.equal(1);
   });
 
   it('estimates the output of a whole answer that was reported as none, by its text or else by its bytes', () => {
-    expect(settled({ sentBytes: 700 })).to.deep.include({ usage: { ...told, output: 200 }, estimated: true });
+    expect(settled({ sentBytes: 700 })).to.deep.include({
+      usage: { ...reportedUsage, output: 200 },
+      estimated: true,
+    });
     expect(outputOf({ sentBytes: 700, contentBytes: 70 })).to.equal(20);
     expect(outputOf({ sentBytes: 700, contentBytes: 0 })).to.equal(0);
     expect(outputOf({ sentBytes: 1 })).to.equal(1);
-    expect(outputOf({ usage: { ...told, output: 1 }, sentBytes: 700 })).to.equal(1);
+    expect(outputOf({ usage: { ...reportedUsage, output: 1 }, sentBytes: 700 })).to.equal(1);
   });
 
   it('counts at least the text of an answer that ended early or went on after its usage, and only known text', () => {
-    const early = { usage: { ...told, output: 3 }, sentBytes: 700 };
+    const early = { usage: { ...reportedUsage, output: 3 }, sentBytes: 700 };
     for (const change of [{ outcome: 'aborted' }, { outcome: 'failed' }, { usageIsPartial: true }] as const) {
       expect(outputOf({ ...early, ...change, contentBytes: 70 })).to.equal(20);
       expect(outputOf({ ...early, ...change })).to.equal(3);
@@ -60,13 +63,13 @@ describe('The settlement of a model call', () => {
   it('counts a single attempt that was lost, with all that it may have written', () => {
     const lost = [{ upstream: 'second', mayHaveOutput: false }];
     expect(settled({ outcome: 'failed', usage: noUsage, lost })).to.deep.equal({
-      usage: { ...told, input: 1_000 },
+      usage: { ...reportedUsage, input: 1_000 },
       estimated: true,
       cost: 2_000,
     });
     const written = [{ upstream: 'second', mayHaveOutput: true }];
-    expect(settled({ usage: { ...told, output: 5 }, lost: written })).to.deep.include({
-      usage: { ...told, input: 1_010, output: 505 },
+    expect(settled({ usage: { ...reportedUsage, output: 5 }, lost: written })).to.deep.include({
+      usage: { ...reportedUsage, input: 1_010, output: 505 },
       cost: 10 * 2 + 5 * 10 + 1_000 * 2 + 500 * 10,
     });
     expect(settled({ outcome: 'failed', usage: noUsage })).to.deep.equal({

@@ -59,7 +59,7 @@ describe('The mask of a credential', () => {
     );
   });
 
-  it('hides a beginning that tells something, also at the very end, and no more', () => {
+  it('hides a revealing beginning, also at the very end, and no more', () => {
     const mask = new Mask(['sk-ant-api03-Zyxwvutsrqponmlk']);
     expect(mask.hide('it is sk-ant-api03-Zyxwvuts…')).to.equal(`it is ${'*'.repeat(21)}…`);
     const streamed = (text: string) => {

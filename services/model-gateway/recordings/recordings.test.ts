@@ -240,7 +240,7 @@ describe('recordings', () => {
     expect(files()).to.deep.equal([]);
   });
 
-  it('are skipped by name where they are torn, or of another kind', async () => {
+  it('are skipped by name if they are damaged or of another kind', async () => {
     await bytesOf(await recorded(answering([Buffer.from('whole')])).send(call({})));
     const [whole] = files();
     const text = readFileSync(join(folder, whole!), 'utf8');
@@ -250,15 +250,15 @@ describe('recordings', () => {
     writeFileSync(join(folder, 'notes.json'), '{}');
     const replay = new Replay(folder);
     expect(replay.size).to.equal(1);
-    const told = Object.fromEntries(replay.skipped.map(({ file, why }) => [file, why]));
-    expect(Object.keys(told)).to.have.length(4);
-    expect(told[`${'0'.repeat(16)}-0001.json`]).to.match(/is not JSON/);
-    expect(told[`${'1'.repeat(16)}-0001.json`]).to.match(/\/format/);
-    expect(told[`.${whole}.8f.tmp`]).to.match(/not finished/);
+    const reasons = Object.fromEntries(replay.skipped.map(({ file, why }) => [file, why]));
+    expect(Object.keys(reasons)).to.have.length(4);
+    expect(reasons[`${'0'.repeat(16)}-0001.json`]).to.match(/is not JSON/);
+    expect(reasons[`${'1'.repeat(16)}-0001.json`]).to.match(/\/format/);
+    expect(reasons[`.${whole}.8f.tmp`]).to.match(/not finished/);
     expect(Buffer.concat(await bytesOf(await replay.upstream().send(call({})))).toString()).to.equal('whole');
   });
 
-  it('are files of the folder itself: a pipe does not hang the start, and the target of a link is not told', async () => {
+  it('are files of the folder itself: a pipe does not block the start, and the target of a link is not shown', async () => {
     execFileSync('mkfifo', [join(folder, '0123456789abcdef-0001.json')]);
     const other = join(folder, 'private');
     writeFileSync(other, secret);

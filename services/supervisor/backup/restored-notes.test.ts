@@ -44,11 +44,11 @@ describe('What is to be known of a restored installation', () => {
 
   it('mentions secrets and the local forge, and the configuration only if it was restored', () => {
     const files = [{ path: 'state/forge/x', size: 1, sha256: '' }];
-    const told = manifest({ with_secrets: false, files });
-    const notes = notesOf(told, { state: '/elsewhere', config: configWith({}) });
+    const stored = manifest({ with_secrets: false, files });
+    const notes = notesOf(stored, { state: '/elsewhere', config: configWith({}) });
     expect(notes).to.have.length(2);
     expect(notes[0]).to.contain('without keys and tokens');
     expect(notes[1]).to.contain('runs of the local forge push to /s');
-    expect(notesOf(told, { state: '/s', config: null })).to.deep.equal([]);
+    expect(notesOf(stored, { state: '/s', config: null })).to.deep.equal([]);
   });
 });

@@ -15,8 +15,8 @@ class RunServer {
   readonly asked: string[] = [];
   head = detail.head.seq;
   stream: ServerResponse | null = null;
-  /** Of a decision: told when the run has been read after it. */
-  untold: number | null = null;
+  /** Sequence number of a decision; its event is sent once the run has been read after it. */
+  decidedAt: number | null = null;
   streaming = () => {};
 
   constructor() {
@@ -33,15 +33,15 @@ class RunServer {
       response.setHeader('content-type', 'application/json');
       if (request.method === 'POST') {
         this.head++;
-        this.untold = this.head;
+        this.decidedAt = this.head;
         const action = { ...detail.actions[0]!, approval: 'approved' };
         response.end(JSON.stringify({ run_id: detail.run_id, status: detail.status, action }));
       } else if (/\/(diff|artifacts\/.*)$/.test(path)) {
         response.writeHead(path.endsWith('/diff') ? 200 : 404).end('other bytes than were planned');
       } else {
         response.end(JSON.stringify({ ...detail, head: { ...detail.head, seq: this.head } }));
-        if (this.untold !== null) this.event(this.untold);
-        this.untold = null;
+        if (this.decidedAt !== null) this.event(this.decidedAt);
+        this.decidedAt = null;
       }
     });
   }

@@ -174,7 +174,7 @@ describe('Approving', () => {
     }
   });
 
-  it('tells of a base that moved before the publish gate is approved', () => {
+  it('shows that the base moved before the publish gate is approved', () => {
     const begun = (detail: { status: string }) => Object.assign(detail, { status: 'executing' });
     const moved = { base_branch: 'main', commit: 'f'.repeat(40), files: ['src/greet.js'] };
     const terminal = openedSample(
@@ -436,7 +436,7 @@ describe('Whatever is shown', () => {
 });
 
 describe('The browser', () => {
-  it('gets what the person selected, and after an execution the pull request that it told of', () => {
+  it('opens what the person selected, and after an execution its pull request', () => {
     const detail = sampleDetail((detail) => {
       for (const [index, kind] of [
         [5, 'pulls'],
@@ -460,7 +460,7 @@ describe('The browser', () => {
 });
 
 describe('An execution that was cut off', () => {
-  it('is told, with the key that resumes it, also where nobody saw it begin', () => {
+  it('is shown, with the key that resumes it, even if nobody saw it begin', () => {
     const cutOff = sampleDetail((detail) => {
       detail.status = 'interrupted';
       detail.execution = { finished: false } as typeof detail.execution;

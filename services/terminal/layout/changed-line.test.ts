@@ -34,7 +34,7 @@ describe('A changed line', () => {
     });
   }
 
-  it('tells an escape that stands for a character from the same letters', () => {
+  it('distinguishes an escape for a character from the same letters', () => {
     const style = (text: string) => exactRow(text, unicodeGlyphs).find(({ text }) => text.includes('\\x1b'));
     expect(style('a\u001bb')?.style).to.include({ underline: true });
     expect(style('a\\x1bb')?.style).to.equal(undefined);

@@ -40,7 +40,7 @@ export function outputLine(text: string): TextLine {
   return { row: [span('  '), span(safeText(text.replace(/\r$/, '')))], words: false };
 }
 
-/** Tabs and escapes are told from the same letters by more than a colour. */
+/** Tabs and escapes differ from the same letters by more than colour. */
 const escapeStyle: Style = { color: 'yellow', underline: true };
 
 /** Text with a sign for each tab, each space at the end, and escapes standing out; as long as before. */

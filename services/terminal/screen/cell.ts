@@ -2,7 +2,7 @@ import { isNarrow, textWidth } from '#kit/cli/text-width.ts';
 
 export type Color = 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'gray';
 
-/** How a piece of text looks; without colours what is left of it still tells the same. */
+/** How a piece of text looks. Without colours, the rest of the style must still carry the meaning. */
 export interface Style {
   readonly color?: Color;
   readonly bold?: true;

@@ -30,7 +30,7 @@ describe('KeyDecoder', () => {
     expect(decoder.waits).to.equal(false);
   });
 
-  it('tells the wheel from a click', () => {
+  it('distinguishes the wheel from a click', () => {
     const decoder = new KeyDecoder();
     expect(decoder.decode(bytes('\x1b[<64;10;5M\x1b[<65;1;1M\x1b[<0;3;4M\x1b[<0;3;4m'))).to.deep.equal([
       { kind: 'wheel', lines: -3, row: 4, column: 9 },
@@ -65,12 +65,12 @@ describe('KeyDecoder', () => {
   });
 
   it('reads the background that the terminal reports, with as many digits as it likes', () => {
-    const told = { kind: 'background', red: 1, green: 1, blue: 0 } as const;
+    const answer = { kind: 'background', red: 1, green: 1, blue: 0 } as const;
     expect(new KeyDecoder().decode(bytes('\x1b]11;rgb:ffff/ffff/0000\x1b\\z'))).to.deep.equal([
-      told,
+      answer,
       key('z'),
     ]);
-    expect(new KeyDecoder().decode(bytes('\x1b]11;rgba:ff/ff/00/ff\x07'))).to.deep.equal([told]);
+    expect(new KeyDecoder().decode(bytes('\x1b]11;rgba:ff/ff/00/ff\x07'))).to.deep.equal([answer]);
   });
 
   it('types nothing of a sequence that it does not know', () => {

@@ -23,7 +23,7 @@ export function codecRows(codec: t.Mixed, docs: CodecDocs | null): CodecRow[] {
 const fewMembers = 4;
 
 class RowWalk {
-  readonly #told = new Map<object, string>();
+  readonly #described = new Map<object, string>();
 
   inside({ structure }: Shape, path: string, docs: CodecDocs | null): CodecRow[] {
     switch (structure.kind) {
@@ -48,11 +48,11 @@ class RowWalk {
     const shape = shapeOf(codec);
     const own = { path, optional: shape.optional, meaning: found?.meaning ?? null };
     const members = membersBelow(shape);
-    const before = members === null ? undefined : this.#told.get(members);
+    const before = members === null ? undefined : this.#described.get(members);
     if (before !== undefined)
       return [{ ...own, rule: `${holderRule(shape)}, as \`${before}\``, holds: false }];
     const below = this.inside(shape, path, found?.docs ?? null);
-    if (members !== null && below.length > fewMembers) this.#told.set(members, path);
+    if (members !== null && below.length > fewMembers) this.#described.set(members, path);
     const rule = below.length > 0 ? holderRule(shape) : ruleOf(codec);
     return [{ ...own, rule, holds: below.length > 0 }, ...below];
   }

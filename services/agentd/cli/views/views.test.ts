@@ -242,14 +242,14 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
       score: 0.5,
     }));
     const symbol = { ...context[1]!, title: 'src/1.js' };
-    const told = { ...run, plan: { ...run.plan!, context: [...context, symbol] } };
-    expect(runView(told, terminal(), suggestions)).to.not.contain('passages');
-    const brief = runView(told, terminal(), suggestions, { context: true });
+    const withContext = { ...run, plan: { ...run.plan!, context: [...context, symbol] } };
+    expect(runView(withContext, terminal(), suggestions)).to.not.contain('passages');
+    const brief = runView(withContext, terminal(), suggestions, { context: true });
     expect(brief).to.match(
       /context {2}8 passages\n {2}semantic memory {2}Strangers are greeted in English +words greet/,
     );
     expect(brief).to.contain('and 3 more, shown by --verbose').and.not.contain('src/7.js');
-    expect(runView(told, terminal(), suggestions, { context: true, verbose: true })).to.contain(
+    expect(runView(withContext, terminal(), suggestions, { context: true, verbose: true })).to.contain(
       'src/7.js:1-3  function f7',
     );
   });

@@ -275,7 +275,7 @@ describe('the head of a record, kept outside its folder', () => {
     const script = `import { FileRunStore } from ${JSON.stringify(module)};
       const store = new FileRunStore({ stateDir: ${JSON.stringify(stateDir)} });
       await ${work};
-      console.log('told');
+      console.log('returned');
       setTimeout(() => {}, 60_000);`;
     const { signal, stdout } = await execa(
       process.execPath,
@@ -330,7 +330,7 @@ describe('the head of a record, kept outside its folder', () => {
     const appending = `store.append(${id}, () => [${JSON.stringify(turn())}])`;
     expect(await ended(`${appending}.then(() => store.writeViews(${id}))`, 'head_durable')).to.equal('');
     expect(await ended(`${appending}.then(() => store.close())`, 'head_durable')).to.equal('');
-    expect(await ended(appending, 'head_durable')).to.equal('told');
+    expect(await ended(appending, 'head_durable')).to.equal('returned');
   });
 
   it('leaves nothing of a run whose making was killed at head_created, and a whole one at run_named', async () => {

@@ -213,18 +213,18 @@ const allowed: Readonly<Record<string, NewEvent[]>> = {
 };
 
 describe('the order of the events of a run', () => {
-  const told = (...events: NewEvent[]) => checkStory(runId, writeLines(beforeFirst, at, events).lines);
+  const problemsOf = (...events: NewEvent[]) => checkStory(runId, writeLines(beforeFirst, at, events).lines);
 
   for (const [what, [events, expected]] of Object.entries(forged)) {
     it(`is not allowed where the run ${what}`, () => {
-      const found = told(created, ...events).map(({ where, what }) => `${where}: ${what}`);
+      const found = problemsOf(created, ...events).map(({ where, what }) => `${where}: ${what}`);
       expect(found).to.deep.equal(expected.map((problem) => `events.jsonl line ${problem}`));
     });
   }
 
   for (const [what, events] of Object.entries(allowed)) {
     it(`is allowed where the run ${what}`, () => {
-      expect(told(created, ...events)).to.deep.equal([]);
+      expect(problemsOf(created, ...events)).to.deep.equal([]);
     });
   }
 
@@ -238,11 +238,11 @@ describe('the order of the events of a run', () => {
       }
       return event === plan[2] ? proposal(action) : event;
     });
-    expect(told(created, ...events, executionStarted(), intended(first))).to.deep.equal([]);
+    expect(problemsOf(created, ...events, executionStarted(), intended(first))).to.deep.equal([]);
   });
 
   it('begins with the creation of the run', () => {
-    expect(told(turn())).to.deep.equal([
+    expect(problemsOf(turn())).to.deep.equal([
       { where: 'events.jsonl line 1', what: 'the first event is planner_turn and must be run_created' },
     ]);
     expect(checkStory(runId, [])).to.deep.equal([]);

@@ -42,18 +42,18 @@ export function define(program: Command, run: RunCommand): void {
 
 async function sync(context: CommandContext, client: HttpClient, options: Options): Promise<number> {
   const { asked, failures } = await catchUp(client, options, context.display);
-  const told = await client.post(
+  const delivered = await client.post(
     '/v1/sync/agent-to-dashboard',
     { retry_dead: options.retryDead ?? false },
     SyncReply,
   );
   printResult(
     context,
-    { repositories: [...asked, ...failures.map(({ error, ...failure }) => failure)], told },
-    (paint) => [...askedLines(asked, failures, paint), ...deliveryLines(told, paint)],
+    { repositories: [...asked, ...failures.map(({ error, ...failure }) => failure)], told: delivered },
+    (paint) => [...askedLines(asked, failures, paint), ...deliveryLines(delivered, paint)],
   );
   if (failures.some(({ error }) => error instanceof Unavailable)) return exitCodes.unavailable;
-  return failures.length > 0 || told.failed > 0 ? exitCodes.failed : exitCodes.done;
+  return failures.length > 0 || delivered.failed > 0 ? exitCodes.failed : exitCodes.done;
 }
 
 async function catchUp(client: HttpClient, { since, repository, forge }: Options, display: Display) {

@@ -86,7 +86,7 @@ describe('A lookup of memories', () => {
 
   it('takes what comes after a question for its answer, unless it is asked when or how long', () => {
     converse('asked', 'mira: Which instrument do you play?\njo: The cello');
-    converse('told', 'mira: An instrument hangs on the wall\njo: It is dusty');
+    converse('stated', 'mira: An instrument hangs on the wall\njo: It is dusty');
     const shareOf = (query: string, text: string) => {
       const { neighbours } = resultFor(query, text).why;
       const [{ relation, id, score }] = neighbours as [(typeof neighbours)[number]];

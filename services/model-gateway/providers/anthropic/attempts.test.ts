@@ -146,7 +146,7 @@ describe('What reached an Anthropic upstream', () => {
     expect(text).to.contain('"finish_reason":"stop"').and.contain('[DONE]');
   });
 
-  it('has no usage where it tells what cannot be', async () => {
+  it('has no usage if it reports impossible numbers', async () => {
     const usages = [
       { input_tokens: 1e15, output_tokens: 5 },
       { input_tokens: 10, output_tokens: -5 },

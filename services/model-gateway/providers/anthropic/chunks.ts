@@ -12,7 +12,7 @@ interface OpenCall {
 }
 
 interface ChunkOptions {
-  /** Told where the upstream names none. */
+  /** Reported if the upstream names none. */
   readonly model: string;
   readonly includeUsage: boolean;
   readonly mask: Mask;

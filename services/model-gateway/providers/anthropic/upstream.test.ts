@@ -149,7 +149,7 @@ describe('an Anthropic upstream', () => {
     }
   });
 
-  it('tells errors in OpenAI’s shape, with status, Retry-After and whether another try can help', async () => {
+  it('returns errors in OpenAI’s format, with status, Retry-After and whether a retry can help', async () => {
     const cases: [number, string, string, string | null, string][] = [
       [400, 'invalid_request_error', 'invalid_request_error', null, 'none'],
       [401, 'authentication_error', 'authentication_error', 'invalid_api_key', 'next'],
@@ -175,7 +175,7 @@ describe('an Anthropic upstream', () => {
     await upstreamWith({ text: '' });
   });
 
-  it('takes an overload that is told in a stream of status 200 for what it is', async () => {
+  it('recognizes an overload that is reported in a stream with status 200', async () => {
     const upstream = await upstreamWith({ text: 'x', error_after: [0, 'overloaded_error', 'Overloaded'] });
     expect(await failure(upstream.send(call({ stream: true })))).to.include({ status: 529, remedy: 'retry' });
   });
@@ -207,12 +207,12 @@ describe('an Anthropic upstream', () => {
 
   it('goes on past kinds of events that are new', async () => {
     const events = eventsOf('claude', { text: 'Hello' });
-    const told = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
-    events.splice(3, 0, told({ type: 'weather_report', sky: 'clear' }));
+    const eventText = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+    events.splice(3, 0, eventText({ type: 'weather_report', sky: 'clear' }));
     events.splice(
       4,
       0,
-      told({ type: 'content_block_delta', index: 0, delta: { type: 'mood_delta', mood: 1 } }),
+      eventText({ type: 'content_block_delta', index: 0, delta: { type: 'mood_delta', mood: 1 } }),
     );
     const upstream = await upstreamWith({ type: 'text/event-stream', raw: events.join('') });
     const text = await textOf(await upstream.send(call({ stream: true })));
@@ -302,16 +302,16 @@ describe('an Anthropic upstream', () => {
     const tools = [{ type: 'function', function: { name: 'look' } }];
     for (const stream of [true, false]) {
       const text = await textOf(await upstream.send(call({ stream, tools })));
-      const told = stream
+      const received = stream
         ? chunksOf(text)
             .flatMap(({ choices }) =>
               choices.map((c) => c.delta.content ?? c.delta.tool_calls?.[0]?.function?.arguments ?? ''),
             )
             .join('')
         : text;
-      expect(told).to.contain('the key is **');
-      expect(told).to.not.contain(key);
-      expect(told).to.not.contain('planted');
+      expect(received).to.contain('the key is **');
+      expect(received).to.not.contain(key);
+      expect(received).to.not.contain('planted');
     }
   });
 });

@@ -9,7 +9,7 @@ const word = event({
   choices: [{ delta: { content: 'wörd "usage":{ "finish_reason":"x"' }, finish_reason: null }],
 });
 const stop = event({ choices: [{ delta: {}, finish_reason: 'stop' }] });
-const told = event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } });
+const usageEvent = event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } });
 const done = 'data: [DONE]\n\n';
 
 function read(text: string, hideUsage: boolean, cuts: readonly number[] = []) {
@@ -29,8 +29,12 @@ describe('The reader of a stream', () => {
   it('reads usage and hides its chunk, in whatever pieces the stream comes', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 40 })), fc.boolean(), (cuts, hideUsage) => {
-        const { text, reader } = read(`: hello\n\n${word}${word}${stop}${told}${done}`, hideUsage, cuts);
-        expect(text).to.equal(`: hello\n\n${word}${word}${stop}${hideUsage ? '' : told}${done}`);
+        const { text, reader } = read(
+          `: hello\n\n${word}${word}${stop}${usageEvent}${done}`,
+          hideUsage,
+          cuts,
+        );
+        expect(text).to.equal(`: hello\n\n${word}${word}${stop}${hideUsage ? '' : usageEvent}${done}`);
         expect(reader.usage).to.deep.equal({ input: 5, output: 2, cached: 0, cache_writes: 0 });
         expect(reader.done).to.equal(true);
       }),
@@ -39,7 +43,7 @@ describe('The reader of a stream', () => {
 
   it('takes line ends of all kinds and gives newlines, and takes an end without an empty line', () => {
     for (const end of ['\r\n', '\r']) {
-      const other = `${word}${told}${done}`.replaceAll('\n', end);
+      const other = `${word}${usageEvent}${done}`.replaceAll('\n', end);
       expect(read(other, true).text).to.equal(`${word}${done}`);
       expect(
         read(
@@ -95,14 +99,14 @@ describe('The reader of a stream', () => {
   });
 
   it('knows whether words came after the usage', () => {
-    expect(read(word + told + stop + done, false).reader.usageIsPartial).to.equal(false);
-    expect(read(word + told + word + stop + done, false).reader.usageIsPartial).to.equal(true);
+    expect(read(word + usageEvent + stop + done, false).reader.usageIsPartial).to.equal(false);
+    expect(read(word + usageEvent + word + stop + done, false).reader.usageIsPartial).to.equal(true);
     expect(read(word + stop + done, false).reader.usageIsPartial).to.equal(false);
   });
 
   it('reads data that stands on several lines', () => {
     const lines = (text: string) => text.replaceAll(',"', ',\ndata: "');
-    const { text, reader } = read(lines(word) + lines(stop) + lines(told) + done, true);
+    const { text, reader } = read(lines(word) + lines(stop) + lines(usageEvent) + done, true);
     expect(text).to.equal(lines(word) + lines(stop) + done);
     expect(reader.usage).to.include({ input: 5, output: 2 });
     expect(reader.contentBytes()).to.be.above(30);
