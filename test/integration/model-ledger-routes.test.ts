@@ -57,7 +57,7 @@ describe('Keys of runs and usage over HTTP', () => {
     expect(other.status).to.equal(403);
     expect(((await other.json()) as { error: object }).error).to.include({
       code: 'model_not_allowed',
-      message: 'model "b" is none of this key: must be one of a',
+      message: 'model "b" is not allowed for this key: must be one of a',
     });
     const [model] = (
       (await (await gateway.ask('/v1/models', { token: key })).json()) as { data: { id: string }[] }

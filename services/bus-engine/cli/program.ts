@@ -13,7 +13,7 @@ import { type Column, tableLines } from '#kit/cli/table.ts';
 import { decode, nullable, optional } from '#kit/decode.ts';
 import { exitCodes } from '#kit/errors.ts';
 
-const description = `The capability bus: functions by name, whoever provides them.
+const description = `The capability bus: programs call functions by name, whichever worker provides them.
 Every command but serve asks the running bus; ./core up starts it.`;
 
 export function runBusProgram(start: ProgramStart): Promise<number> {

@@ -58,7 +58,7 @@ function notChosen(
   const said = `model ${JSON.stringify(call.model.slice(0, 120))}`;
   if (model === undefined) return new UnknownModel('model_not_found', `${said} is not configured: ${must}`);
   if (!known.includes(model)) {
-    return new ForbiddenModel('model_not_allowed', `${said} is none of this key: ${must}`);
+    return new ForbiddenModel('model_not_allowed', `${said} is not allowed for this key: ${must}`);
   }
   return new InvalidCall('model_kind', `${said} is for ${model.kind}, not for ${wanted}: ${must}`, 'model');
 }
