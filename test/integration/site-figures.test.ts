@@ -20,7 +20,7 @@ describe('the charts of the page of figures', () => {
       const { rows } = tableBelow(page, heading);
       const svg = charts.find((chart) => chart.path === path)!.text;
       expect(rows.length).to.be.greaterThan(3);
-      for (const [label] of rows) expect(svg, heading).to.contain(`>${label}</text>`);
+      for (const [label] of rows) expect(svg, heading).to.contain(`<tspan>${label}</tspan>`);
       expect(page).to.contain(`<!--@include: ./${path}-->`);
     }
   });
@@ -29,7 +29,7 @@ describe('the charts of the page of figures', () => {
     const row = (ratio: string, bar: string) => `| it | that | ${ratio} | | ${bar} |`;
     const widthOf = (ratio: string, bar: string) => {
       const [chart] = chartFiles(withRow(row(ratio, bar)));
-      return Number(/class="series-0"[^>]* width="([\d.]+)"/.exec(chart!.text)![1]);
+      return Number(/class="series-0"[^>]* width="([\d.]+)%"/.exec(chart!.text)![1]);
     };
     expect(widthOf('1 of its time', 'at most 2')).to.equal(widthOf('1 of its rate', 'at least 0.5'));
     expect(widthOf('2 of its time', 'at most 2')).to.be.closeTo(
@@ -77,7 +77,7 @@ describe("the site's links to its source", () => {
 /** The page with this row alone in its table of benchmarks. */
 function withRow(row: string): string {
   const lines = page.split('\n');
-  const start = lines.findIndex((line) => line.startsWith('| Subject | Beside | Ratio'));
+  const start = lines.findIndex((line) => line.startsWith('| Subject | Compared with | Ratio'));
   const end = lines.findIndex((line, index) => index > start && !line.startsWith('|'));
   return [...lines.slice(0, start + 2), row, ...lines.slice(end)].join('\n');
 }

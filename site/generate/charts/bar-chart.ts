@@ -1,10 +1,10 @@
 export interface Bar {
   readonly label: string;
-  /** Under the label, smaller. */
+  /** Behind the label, smaller; narrow screens leave it out. */
   readonly note?: string;
   /** One for each series, in their order; null where nothing was measured. */
   readonly values: readonly (number | null)[];
-  /** What stands behind each bar. */
+  /** The text of each bar: at the right end of a chart with a mark, else behind the bar. */
   readonly texts: readonly string[];
   /** From and to, as a line over the first bar. */
   readonly spread?: readonly [number, number];
@@ -15,85 +15,86 @@ export interface BarChart {
   readonly bars: readonly Bar[];
   /** Their names, above the chart; none for a chart of one series. */
   readonly series: readonly string[];
-  /** The value at the right end. */
+  /** The value at the right end of the bars. */
   readonly max: number;
   /** A line across all bars. */
   readonly mark?: { readonly at: number; readonly label: string };
 }
 
-const width = 800;
-const left = 366;
-const right = 124;
+/** Width of the longest bar, in percent of the chart; the rest is for texts. */
+const plot = 66;
+const labelHeight = 17;
 const barHeight = 11;
-const gap = 2;
-const between = 14;
+const gap = 3;
+const between = 12;
 
-/** Horizontal bars in the colours of the site; one element without a line between its parts, as Markdown takes it. */
+/**
+ * Horizontal bars in the colours of the site, each below its label. Lengths are percentages and texts have a fixed size, so the
+ * chart can be read at every width. One element without a line between its parts, as Markdown takes it.
+ */
 export function barChart({ describedAs, bars, series, max, mark }: BarChart): string {
-  const top = series.length > 1 || mark !== undefined ? 34 : 8;
-  const rowHeight = Math.max(barHeight * series.length + gap * (series.length - 1), 26) + between;
-  const height = top + bars.length * rowHeight + 4;
-  const x = (value: number) => round(left + (Math.min(value, max) / max) * (width - left - right));
+  const top = series.length > 1 || mark !== undefined ? 28 : 4;
+  const rowHeight = labelHeight + (barHeight + gap) * Math.max(series.length, 1) + between;
+  const height = top + bars.length * rowHeight;
+  const x = (value: number) => round((Math.min(value, max) / max) * plot);
   const parts = bars.flatMap((bar, index) => {
     const y = top + index * rowHeight;
-    return [...label(bar, y), ...valuesOf(bar, y, x, mark === undefined ? null : width - right + 8)];
+    return [label(bar, y), ...valuesOf(bar, y + labelHeight, x, mark !== undefined)];
   });
   const legend = series.length > 1 ? series.flatMap((name, index) => legendOf(name, index)) : [];
-  const line =
+  const lines =
     mark === undefined
       ? []
       : [
-          `<path class="mark" d="M${x(mark.at)} ${top - 6}V${height - 8}"/>`,
-          `<text class="small" x="${x(mark.at)}" y="${top - 14}" text-anchor="middle">${escaped(mark.label)}</text>`,
+          ...bars.map((_, index) => {
+            const y = top + index * rowHeight + labelHeight;
+            return `<line class="mark" x1="${x(mark.at)}%" x2="${x(mark.at)}%" y1="${y - 1}" y2="${y + barHeight + 4}"/>`;
+          }),
+          `<text class="small" x="${x(mark.at)}%" y="14" text-anchor="middle">${escaped(mark.label)}</text>`,
         ];
-  return `<div class="core-figure core-chart"><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(describedAs)}">
-${[...legend, ...parts, ...line].join('\n')}
+  return `<div class="core-figure core-chart"><svg width="100%" height="${height}" role="img" aria-label="${escaped(describedAs)}">
+${[...legend, ...parts, ...lines].join('\n')}
 </svg></div>
 `;
 }
 
-function label({ label: text, note }: Bar, y: number): string[] {
-  const first = note === undefined ? y + 17 : y + 11;
-  return [
-    `<text x="${left - 12}" y="${first}" text-anchor="end">${escaped(text)}</text>`,
-    ...(note === undefined
-      ? []
-      : [`<text class="small" x="${left - 12}" y="${y + 26}" text-anchor="end">${escaped(note)}</text>`]),
-  ];
+function label({ label: text, note }: Bar, y: number): string {
+  const behind = note === undefined ? '' : `<tspan class="small note" dx="8">${escaped(note)}</tspan>`;
+  return `<text x="0" y="${y + 12}"><tspan>${escaped(text)}</tspan>${behind}</text>`;
 }
 
-/** @param column where the texts stand below each other; null: behind their bars */
 function valuesOf(
   { values, texts, spread }: Bar,
   y: number,
   x: (value: number) => number,
-  column: number | null,
+  inColumn: boolean,
 ): string[] {
-  const first = values.length === 1 ? y + 7 : y;
   return values.flatMap((value, index) => {
     if (value === null) return [];
-    const at = first + index * (barHeight + gap);
+    const at = y + index * (barHeight + gap);
     const middle = at + barHeight / 2;
     return [
-      `<rect class="series-${index}" x="${left}" y="${at}" width="${round(x(value) - left)}" height="${barHeight}" rx="2"/>`,
+      `<rect class="series-${index}" x="0" y="${at}" width="${x(value)}%" height="${barHeight}" rx="2"/>`,
       ...(spread === undefined || index > 0
         ? []
-        : [`<path class="spread" d="M${x(spread[0])} ${middle}H${x(spread[1])}"/>`]),
-      `<text class="small" x="${column ?? x(value) + 6}" y="${at + 10}">${escaped(texts[index] ?? '')}</text>`,
+        : [
+            `<line class="spread" x1="${x(spread[0])}%" x2="${x(spread[1])}%" y1="${middle}" y2="${middle}"/>`,
+          ]),
+      `<text class="small" ${inColumn ? 'x="100%" text-anchor="end"' : `x="${x(value)}%" dx="6"`} y="${at + 10}">${escaped(texts[index] ?? '')}</text>`,
     ];
   });
 }
 
 function legendOf(name: string, index: number): string[] {
-  const x = left + index * 150;
+  const x = index * 50;
   return [
-    `<rect class="series-${index}" x="${x}" y="6" width="12" height="12" rx="2"/>`,
-    `<text class="small" x="${x + 18}" y="16">${escaped(name)}</text>`,
+    `<rect class="series-${index}" x="${x}%" y="4" width="12" height="12" rx="2"/>`,
+    `<text class="small" x="${x}%" dx="18" y="14">${escaped(name)}</text>`,
   ];
 }
 
-function round(pixels: number): number {
-  return Math.round(pixels * 10) / 10;
+function round(percent: number): number {
+  return Math.round(percent * 100) / 100;
 }
 
 function escaped(text: string): string {
