@@ -89,12 +89,14 @@ RUN case "$TARGETARCH" in \
 
 FROM ${JJ} AS jj
 
-# What validates: git, jj and bubblewrap.
+# What validates: git, jj and bubblewrap; and ssh-keygen, which checks signatures.
 FROM with-git AS with-sandbox
 USER root
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends bubblewrap \
+    && apt-get install -y --no-install-recommends bubblewrap openssh-client \
     && apt-get clean \
+    && cd /usr/bin && rm -f ssh scp sftp slogin ssh-add ssh-agent ssh-argv0 ssh-copy-id ssh-keyscan \
+    && rm -rf /usr/lib/openssh /usr/lib/systemd /etc/ssh /usr/share/doc/openssh-client \
     && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /usr/share/doc/bubblewrap /usr/share/man /usr/share/bash-completion
 COPY --from=jj /jj /usr/local/bin/jj
 USER node

@@ -22,6 +22,10 @@ const things = {
     command: ['openssl', 'version'],
     provide: 'apt-get install openssl',
   },
+  ssh: {
+    command: ['sh', '-c', 'command -v ssh-keygen && command -v ssh-agent'],
+    provide: 'apt-get install openssh-client',
+  },
   jj: {
     command: ['jj', '--version'],
     provide: 'cargo install --locked --version 0.41.0 jj-cli',

@@ -1,3 +1,4 @@
+import type { ApprovalSignature, GivenSignature } from '#kit/contracts/action.ts';
 import type { PlanBody } from '#kit/contracts/plan.ts';
 import type { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import type { ApprovalState, Gate } from './action.ts';
@@ -51,6 +52,7 @@ export interface DecisionRequest {
     readonly digest: string;
     /** Refuses when the action's approval is another by now. */
     readonly seen_approval?: ApprovalState;
+    readonly signature?: GivenSignature;
   }[];
   readonly reason: string | null;
   readonly claimed_approver: string | null;
@@ -125,12 +127,28 @@ export interface FoundProblem {
   readonly what: string;
 }
 
+/** One decision of the record, and what its signature is worth. */
+export interface CheckedApproval {
+  /** Of the event. */
+  readonly seq: number;
+  readonly action_id: string;
+  readonly decision: 'approve' | 'reject';
+  readonly approver: string;
+  readonly at: string;
+  /** null where it is not signed. */
+  readonly signature: Pick<ApprovalSignature, 'principal' | 'key' | 'signed_at'> | null;
+  /** Why the signature does not hold; null where it does, or is none. */
+  readonly problem: string | null;
+}
+
 /** What an offline check of a run found; `problems` is empty when all holds. */
 export interface Verification {
   readonly run_id: string;
   readonly events: number;
   readonly head: string;
   readonly artifacts: number;
+  /** In the order of the record. */
+  readonly approvals: readonly CheckedApproval[];
   readonly problems: readonly FoundProblem[];
 }
 

@@ -50,6 +50,7 @@ import type { FileRunStore } from './runs/file-run-store.ts';
 import { maskedEvents, type Run } from './runs/run.ts';
 import { missingPrograms, missingProgramsText } from './sandboxes/missing-programs.ts';
 import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
+import { ApprovalSignatures, signersFile } from './signatures/approval-signatures.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
 import { approvedVcs, chooseVcs, vcsAdapters } from './vcs/registry.ts';
@@ -241,7 +242,8 @@ function composeWork(
 
   const agentAdmin = new AgentAdmin({ folders, home, services: planners, secrets });
 
-  const execution: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf };
+  const signatures = new ApprovalSignatures(policy.approval, signersFile(folders));
+  const execution: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf, signatures };
   /** Loaded when something is planned first. */
   const planning = once(async () => {
     const { composePlanning } = await import('./compose-planning.ts');
@@ -285,6 +287,7 @@ function composeWork(
     issueNamed: (text: string, folder: string) => findIssue(forges, text, folder),
     repositoryOf: (folder: string) => findRepository(forges, folder),
     approvalDays: () => policy.approval.expires_after_days,
+    signatures,
     tools: async () => tools,
     /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
     async runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest> {

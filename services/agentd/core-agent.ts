@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 
+import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, InvalidInput, NotFound, Unavailable } from '#kit/errors.ts';
 
 import type {
@@ -22,6 +23,7 @@ import type { FileRunStore } from './runs/file-run-store.ts';
 import { keyedRun } from './runs/keyed-runs.ts';
 import { canBePlanned, draftOf, type Run, willPublish } from './runs/run.ts';
 import { issueLease, patientLease, type RunQuery } from './runs/run-store.ts';
+import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
 /** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
 const baseMs = 5_000;
@@ -185,24 +187,30 @@ export class CoreAgent {
 
   async decide(request: DecisionRequest): Promise<Run> {
     checkScope(request.by, 'approve');
-    const { approvalDays, delivery } = await this.#work();
+    const { approvalDays, delivery, signatures } = await this.#work();
     const days = approvalDays();
     if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
     // Delivered before anything of the plan is approved, where the context service was away when it was made.
     const undelivered = delivery === null ? null : await deliverWithTimeout(delivery, request.run_id);
-    const run = await this.#decided(request, days);
+    const run = await this.#decided(request, days, signatures);
     await this.#store.writeViews(request.run_id);
     if (delivery !== null && undelivered === null) await deliverWithTimeout(delivery, request.run_id);
     return run;
   }
 
   /** Under the lease of the issue, so that no plan that would supersede the run is sealed meanwhile. */
-  async #decided(request: DecisionRequest, days: number): Promise<Run> {
+  async #decided(request: DecisionRequest, days: number, signatures: ApprovalSignatures): Promise<Run> {
     const { request: issue } = await this.#store.read(request.run_id);
     const lease = await patientLease(this.#store, issueLease(issue));
     try {
       await this.#finishSuperseding(await this.#store.read(request.run_id));
-      return await this.#store.append(request.run_id, (now) => decideActions(now, request, days));
+      const run = await this.#store.append(request.run_id, (now) => {
+        const events = decideActions(now, request, days, signatures);
+        crashPoint('decision.checked');
+        return events;
+      });
+      crashPoint('decision.recorded');
+      return run;
     } finally {
       lease.release();
     }
@@ -294,9 +302,14 @@ export class CoreAgent {
     return delivery === null ? null : delivery.backlog();
   }
 
-  /** Full id or unique prefix; a damaged record is what it is for. */
-  async verify(idOrPrefix: string) {
-    return this.#store.verify(await this.#store.resolve(idOrPrefix));
+  /**
+   * Full id or unique prefix; a damaged record is what it is for.
+   * @param signersFile `allowed_signers` as it was when the run was approved; default: as it is
+   */
+  async verify(idOrPrefix: string, signersFile?: string) {
+    const { signatures } = await this.#work();
+    const checked = signersFile === undefined ? signatures : signatures.withSigners(resolve(signersFile));
+    return this.#store.verify(await this.#store.resolve(idOrPrefix), checked);
   }
 
   /** Full id or unique prefix of a run whose record may be damaged. */

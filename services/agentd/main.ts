@@ -66,6 +66,13 @@ export function openServices({ home }: { readonly home: string | undefined }): S
       const { Policy } = await import('./policy.ts');
       return readConcern(Policy, 'policy', folders).approval.expires_after_days;
     },
+    async signingKey(given) {
+      const [{ readSettings }, { findSigningKey }] = await Promise.all([
+        import('#kit/config/settings.ts'),
+        import('./signatures/signing-key.ts'),
+      ]);
+      return findSigningKey(given, readSettings(sources).signing.key);
+    },
     async forges() {
       const [{ readConcern }, { answerMs }, { ForgesConfig, examineForges }] = await Promise.all([
         import('#kit/config/concern.ts'),

@@ -10,6 +10,10 @@ export const Policy = t.strict({
   approval: t.strict({
     /** How long an approval is good. */
     expires_after_days: integerBetween(1, 365),
+    /** Whether only signed approvals count. Who may sign is in `allowed_signers` beside this file. */
+    require_signature: t.boolean,
+    /** Name of a token to further principals of `allowed_signers` that sign in its name, for example `mira@example.org`. */
+    signers: t.record(NonEmptyString, t.array(NonEmptyString)),
   }),
   /** Who commits. The people who approved are named in the pull request. */
   commit_author: Author,

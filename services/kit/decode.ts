@@ -175,6 +175,13 @@ export const Timestamp = stringThat('Timestamp', 'an RFC 3339 date and time', (t
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
 });
 
+/** A time in the one form that `toISOString` gives, so that two of them can be compared as texts. */
+export const UtcTimestamp = stringThat(
+  'UtcTimestamp',
+  'a date and time in UTC with milliseconds, for example 2026-01-02T03:04:05.000Z',
+  (text) => !Number.isNaN(Date.parse(text)) && new Date(text).toISOString() === text,
+);
+
 export const Sha256 = stringThat('Sha256', 'a sha256 in lower-case hex', (text) =>
   /^[0-9a-f]{64}$/.test(text),
 );

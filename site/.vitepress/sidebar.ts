@@ -38,6 +38,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['schedules', 'Plan on a schedule'],
       ['mcp', 'Use Core from another agent'],
       ['guide-teams', 'Work as a team'],
+      ['guide-signed-approvals', 'Sign approvals'],
       ['guide-remote-access', 'Reach it from elsewhere'],
       ['terminal', 'Decide in the terminal'],
       ['docker', 'Run it in containers'],

@@ -157,6 +157,7 @@ export function decided(
         digest: action.digest,
         at: '2026-01-02T03:04:05.000Z',
         expires_at: decision === 'approve' ? expires_at : null,
+        signature: undefined,
       },
     },
   };

@@ -26,6 +26,8 @@ const coveredElsewhere = [
   // test/integration/bridge-crash.test.ts
   ...['bridge.event_stored', 'bridge.event_claimed', 'bridge.event_planned', 'bridge.event_ended'],
   ...['bridge.summary_delivered', 'bridge.schedule_stored', 'bridge.caught_up'],
+  // test/integration/signed-approvals.test.ts
+  ...['decision.checked', 'decision.recorded'],
   // test/integration/agent-planning.test.ts
   ...['agent.started', 'agent.prompted', 'agent.ended', 'agent.read_back'],
   // test/integration/backup-crash.test.ts

@@ -124,6 +124,10 @@ describe('What was approved is what runs', () => {
       code: 'prepare_network_refused',
       says: ['prepare_network false', 'approved was to prepare with the network'],
     },
+    'policy.json: only signed approvals count': {
+      code: 'signature_required',
+      says: ['tester', 'approval.require_signature'],
+    },
     'policy.json: our branches are protected': { code: 'branch_protected', says: ['core/**'] },
     'forge: our branches are protected': { code: 'branch_protected', says: ['core/*'] },
     'forge: a branch of that name is there': { code: 'branch_exists', says: ['not ours'] },

@@ -10,9 +10,12 @@ import { createLogger } from '#kit/log.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
 import { createToken, openTokens, type Scope } from '#kit/tokens/tokens.ts';
 import { createStatusCommand } from '../../services/agentd/http/status-command.ts';
+import { signDecisions } from '../../services/agentd/signatures/sign-decisions.ts';
+import { allowSigners, newSigner } from '../fixtures/signing/signer.ts';
 import { httpDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
+import { itWith } from '../needs.ts';
 
 interface Answer {
   readonly status: number;
@@ -414,6 +417,42 @@ describe('The daemon over HTTP', () => {
     const changed = { ...body, decision: 'reject', reason: 'no', seen_approval: 'approved' };
     expect((await ask('POST', path, { body: changed, token })).status).to.equal(200);
   });
+
+  itWith(
+    ['ssh'],
+    'records a signed decision, whose signature is one of the token and over this action',
+    async () => {
+      const runId = await planned();
+      const { actions } = (await get(`/v1/runs/${runId}/actions`)).json;
+      const signer = newSigner();
+      allowSigners(join(world.home, 'config/allowed_signers'), [{ principal: 'tester', signer }]);
+      const signed = (approver: string) => {
+        const request = { run_id: runId, decision: 'approve', actions, approver, days: 1 } as const;
+        return signDecisions({ ...request, key: signer.key }).map(({ signature }) => signature);
+      };
+      const send = (signature: unknown, { action_id, digest } = actions[0]) =>
+        ask('POST', `/v1/runs/${runId}/actions/${action_id}/approval`, {
+          body: { decision: 'approve', digest, signature },
+          token,
+        });
+      const [first, second] = signed('tester');
+      const cases: [unknown, number, string][] = [
+        [{ ...first, value: 'yes' }, 400, 'invalid_input'],
+        [{ ...first, signed_at: 'now' }, 400, 'invalid_input'],
+        [{ ...first, signed_at: '2026-01-02T03:04:05.000Z' }, 400, 'signature_time'],
+        [second, 422, 'signature_invalid'],
+        [signed('mallory')[0], 422, 'signature_invalid'],
+      ];
+      for (const [signature, status, code] of cases) {
+        const answer = await send(signature);
+        expect([answer.status, answer.json.code], JSON.stringify(answer.json)).to.deep.equal([status, code]);
+      }
+      const { status, json } = await send(first);
+      expect(status, JSON.stringify(json)).to.equal(200);
+      expect(json.action.decision).to.include({ approver: 'tester', expires_at: first!.expires_at });
+      expect(json.action.decision.signature).to.include({ principal: 'tester', signed_at: first!.signed_at });
+    },
+  );
 
   it('lets nobody change anything without the scope for it', async () => {
     const folders = { tokens: join(world.home, 'config/tokens') };

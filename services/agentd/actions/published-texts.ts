@@ -49,7 +49,11 @@ function approvedBy(run: RunSoFar): string {
   const rows = run.actions.flatMap(({ definition, approval, decision }) => {
     if (approval !== 'approved' || decision === null) return [];
     const { ordinal, kind, digest } = definition;
-    return [`- ${ordinal} \`${kind}\` (\`${digest.slice(0, 12)}\`): ${decision.approver}, ${decision.at}`];
+    const { signature } = decision;
+    const key = signature === undefined ? '' : `, signed with ${inlineCode(signature.key)}`;
+    return [
+      `- ${ordinal} \`${kind}\` (\`${digest.slice(0, 12)}\`): ${decision.approver}, ${decision.at}${key}`,
+    ];
   });
   return rows.join('\n');
 }

@@ -14,6 +14,11 @@ export interface Services {
   settings(): Promise<readonly SettingRow[]>;
   /** Days for which an approval holds. */
   approvalDays(): Promise<number>;
+  /**
+   * The key that decisions are signed with.
+   * @throws InvalidInput (`signing_key_missing`)
+   */
+  signingKey(given: string | undefined): Promise<string>;
   /** How each configured forge stands: asks each. */
   forges(): Promise<readonly ForgeReport[]>;
   localForge(): Promise<LocalForgeAdmin>;

@@ -10,6 +10,7 @@ import {
   resulted,
   sampleRequest,
 } from '../../../test/contract/run-store.sample.ts';
+import { unsigned } from '../../../test/fixtures/approved/unsigned.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import type { DecisionRequest } from '../agent.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
@@ -73,7 +74,7 @@ function request(change: Partial<DecisionRequest> = {}): DecisionRequest {
 }
 
 function approvals(run: Run, asked: DecisionRequest, days = 7): DataOf<'approval_recorded'>[] {
-  return decideActions(run, asked, days).map((event) => {
+  return decideActions(run, asked, days, unsigned).map((event) => {
     if (event.type !== 'approval_recorded') throw new TypeError(event.type);
     return event.data;
   });
@@ -103,6 +104,7 @@ describe('a decision', () => {
       reason: 'fine',
       at: future,
       expires_at: '2999-01-08T00:00:00.000Z',
+      signature: undefined,
     };
     expect(approvals(runOf(plan, future), asked)).to.deep.equal([
       { action_id: second.action_id, approval: { ...approval, digest: second.digest } },
@@ -216,7 +218,7 @@ describe('a decision', () => {
   ];
   for (const [title, code, message, events, change] of refusals) {
     it(`is refused when it ${title}`, () => {
-      const error = errorOf(() => decideActions(runOf(events), request(change), 7));
+      const error = errorOf(() => decideActions(runOf(events), request(change), 7, unsigned));
       expect(error.code).to.equal(code);
       expect(error.message).to.contain(message);
     });
@@ -226,17 +228,19 @@ describe('a decision', () => {
     it(`is refused when the action is ${state}`, () => {
       const result = state === 'running' ? [] : [resulted(id, { state })];
       const run = runOf([...plan, decided(first), executionStarted(), intended(id), ...result]);
-      const error = errorOf(() => decideActions(run, request({ decision: 'reject', reason: 'no' }), 7));
+      const error = errorOf(() =>
+        decideActions(run, request({ decision: 'reject', reason: 'no' }), 7, unsigned),
+      );
       expect(error.code).to.equal('action_started');
       expect(error.message).to.contain(`1 create_branch is ${state}`);
     });
   }
 
   it('says which field a person has to change', () => {
-    const reason = errorOf(() => decideActions(runOf(plan), request({ decision: 'reject' }), 7));
+    const reason = errorOf(() => decideActions(runOf(plan), request({ decision: 'reject' }), 7, unsigned));
     expect(reason.errors.map(({ pointer }) => pointer)).to.deep.equal(['/reason']);
     const asked = request({ actions: [{ action_id: id, digest: otherDigest }] });
-    const digest = errorOf(() => decideActions(runOf(plan), asked, 7));
+    const digest = errorOf(() => decideActions(runOf(plan), asked, 7, unsigned));
     expect(digest.errors).to.deep.equal([{ pointer: '/digest', detail: `must be ${first.digest}` }]);
   });
 

@@ -1,10 +1,12 @@
+import type { GivenSignature } from '#kit/contracts/action.ts';
 import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
-import type { ApprovalState } from '../action.ts';
+import type { Approval, ApprovalState } from '../action.ts';
 import { planOutdated } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import type { DecisionRequest, Person } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { type ActionState, isActive, type Run } from '../runs/run.ts';
+import { type ApprovalSignatures, requiredBy } from '../signatures/approval-signatures.ts';
 
 /** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
 export function nowFor(run: Run): string {
@@ -16,7 +18,12 @@ export function nowFor(run: Run): string {
  * The events of one decision, or a refusal that changes nothing. Either decision can be changed until the action has
  * started.
  */
-export function decideActions(run: Run, request: DecisionRequest, expiresAfterDays: number): NewEvent[] {
+export function decideActions(
+  run: Run,
+  request: DecisionRequest,
+  expiresAfterDays: number,
+  signatures: ApprovalSignatures,
+): NewEvent[] {
   if (request.actions.length === 0)
     throw new InvalidInput('no_actions', 'no action is named; give at least one');
   if (request.decision === 'reject' && (request.reason ?? '').trim() === '') {
@@ -35,27 +42,54 @@ export function decideActions(run: Run, request: DecisionRequest, expiresAfterDa
   }
   const at = nowFor(run);
   const expires_at = new Date(Date.parse(at) + expiresAfterDays * 86_400_000).toISOString();
-  return request.actions.map(({ action_id, digest, seen_approval }) => {
+  return request.actions.map(({ action_id, digest, seen_approval, signature }) => {
     const action = findAction(run, action_id);
     checkNotStarted(action);
     checkSeen(action, seen_approval);
     checkDigest(action.definition, digest);
+    const approval: Approval = {
+      decision: request.decision,
+      approver: request.by.name,
+      claimed_approver: request.claimed_approver,
+      reason: request.reason,
+      digest,
+      at,
+      expires_at: request.decision === 'approve' ? expires_at : null,
+      signature: undefined,
+    };
     return {
       type: 'approval_recorded',
       data: {
         action_id: action.definition.action_id,
-        approval: {
-          decision: request.decision,
-          approver: request.by.name,
-          claimed_approver: request.claimed_approver,
-          reason: request.reason,
-          digest,
-          at,
-          expires_at: request.decision === 'approve' ? expires_at : null,
-        },
+        approval:
+          signature === undefined
+            ? unsigned(approval, signatures)
+            : signed(run, action, approval, signature, signatures),
       },
     };
   });
+}
+
+/** @throws Refused (`signature_required`) */
+function unsigned(approval: Approval, signatures: ApprovalSignatures): Approval {
+  if (approval.decision === 'reject' || !signatures.required) return approval;
+  throw new Refused('signature_required', `an approval must be signed (${requiredBy})`, {
+    hint: 'approve --sign signs it with your SSH key.',
+  });
+}
+
+/** Holds until the time that was signed. */
+function signed(
+  { run_id }: Run,
+  { definition: { action_id }, decision: before }: ActionState,
+  approval: Approval,
+  { value, signed_at, expires_at }: GivenSignature,
+  signatures: ApprovalSignatures,
+): Approval {
+  const { decision, digest, approver, at } = approval;
+  const facts = { run_id, action_id, decision, digest, approver, signed_at, expires_at };
+  const signer = signatures.accept(facts, value, at, before?.at ?? null);
+  return { ...approval, expires_at, signature: { value, signed_at, ...signer } };
 }
 
 /**

@@ -8,6 +8,7 @@ import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { type ActionState, isOpen, type Run, waitsOf } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
+import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import {
   approvalProblem,
   findAction,
@@ -24,6 +25,7 @@ export interface ExecutionParts {
   readonly store: RunStore;
   readonly executors: (run: Run) => Promise<Executors>;
   readonly lookAtBase: LookAtBase;
+  readonly signatures: ApprovalSignatures;
 }
 
 export interface ExecuteOptions extends ExecutionRequest {

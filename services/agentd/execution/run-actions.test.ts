@@ -13,6 +13,7 @@ import {
   sampleAction,
   sampleRequest,
 } from '../../../test/contract/run-store.sample.ts';
+import { unsigned } from '../../../test/fixtures/approved/unsigned.ts';
 import type { ActionIntent } from '../action.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor, Effect, Reconciliation, Step } from '../actions/executor.ts';
@@ -86,7 +87,12 @@ describe('an action of which the outcome is not known', () => {
     const scope = { run_id: runId, execution_id: 'exe_2', repo_dir: null, dry_run: false };
     const progress = ({ state, message }: { state: string; message: string }) =>
       void reports.push(`${state}: ${message}`);
-    const parts = { store, executors: executorsOf(world), lookAtBase: () => Promise.reject(lost) };
+    const parts = {
+      store,
+      executors: executorsOf(world),
+      lookAtBase: () => Promise.reject(lost),
+      signatures: unsigned,
+    };
     await new Execution(parts, scope, { progress, signal: stop.signal }).runAll([first]);
     return (await store.read(runId)).actions[0]!;
   }

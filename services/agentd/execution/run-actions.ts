@@ -10,6 +10,7 @@ import type { DataOf, NewEvent } from '../runs/event.ts';
 import { type ActionState, type Run, willPublish } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
+import type { ApprovalSignatures, SignatureProblem } from '../signatures/approval-signatures.ts';
 import { approvalProblem, findAction, nowFor } from './decisions.ts';
 import { baseEvents, type LookAtBase } from './moved-base.ts';
 
@@ -26,6 +27,7 @@ interface Parts {
   readonly store: RunStore;
   readonly executors: Executors;
   readonly lookAtBase: LookAtBase;
+  readonly signatures: ApprovalSignatures;
 }
 
 interface ExecutionScope {
@@ -40,6 +42,7 @@ export class Execution {
   readonly #store: RunStore;
   readonly #executors: Executors;
   readonly #lookAtBase: LookAtBase;
+  readonly #signatures: ApprovalSignatures;
   readonly #scope: ExecutionScope;
   readonly #watch: Watch;
   /** Whose checks passed in a dry run. */
@@ -50,10 +53,11 @@ export class Execution {
   /** Ends what can stop cleanly; a started effect on a forge finishes. */
   readonly #stop: AbortSignal;
 
-  constructor({ store, executors, lookAtBase }: Parts, scope: ExecutionScope, watch: Watch) {
+  constructor({ store, executors, lookAtBase, signatures }: Parts, scope: ExecutionScope, watch: Watch) {
     this.#store = store;
     this.#executors = executors;
     this.#lookAtBase = lookAtBase;
+    this.#signatures = signatures;
     this.#scope = scope;
     this.#watch = watch;
     this.#stop = AbortSignal.any([watch.signal, this.#cancel.signal]);
@@ -166,7 +170,7 @@ export class Execution {
       const message = `the definition contradicts itself: ${contradicted}; plan the issue again`;
       return refused('definition_inconsistent', message);
     }
-    const approval = approvalProblem(state, nowFor(run));
+    const approval = this.#approvalProblem(run, state);
     if (approval !== null) return refused(approval.code, approval.message);
     try {
       await this.#store.requireArtifacts(this.#scope.run_id);
@@ -184,6 +188,16 @@ export class Execution {
       return { state: 'blocked', outcome: { code: 'blocked', message, facts: { on: id } } };
     }
     return null;
+  }
+
+  /** Why the action may not run now: its approval, or the signature of that. */
+  #approvalProblem(run: Run, state: ActionState): SignatureProblem | null {
+    const now = nowFor(run);
+    const { decision, definition } = state;
+    return (
+      approvalProblem(state, now) ??
+      this.#signatures.problemOf({ run_id: run.run_id, action_id: definition.action_id }, decision!, now)
+    );
   }
 
   async #start(executor: Executor, step: Step<ActionDefinition>): Promise<Attempt> {
@@ -215,7 +229,7 @@ export class Execution {
   async #intend(actionId: string, make: (run: Run) => ActionIntent): Promise<ActionIntent | string> {
     let intended: ActionIntent | string = 'refused';
     await this.#append((run) => {
-      const problem = approvalProblem(findAction(run, actionId), nowFor(run));
+      const problem = this.#approvalProblem(run, findAction(run, actionId));
       if (problem !== null || run.cancelling) {
         const outcome = {
           ...(problem ?? { code: 'cancelled', message: 'the run was cancelled' }),

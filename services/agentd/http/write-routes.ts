@@ -65,6 +65,7 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
               action_id: params.action_id!,
               digest: body.digest,
               ...(body.seen_approval == null ? {} : { seen_approval: body.seen_approval }),
+              ...(body.signature == null ? {} : { signature: body.signature }),
             },
           ],
           reason: body.reason ?? null,

@@ -7,6 +7,7 @@ import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/storage/lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
+import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { RunIndex } from './index/run-index.ts';
 import { type Listing, listRuns, refreshFolder } from './index/run-list.ts';
@@ -145,9 +146,9 @@ export class FileRunStore implements RunStore {
     return this.#of(runId, (records) => records.writeViews(runId));
   }
 
-  /** Checks a run offline, from its folder and its head. */
-  verify(runId: string): Promise<Verification> {
-    return this.#of(runId, (records) => records.verify(runId));
+  /** Checks a run offline, from its folder and its head; without `signatures`, those of its approvals are not checked. */
+  verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
+    return this.#of(runId, (records) => records.verify(runId, signatures));
   }
 
   /** What the run's folder holds, and what was acknowledged. */

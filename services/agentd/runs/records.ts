@@ -5,6 +5,7 @@ import { mapTexts } from '#kit/map-texts.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { HeldLease, Leases } from '#kit/storage/lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
+import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { indexRow, rowReader } from './index/row-reader.ts';
 import type { RunIndex } from './index/run-index.ts';
@@ -112,9 +113,9 @@ export class RunRecords {
     }
   }
 
-  verify(runId: string): Verification {
+  verify(runId: string, signatures?: ApprovalSignatures): Verification {
     this.#acknowledgeReadable(runId);
-    return verifyRun(runId, this.#options.runsDir, this.#heads);
+    return verifyRun(runId, this.#options.runsDir, this.#heads, signatures);
   }
 
   record(runId: string): RecordState {

@@ -43,6 +43,10 @@ export const Settings = t.strict({
     /** How long a service, an engine or a program may take to say how it is; later it counts as silent, not as gone. */
     seconds: integerBetween(1, 600),
   }),
+  signing: t.strict({
+    /** SSH key for `approve --sign`: the path of a file, or a public key whose private half the ssh-agent holds; null: git's `user.signingkey`. */
+    key: nullable(NonEmptyString),
+  }),
   /** What changes are built with; auto: jj where it is installed, else git. */
   vcs: oneOf(['auto', 'jj', 'git']),
 });

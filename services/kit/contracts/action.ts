@@ -1,6 +1,45 @@
 import * as t from 'io-ts';
-import { NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '../decode.ts';
+import {
+  NonEmptyString,
+  nullable,
+  oneOf,
+  optional,
+  Sha256,
+  stringThat,
+  Timestamp,
+  UtcTimestamp,
+} from '../decode.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from './vocabulary.ts';
+
+/** As `ssh-keygen -Y sign` writes it. */
+const SshSignature = stringThat(
+  'SshSignature',
+  'a signature of ssh-keygen: from -----BEGIN SSH SIGNATURE----- to -----END SSH SIGNATURE-----, at most 16 KiB',
+  (text) =>
+    text.length <= 16_384 &&
+    /^-----BEGIN SSH SIGNATURE-----\n[A-Za-z0-9+/=\n]+\n-----END SSH SIGNATURE-----\n?$/.test(text),
+);
+
+/** What a request brings with it that is signed; the text that is signed says all of the decision. */
+export const GivenSignature = t.strict({
+  value: SshSignature,
+  /** When it was signed, by the signer's clock. */
+  signed_at: UtcTimestamp,
+  /** Until when the approval holds; null for a rejection. */
+  expires_at: nullable(UtcTimestamp),
+});
+export type GivenSignature = t.TypeOf<typeof GivenSignature>;
+
+/** Signature of a decision in the namespace `core-approval`, as it was verified when it was recorded. */
+export const ApprovalSignature = t.strict({
+  value: SshSignature,
+  signed_at: UtcTimestamp,
+  /** Of `allowed_signers`: who signed. */
+  principal: t.string,
+  /** Fingerprint of the key, for example `SHA256:uNiVztksCsDhcc0u9e8BrrJXVbDnwOPxCPoRYkFlvSQ`. */
+  key: t.string,
+});
+export type ApprovalSignature = t.TypeOf<typeof ApprovalSignature>;
 
 /** One decision by a person about one action. */
 export const Approval = t.strict({
@@ -14,8 +53,16 @@ export const Approval = t.strict({
   at: Timestamp,
   /** null for rejections, which do not expire. */
   expires_at: nullable(Timestamp),
+  /** Left out where the decision is not signed. */
+  signature: optional(ApprovalSignature),
 });
 export type Approval = t.TypeOf<typeof Approval>;
+
+/** For people, behind the approver: `, signed by mira@example.org`; empty where it is not signed. Not safe to print. */
+export function signedBy({ approver, signature }: Pick<Approval, 'approver' | 'signature'>): string {
+  if (signature === undefined) return '';
+  return signature.principal === approver ? ', signed' : `, signed by ${signature.principal}`;
+}
 
 /** A proposed action as it stands, as every service shows and reads it. */
 export const ProposedAction = t.strict({
@@ -97,6 +144,8 @@ export const ApprovalBody = t.strict({
   anyway: optional(t.boolean),
   /** Kept as claimed; who decided is the name of the token. */
   approver: optional(nullable(NonEmptyString)),
+  /** Of the decision in the name of the token; needed where the policy requires it. */
+  signature: optional(nullable(GivenSignature)),
 });
 
 export const ApprovalAnswer = t.strict({ run_id: t.string, status: t.string, action: ProposedAction });

@@ -248,6 +248,7 @@ describe('Approving', () => {
         digest: action!.digest,
         at: '2026-11-21T09:59:00.000Z',
         expires_at: '2026-11-28T09:59:00.000Z',
+        signature: undefined,
       };
     });
     terminal.send({ kind: 'run', run_id: approved.run_id, detail: approved }).keys('a');

@@ -1,6 +1,6 @@
 import { withoutLookAlikes } from '#kit/cli/look-alikes.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { type ProposedAction, rejectedText } from '#kit/contracts/action.ts';
+import { type ProposedAction, rejectedText, signedBy } from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -113,7 +113,7 @@ export function approvalText({ approval, decision }: ProposedAction): string {
   if (decision === null) return approval === 'required' ? 'waits for you' : approval;
   const claimed = decision.claimed_approver === null ? '' : ` (as ${decision.claimed_approver})`;
   const expires = decision.expires_at === null ? '' : `, until ${moment(decision.expires_at)}`;
-  return `${approval} by ${decision.approver}${claimed} at ${moment(decision.at)}${expires}`;
+  return `${approval} by ${decision.approver}${claimed}${signedBy(decision)} at ${moment(decision.at)}${expires}`;
 }
 
 function moment(at: string): string {

@@ -1,5 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { ProposedAction } from '#kit/contracts/action.ts';
+import { type ProposedAction, signedBy } from '#kit/contracts/action.ts';
 import { gateEffects } from '#kit/contracts/vocabulary.ts';
 import { anywayWord, approvalWord } from '../input/deciding.ts';
 import { changesCode, takesBack } from '../input/dialog-input.ts';
@@ -128,7 +128,7 @@ function gateAction(open: OpenRun, action: ProposedAction, { glyphs }: Looks): R
 /** What is decided already, so that nobody looks for it. */
 function decidedAction(action: ProposedAction): Row {
   const { approval, decision, state } = action;
-  const what = decision === null ? state : `${approval} by ${decision.approver}`;
+  const what = decision === null ? state : `${approval} by ${decision.approver}${signedBy(decision)}`;
   const reason = decision?.reason ? `: ${decision.reason}` : '';
   return [
     span(`  ${String(action.ordinal).padStart(2)} ${action.kind.padEnd(17)} `, { color: 'gray' }),

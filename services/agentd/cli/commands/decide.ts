@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { gates } from '#kit/contracts/vocabulary.ts';
-import { exitCodes, InvalidInput } from '#kit/errors.ts';
-import type { ActionSelection } from '../../agent.ts';
+import { Conflict, exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { ActionSelection, DecisionRequest } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
-import { isOpen, type Run as StoredRun } from '../../runs/run.ts';
+import { type ActionState, isOpen, type Run as StoredRun } from '../../runs/run.ts';
+import type { Signable, SignRequest } from '../../signatures/sign-decisions.ts';
 import {
   answer,
   type CommandContext,
@@ -15,7 +16,7 @@ import {
   withActions,
 } from '../command.ts';
 import { counted } from '../layout.ts';
-import { oneOfWords, upTo } from '../option-values.ts';
+import { notEmpty, oneOfWords, upTo } from '../option-values.ts';
 import { selectActions } from '../selection.ts';
 import { commandLine, nextSteps, runName, shortRunId, stepLines } from '../views/next-steps.ts';
 
@@ -25,6 +26,20 @@ interface DecideOptions extends RunOption, Omit<ActionSelection, 'actions' | 'up
   readonly upTo?: number;
   readonly reason?: string;
   readonly anyway?: boolean;
+  readonly sign?: boolean;
+  readonly key?: string;
+  readonly digest?: readonly string[];
+  readonly as?: string;
+}
+
+/** How a decision is made, beside which actions it is about. */
+interface Manner {
+  readonly reason: string | null;
+  readonly anyway: boolean;
+  readonly sign: boolean;
+  readonly key: string | undefined;
+  /** Of the selected actions as the person saw them; empty: as they are now. */
+  readonly digests: readonly string[];
 }
 
 /** The command is the decision: it names the digest of each action that it shows. */
@@ -42,12 +57,25 @@ export function decide(decision: Decision) {
       .option('--up-to <n>', 'the actions up to this number', upTo)
       .option('--reason <text>', approves ? 'why' : 'why (required)');
     if (approves) command.option('--anyway', 'also what builds on a validation that failed');
+    withSigning(command)
+      .option(
+        '--digest <sha256>',
+        'of the action as you saw it; only if it is still that (repeated for several)',
+        (digest: string, before: readonly string[] = []) => [...before, digest],
+      )
+      .option(
+        '--as <name>',
+        'with --sign: decide nothing here, but print the signed request of the token of this name, for a daemon elsewhere',
+        notEmpty('--as'),
+      );
     command.action(
       run(async (context, id: string | undefined, names: string[], options: DecideOptions) => {
-        const { upTo: up_to, reason = null, anyway = false, runId: _, ...rest } = options;
+        const { upTo: up_to, reason = null, anyway = false, runId: _, ...others } = options;
+        const { sign = false, key, digest: digests = [], as: _as, ...rest } = others;
+        if (options.as !== undefined) return printRequest(context, decision, id, names, options);
         const given = await runAndActions(context, id, names, options, decision);
         const selection = { ...rest, actions: given.actions, ...(up_to === undefined ? {} : { up_to }) };
-        return decided(context, decision, given.id, selection, { reason, anyway });
+        return decided(context, decision, given.id, selection, { reason, anyway, sign, key, digests });
       }),
     );
   };
@@ -58,7 +86,7 @@ async function decided(
   decision: Decision,
   id: string,
   selection: ActionSelection,
-  { reason, anyway }: { readonly reason: string | null; readonly anyway: boolean },
+  { reason, anyway, sign, key, digests }: Manner,
 ): Promise<number> {
   const { services, terminal, suggestions } = context;
   const before = await services.agent.run(id);
@@ -73,14 +101,20 @@ async function decided(
   }
   const { selected, leftRejected } = selectActions(before, selection, decision);
   const ids = selected.map(({ definition }) => definition.action_id);
+  const by = await services.person();
+  const { run_id } = before;
+  const seen = asSeen(selected, digests);
+  const decidedOn = sign
+    ? await signed(context, { run_id, decision, actions: seen, approver: by.name }, key)
+    : seen;
   const run = await services.agent.decide({
-    run_id: before.run_id,
+    run_id,
     decision,
-    actions: selected.map(({ definition: { action_id, digest } }) => ({ action_id, digest })),
+    actions: decidedOn,
     reason,
     claimed_approver: null,
     anyway,
-    by: await services.person(),
+    by,
   });
   const { digestLines, movedLines } = await import('../views/of-run.ts');
   return answer(context, runJson(run), () => {
@@ -109,6 +143,78 @@ async function decided(
     ];
     return `${lines.join('\n')}\n`;
   });
+}
+
+/**
+ * The body of `POST /v1/runs/{run_id}/actions/{action_id}/approval`, signed. Nothing of the run has to be here: what is signed is
+ * what was typed.
+ */
+async function printRequest(
+  context: CommandContext,
+  decision: Decision,
+  id: string | undefined,
+  names: readonly string[],
+  { runId, sign, key, as: approver = '', digest: digests = [], reason, anyway }: DecideOptions,
+): Promise<number> {
+  const [run_id, action_id, ...more] = [runId, id, ...names].filter((word) => word !== undefined);
+  const [digest] = digests;
+  const whole =
+    /^run_[0-9a-f-]{36}$/.test(run_id ?? '') && /^act_\w+$/.test(action_id ?? '') && more.length === 0;
+  if (sign !== true || !whole || digests.length !== 1 || !/^[0-9a-f]{64}$/.test(digest!))
+    throw new InvalidInput(
+      'invalid_option',
+      `--as needs --sign, and one run, one action and its digest in full; for example ${decision} run_… act_… --digest … --sign --as ${approver}`,
+    );
+  const actions = [{ action_id: action_id!, digest: digest! }];
+  const [one] = await signed(context, { run_id: run_id!, decision, actions, approver }, key);
+  const body = { decision, digest, reason, anyway, signature: one!.signature };
+  context.terminal.out(`${JSON.stringify(body)}\n`);
+  return exitCodes.done;
+}
+
+/** Options of a command that decides. */
+export function withSigning(command: Command): Command {
+  return command
+    .option('--sign', 'sign it with your SSH key')
+    .option(
+      '--key <file>',
+      "the key: a file, or a public key of your ssh-agent (default: signing.key, else git's user.signingkey)",
+      notEmpty('--key'),
+    );
+}
+
+/** Signs what is decided; the key may ask for a passphrase or a touch. */
+export async function signed(
+  { services, terminal }: CommandContext,
+  request: Omit<SignRequest, 'days' | 'key' | 'actions'> & Pick<DecisionRequest, 'actions'>,
+  given: string | undefined,
+): Promise<DecisionRequest['actions']> {
+  const { signDecisions } = await import('../../signatures/sign-decisions.ts');
+  const key = await services.signingKey(given);
+  const days = await services.approvalDays();
+  terminal.err(`signing ${counted(request.actions.length, 'decision')} with ${visibleLine(key)}\n`);
+  return signDecisions({ ...request, days, key });
+}
+
+/**
+ * The actions with their digests, which are those that the person names, if they name any.
+ * @throws InvalidInput (`invalid_option`), Conflict (`digest_mismatch`)
+ */
+function asSeen(selected: readonly ActionState[], digests: readonly string[]): Signable[] {
+  const seen = selected.map(({ definition: { action_id, digest } }) => ({ action_id, digest }));
+  if (digests.length === 0) return seen;
+  if (digests.length !== seen.length)
+    throw new InvalidInput(
+      'invalid_option',
+      `--digest is given ${counted(digests.length, 'time')} for ${counted(seen.length, 'action')}: each action needs its own`,
+    );
+  const other = selected.find(({ definition }) => !digests.includes(definition.digest));
+  if (other === undefined) return seen;
+  const { ordinal, kind, digest } = other.definition;
+  throw new Conflict(
+    'digest_mismatch',
+    `${ordinal} ${kind} has the digest ${digest}, which is none of those that you named; look at it again`,
+  );
 }
 
 /** Approved all the same. */

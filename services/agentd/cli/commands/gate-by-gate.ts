@@ -11,18 +11,21 @@ import { type CommandContext, type Run, show, watched } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
 import { commandLine, issueWord, shortRunId, whatIsOpen } from '../views/next-steps.ts';
+import { signed, withSigning } from './decide.ts';
 import { answerExecution, executionExitCode } from './execute.ts';
 import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './runs.ts';
 
 interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner'>, TaskChoice {
   readonly repoDir?: string;
   readonly anyway?: boolean;
+  readonly sign?: boolean;
+  readonly key?: string;
   readonly pager: boolean;
 }
 
 /** From an issue to its pull request in one command, which asks before each gate. */
 export function gateByGate(program: Command, run: Run): void {
-  withPager(withTask(withPlanner(program.command('run'))))
+  withSigning(withPager(withTask(withPlanner(program.command('run')))))
     .description(
       'take an issue or a task from plan to pull request, asking at each gate; goes on where it was',
     )
@@ -266,17 +269,22 @@ class Walk {
     reason: string | null,
   ): Promise<StoredRun> {
     const { agent, person } = this.#context.services;
+    const { sign = false, key } = this.#options;
+    const { run_id } = run;
+    const by = await person();
+    const seen = actions.map(({ definition: { action_id, digest }, approval }) => ({
+      action_id,
+      digest,
+      seen_approval: approval,
+    }));
+    const request = { run_id, decision, actions: seen, approver: by.name };
     return agent.decide({
-      run_id: run.run_id,
+      run_id,
       decision,
-      actions: actions.map(({ definition: { action_id, digest }, approval }) => ({
-        action_id,
-        digest,
-        seen_approval: approval,
-      })),
+      actions: sign ? await signed(this.#context, request, key) : seen,
       reason,
       claimed_approver: null,
-      by: await person(),
+      by,
     });
   }
 

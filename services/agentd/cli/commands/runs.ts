@@ -287,12 +287,24 @@ export function diff(program: Command, run: Run): void {
     );
 }
 
+interface VerifyOptions extends RunOption {
+  readonly allowedSigners?: string;
+}
+
 export function verify(program: Command, run: Run): void {
   withRun(program.command('verify'))
-    .description('check the record of a run offline: chain, digests, approvals, artifacts')
+    .description(
+      'check the record of a run offline: chain, digests, approvals and their signatures, artifacts',
+    )
+    .option(
+      '--allowed-signers <file>',
+      'the keys as they were when the run was approved (default: as they are now)',
+      notEmpty('--allowed-signers'),
+    )
     .action(
-      run(async (context, id: string | undefined, options: RunOption) => {
-        const found = await context.services.agent.verify(await runNamed(context, id, options, 'verify'));
+      run(async (context, id: string | undefined, options: VerifyOptions) => {
+        const name = await runNamed(context, id, options, 'verify');
+        const found = await context.services.agent.verify(name, options.allowedSigners);
         const { verificationView } = await import('../views/of-run.ts');
         const exitCode = found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
         return answer(context, found, () => verificationView(found, context.terminal), exitCode);

@@ -1,7 +1,7 @@
 import { until } from '#kit/cli/moments.ts';
 import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { rejectedText } from '#kit/contracts/action.ts';
+import { rejectedText, signedBy } from '#kit/contracts/action.ts';
 import type { ActionHistory, Influence } from '../../action.ts';
 import type { ActionState, Run } from '../../runs/run.ts';
 import { labelled, quoted } from '../layout.ts';
@@ -152,7 +152,7 @@ function approvalText({ approval, decision }: ActionState, now: Date): string {
   if (decision === null) return approval;
   const end = decision.expires_at === null ? '' : `, expires ${until(decision.expires_at, now)}`;
   const claimed = decision.claimed_approver === null ? '' : ` (as ${decision.claimed_approver})`;
-  return `${approval} by ${decision.approver}${claimed}${end}`;
+  return `${approval} by ${decision.approver}${claimed}${signedBy(decision)}${end}`;
 }
 
 /** A parameter that is shown on lines of its own. */

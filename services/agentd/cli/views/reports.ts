@@ -50,12 +50,37 @@ export function verificationView(found: Verification, terminal: Terminal): strin
   const { paint, symbols } = terminal;
   const facts = `${found.events} events, ${found.artifacts} artifacts, head ${found.head.slice(0, 12)}`;
   if (found.problems.length === 0) {
-    return `${paint.green(symbols.tick)}  ${found.run_id} holds: ${facts}\n   chain, sealed definitions, approvals and artifacts agree\n`;
+    const head = `${paint.green(symbols.tick)}  ${found.run_id} holds: ${facts}`;
+    const lines = [
+      head,
+      '   chain, sealed definitions, approvals and artifacts agree',
+      ...signatureLines(found, terminal),
+    ];
+    return `${lines.join('\n')}\n`;
   }
   const rows = found.problems.map(({ where, what }): Cell[] => [{ text: where, paint: paint.yellow }, what]);
   const count = counted(found.problems.length, 'problem');
   const head = `${paint.red(symbols.cross)}  ${found.run_id} does not hold: ${count} in ${facts}`;
-  return `${[head, ...table(['', wrapping], rows, terminal)].join('\n')}\n`;
+  const lines = [head, ...table(['', wrapping], rows, terminal), ...signatureLines(found, terminal)];
+  return `${lines.join('\n')}\n`;
+}
+
+/** Each decision with its signer; nothing where none is signed. */
+function signatureLines({ approvals }: Verification, terminal: Terminal): string[] {
+  if (approvals.every(({ signature }) => signature === null)) return [];
+  const { paint, symbols } = terminal;
+  const rows = approvals.map(({ action_id, decision, approver, signature, problem }): Cell[] => {
+    const what = `${decision === 'approve' ? 'approved' : 'rejected'} by ${approver}`;
+    if (signature === null)
+      return [{ text: symbols.dot, paint: paint.dim }, action_id, `${what}, not signed`];
+    const { principal, key } = signature;
+    const mark =
+      problem === null
+        ? { text: symbols.tick, paint: paint.green }
+        : { text: symbols.cross, paint: paint.red };
+    return [mark, action_id, `${what}, signed by ${principal} with ${key}`];
+  });
+  return ['', ...table(['', '', wrapping], rows, terminal)];
 }
 
 /** What is there of a record beside what was acknowledged, and how to go on. */

@@ -346,6 +346,7 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
           events: 1,
           head: '0'.repeat(64),
           artifacts: 0,
+          approvals: [],
           problems: [{ where: evil, what: evil }],
         },
         terminal(),

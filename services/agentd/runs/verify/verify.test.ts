@@ -266,7 +266,7 @@ describe('verifying a run', () => {
     expect(removed[1]).to.match(/^events.jsonl line 16 /);
     rmSync(join(folder, logName));
     expect(verified()).to.deep.equal({
-      ...{ run_id: runId, events: 0, head: hash, artifacts: 0 },
+      ...{ run_id: runId, events: 0, head: hash, artifacts: 0, approvals: [] },
       problems: [
         {
           where: `heads/${runId}`,

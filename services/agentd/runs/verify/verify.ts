@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { headsName } from '#kit/folders.ts';
 import type { FoundProblem, Verification } from '../../agent.ts';
+import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
 import { eventTypes, type RawEvent, type RunEvent } from '../event.ts';
 import { artifactReferences, readArtifact } from '../log/artifacts.ts';
 import { beforeFirst, decodeEvent, type Head, hashOf, parseLine, wholeLines } from '../log/event-line.ts';
@@ -11,35 +12,52 @@ import { withoutLog } from '../log/open-runs.ts';
 import { artifactsName, logName, notFound } from '../log/run-folder.ts';
 import { checkFiles } from './files.ts';
 import { readRecord } from './recover.ts';
+import { checkSignatures } from './signatures.ts';
 import { checkStory } from './story.ts';
 
 /**
- * Checks a run from its folder and its head: every line and the chain, sealed definitions, approvals and starts, artifacts, that
+ * Checks a run from its folder and its head: every line and the chain, sealed definitions, approvals with their signatures and starts, artifacts, that
  * the views say what the events say, and that nothing else lies there. A cut-off tail leaves no trace in the log itself: the head outside the folder shows it, and so
  * does the one in the pull request.
  * @throws NotFound (`run_not_found`, `run_pruned`)
  */
-export function verifyRun(runId: string, runsDir: string, heads: Heads): Verification {
+export function verifyRun(
+  runId: string,
+  runsDir: string,
+  heads: Heads,
+  signatures?: ApprovalSignatures,
+): Verification {
   const folder = join(runsDir, runId);
   const { problem, acknowledged } = readRecord(runId, runsDir, heads);
   const cut = problem === null ? [] : [{ where: `${headsName}/${runId}`, what: problem }];
   if (!existsSync(join(folder, logName))) {
     if (cut.length === 0) throw withoutLog(runsDir, runId, null, notFound(runId));
-    return { run_id: runId, events: 0, head: acknowledged?.hash ?? '', artifacts: 0, problems: cut };
+    return {
+      run_id: runId,
+      events: 0,
+      head: acknowledged?.hash ?? '',
+      artifacts: 0,
+      approvals: [],
+      problems: cut,
+    };
   }
   const { events, lines, head, problems } = checkChain(readFileSync(join(folder, logName)));
   const artifacts = checkArtifacts(folder, events);
   const explained = problem?.startsWith(logName) && lines >= (acknowledged?.seq ?? 0);
+  const signed =
+    signatures === undefined ? { approvals: [], problems: [] } : checkSignatures(runId, events, signatures);
   const sound = problems.length === 0 && events[0]!.type === 'run_created';
   return {
     run_id: runId,
     events: lines,
     head: head.hash,
     artifacts: artifacts.sound,
+    approvals: signed.approvals,
     problems: [
       ...(explained ? [] : cut),
       ...problems,
       ...checkStory(runId, events),
+      ...signed.problems,
       ...artifacts.problems,
       ...checkFiles(runId, folder, { events, lines, sound }),
     ],

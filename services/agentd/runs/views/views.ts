@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { signedBy } from '#kit/contracts/action.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { replaceFile, syncFolder } from '#kit/durable-file.ts';
 import { codeOf } from '#kit/errors.ts';
@@ -208,7 +209,7 @@ export function summaryText(run: Run): string {
   if (run.actions.length > 0) {
     lines.push('| # | Action | Risk | Approval | State | Outcome |', '|---|---|---|---|---|---|');
     for (const { definition, approval, decision, state, outcome } of run.actions) {
-      const by = decision === null ? approval : `${approval} by ${decision.approver}`;
+      const by = decision === null ? approval : `${approval} by ${decision.approver}${signedBy(decision)}`;
       const cells = [
         `${definition.ordinal}`,
         `${definition.kind}: ${definition.title}`,

@@ -1,0 +1,72 @@
+import type { Approval } from '../../action.ts';
+import type { CheckedApproval, FoundProblem } from '../../agent.ts';
+import { type ApprovalSignatures, requiredBy } from '../../signatures/approval-signatures.ts';
+import type { RunEvent } from '../event.ts';
+import { logName } from '../log/run-folder.ts';
+
+interface Found extends CheckedApproval {
+  readonly approval: Approval;
+}
+
+/**
+ * Checks the signature of every decision, each by the keys that were valid when it was signed, and that where the policy requires
+ * one, nothing was started and nothing waits to be started without it.
+ */
+export function checkSignatures(
+  runId: string,
+  events: readonly RunEvent[],
+  signatures: ApprovalSignatures,
+): { readonly approvals: readonly CheckedApproval[]; readonly problems: readonly FoundProblem[] } {
+  const found = findDecisions(runId, events, signatures);
+  const counting = signatures.required ? countingApprovals(found, events) : new Set<Found>();
+  const problems = found.flatMap((one): FoundProblem[] => {
+    const where = `${logName} line ${one.seq} (approval_recorded)`;
+    const { action_id, approver, problem, signature } = one;
+    if (problem !== null)
+      return [{ where, what: `the signature of the decision about ${action_id} does not hold: ${problem}` }];
+    if (signature !== null || !counting.has(one)) return [];
+    return [{ where, what: `the approval of ${action_id} by ${approver} is not signed (${requiredBy})` }];
+  });
+  return { approvals: found.map(({ approval: _, ...one }) => one), problems };
+}
+
+function findDecisions(runId: string, events: readonly RunEvent[], signatures: ApprovalSignatures): Found[] {
+  return events.flatMap((event): Found[] => {
+    if (event.type !== 'approval_recorded') return [];
+    const { action_id, approval } = event.data;
+    const { decision, approver, at, signature } = approval;
+    const problem = signatures.recordedProblem({ run_id: runId, action_id }, approval)?.message ?? null;
+    const { principal, key, signed_at } = signature ?? {};
+    return [
+      {
+        seq: event.seq,
+        action_id,
+        decision,
+        approver,
+        at,
+        signature:
+          signature === undefined ? null : { principal: principal!, key: key!, signed_at: signed_at! },
+        problem,
+        approval,
+      },
+    ];
+  });
+}
+
+/** Approvals under which an action was started, or could be. */
+function countingApprovals(found: readonly Found[], events: readonly RunEvent[]): Set<Found> {
+  const bySeq = new Map(found.map((one) => [one.seq, one]));
+  const inForce = new Map<string, Found>();
+  const counting = new Set<Found>();
+  let dryRun = false;
+  for (const event of events) {
+    const decision = bySeq.get(event.seq);
+    if (decision !== undefined) inForce.set(decision.action_id, decision);
+    if (event.type === 'execution_started') dryRun = event.data.dry_run;
+    if (event.type !== 'action_intent' || dryRun) continue;
+    const under = inForce.get(event.data.action_id);
+    if (under?.decision === 'approve') counting.add(under);
+  }
+  for (const one of inForce.values()) if (one.decision === 'approve') counting.add(one);
+  return counting;
+}

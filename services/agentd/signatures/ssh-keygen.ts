@@ -1,0 +1,130 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { codeOf, Failed, Refused } from '#kit/errors.ts';
+
+/** OpenSSH's own program makes and checks every signature. */
+const program = 'ssh-keygen';
+
+/** A program that asks nothing answers at once. */
+const verifyMs = 10_000;
+
+export interface SignOptions {
+  readonly namespace: string;
+  /** Path of a key file, or a public key as one line, whose private half the ssh-agent holds. */
+  readonly key: string;
+}
+
+/**
+ * Signs each text, with one start of the program, so that a passphrase is asked for once. It asks on the terminal.
+ * @returns armoured signatures, in the order of the texts
+ * @throws Failed (`ssh_keygen_missing`), Refused (`signing_failed`)
+ */
+export function sign(texts: readonly string[], { namespace, key }: SignOptions): string[] {
+  return inFolder((folder) => {
+    const files = texts.map((text, index) => put(folder, `text-${index + 1}`, text));
+    const keyFile = isPublicKey(key) ? put(folder, 'key.pub', `${key}\n`) : key;
+    const { status, stderr } = run(['-q', '-Y', 'sign', '-f', keyFile, '-n', namespace, ...files], {
+      stdio: ['inherit', 'pipe', 'pipe'],
+    });
+    if (status === 0) return files.map((file) => readFileSync(`${file}.sig`, 'utf8'));
+    throw new Refused(
+      'signing_failed',
+      `${program} did not sign with ${key}: ${lastLine(stderr) ?? 'it did not say why'}`,
+      {
+        hint: 'For a key in the ssh-agent: ssh-add -l lists those that it holds.',
+      },
+    );
+  });
+}
+
+/** True for a public key in OpenSSH's form, in place of a path. */
+export function isPublicKey(text: string): boolean {
+  return /^(?:ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/]+=*(?: .*)?$/.test(text);
+}
+
+export interface VerifyOptions {
+  readonly namespace: string;
+  /** OpenSSH's `allowed_signers`. */
+  readonly signersFile: string;
+  readonly principal: string;
+  /** The key must be valid then, by what the file says of it. */
+  readonly at: Date;
+}
+
+/**
+ * Whether the principal signed the text.
+ * @returns the fingerprint of the key, or why not
+ * @throws Failed (`ssh_keygen_missing`), Refused (`allowed_signers_missing`)
+ */
+export function verifySignature(
+  text: string,
+  signature: string,
+  { namespace, signersFile, principal, at }: VerifyOptions,
+): { readonly key: string } | { readonly problem: string } {
+  requireSigners(signersFile);
+  return inFolder((folder) => {
+    const file = put(folder, 'signature', signature);
+    const args = ['-Y', 'verify', '-f', signersFile, '-I', principal, '-n', namespace];
+    const { status, stdout, stderr } = run([...args, '-s', file, `-Overify-time=${localTime(at)}`], {
+      input: text,
+      timeout: verifyMs,
+    });
+    const [, key] = /with \S+ key (SHA256:\S+)/.exec(stdout) ?? [];
+    if (status === 0 && key !== undefined) return { key };
+    return { problem: lastLine(stderr) ?? `${signersFile} has no such key for ${principal}` };
+  });
+}
+
+/** @throws Refused (`allowed_signers_missing`) */
+function requireSigners(path: string): void {
+  if (existsSync(path)) return;
+  throw new Refused('allowed_signers_missing', `no signature can be checked: there is no ${path}`, {
+    hint: `Write a line for each person: NAME namespaces="core-approval" KEY, with the public key as in ~/.ssh/id_ed25519.pub. NAME is the name of their token.`,
+  });
+}
+
+/** In the zone of this machine, as OpenSSH reads times that name none. */
+function localTime(at: Date): string {
+  const two = (number: number) => String(number).padStart(2, '0');
+  return `${at.getFullYear()}${[at.getMonth() + 1, at.getDate(), at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join('')}`;
+}
+
+function run(
+  args: readonly string[],
+  options: Pick<Parameters<typeof spawnSync>[2] & object, 'stdio' | 'input' | 'timeout'>,
+): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { ...options, encoding: 'utf8' });
+  if (error === undefined) return { status, stdout, stderr };
+  if (codeOf(error) !== 'ENOENT')
+    throw new Failed('ssh_keygen_failed', `${program}: ${error.message}`, { cause: error });
+  throw new Failed('ssh_keygen_missing', `signatures need ${program}, which is not on PATH`, {
+    cause: error,
+    hint: 'Install OpenSSH: the package openssh-client, or openssh.',
+  });
+}
+
+function lastLine(text: string): string | null {
+  return (
+    text
+      .split(/[\r\n]+/)
+      .findLast((line) => line.trim() !== '')
+      ?.trim() ?? null
+  );
+}
+
+function put(folder: string, name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content, { mode: 0o600 });
+  return path;
+}
+
+function inFolder<T>(work: (folder: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), 'core-signature-'));
+  try {
+    return work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
