@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { type KnownModel, readKnownModels } from '#kit/config/known-models.ts';
@@ -38,6 +37,7 @@ import { deliverEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
 import { AgentAdmin } from './planners/agent/agent-admin.ts';
 import { whyNone } from './planners/agent/agent-list.ts';
+import type { ContextListener } from './planners/agent/doors/context-door.ts';
 import { sandboxRooms } from './planners/agent/sandbox-room.ts';
 import { tools } from './planners/model/tools.ts';
 import { plannerFor, plannersHere } from './planners/registry.ts';
@@ -122,7 +122,7 @@ function composeWork(
     home,
     sandbox: () => chooseSandbox('bubblewrap', false, sandboxConfig),
     limits: validationConfig.limits,
-    context: context === null ? null : (repository) => contextListener(context, repository),
+    context: context === null ? null : contextListener(context),
   });
 
   const gateway = () => ({
@@ -395,20 +395,22 @@ function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
 }
 
 /** What an agent may ask about the repository that it works on; the protocol's library is loaded with the first question. */
-function contextListener(context: ReturnType<typeof httpContext>, repository: string) {
-  const listener = once(async () => {
-    const [{ readOnlyContextServer }, { mcpListener }] = await Promise.all([
-      import('./mcp/context-server.ts'),
-      import('./mcp/over-http.ts'),
-    ]);
-    return mcpListener(() =>
-      readOnlyContextServer(
-        { search: context.search, lookup: context.lookup, repository },
-        { version: ownVersion(), onError: () => {} },
-      ),
-    );
-  });
-  return async (request: IncomingMessage, response: ServerResponse) => (await listener())(request, response);
+function contextListener({ search, lookup }: ReturnType<typeof httpContext>): ContextListener {
+  return (repository, onRead) => {
+    const listener = once(async () => {
+      const [{ readOnlyContextServer }, { mcpListener }] = await Promise.all([
+        import('./mcp/context-server.ts'),
+        import('./mcp/over-http.ts'),
+      ]);
+      return mcpListener(() =>
+        readOnlyContextServer(
+          { search, lookup, repository, onRead },
+          { version: ownVersion(), onError: () => {} },
+        ),
+      );
+    });
+    return async (request, response) => (await listener())(request, response);
+  };
 }
 
 async function works<T extends object>(check: () => Promise<T>): Promise<object> {

@@ -295,6 +295,9 @@ export function agentReadBack(submitted: boolean): NewEvent {
   const text = sha256('left');
   return {
     type: 'agent_read_back',
-    data: { attempt: 1, submitted, patch: text, title: 'Left', explanation: text },
+    data: {
+      ...{ attempt: 1, submitted, patch: text, title: 'Left', explanation: text },
+      influences: [{ kind: 'memory', source: 'memory:1', author: null, trusted: false }],
+    },
   };
 }

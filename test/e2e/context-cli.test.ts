@@ -91,8 +91,9 @@ describe('The commands of core-context', () => {
     await said('noon', 'The lighthouse hums', '--source', 'mira');
     await said('night', 'The lighthouse sleeps', '--source', 'mira');
     await said('night', 'The lighthouse rests', '--source', 'jo');
+    const own = (await service.get('/v1/token')).json.name;
     const sessions = ['--session', 'morning', '--session', 'night'];
-    const { stdout } = await run('lookup', 'lighthouse', ...sessions, '--source', 'mira');
+    const { stdout } = await run('lookup', 'lighthouse', ...sessions, '--source', `${own}/mira`);
     expect(stdout).to.include('lighthouse blinks').and.include('key light-1');
     expect(stdout).to.include('lighthouse sleeps');
     expect(stdout).to.not.include('hums').and.not.include('rests');

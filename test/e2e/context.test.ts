@@ -282,6 +282,27 @@ describe('core-context over HTTP', () => {
     problem(answer, 422, 'entity_unknown', '/about/0');
   });
 
+  it('calls the source of a memory by its token, whatever the caller says', async () => {
+    const source = async (options: { token?: string }, named?: string) => {
+      const memory = { layer: 'semantic', content: `Said by ${options.token} as ${named}.`, source: named };
+      const { json, text } = await service.ask('POST', '/v1/memory/record', memory, options);
+      return (await service.get(`/v1/memory/${json.id}`)).json?.source ?? text;
+    };
+    const own = (await service.get('/v1/token')).json.name;
+    expect(await source({})).to.equal(own);
+    expect(await source({}, own)).to.equal(own);
+    expect(await source({}, 'mcp:other')).to.equal(`${own}/mcp:other`);
+    expect(await source({ token: planner })).to.equal('token:planner');
+    expect(await source({ token: planner }, own)).to.equal(`token:planner/${own}`);
+    const long = { layer: 'semantic', content: 'Long.', source: 'x'.repeat(495) };
+    problem(
+      await service.ask('POST', '/v1/memory/record', long, { token: planner }),
+      400,
+      'invalid_input',
+      '/source',
+    );
+  });
+
   it('lets nobody change anything without the scope for it', async () => {
     const memory = { layer: 'semantic', content: 'Scopes are checked.' };
     problem(await service.ask('POST', '/v1/memory/record', memory, { token: null }), 401, 'token_required');

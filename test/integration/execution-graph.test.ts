@@ -164,7 +164,7 @@ describe('runs in the execution graph', () => {
     const { signal } = new AbortController();
     for (const [content, source, about] of [
       ['Greet strangers warmly when the greeting is wrong', 'mira', []],
-      ['Greet strangers coldly when the greeting is wrong', 'mcp:helper', []],
+      ['Greet strangers coldly when the greeting is wrong', 'token:helper', []],
       ['Greet strangers never when the greeting is wrong', 'mcp:helper', [`run:${first.run_id}`]],
     ] as const)
       await memory.remember({ content, source, layer: 'semantic', about: [...about] }, signal);

@@ -2,14 +2,15 @@ import type * as t from 'io-ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { RecordedReply, ScoreReply } from '#kit/contracts/context/execution.ts';
 import { LookupReply, type LookupResult, RecordReply } from '#kit/contracts/context/memory.ts';
+import { isVouchedFor } from '#kit/contracts/context/memory-source.ts';
 import { SearchReply, type SearchResult } from '#kit/contracts/context/search.ts';
 import { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { CoreError, codeOf, Interrupted, messageOf, TimedOut, Unavailable } from '#kit/errors.ts';
 import { createHttpClient } from '#kit/http/client.ts';
 import type { ContextAccess } from '../mcp/core-tools.ts';
 import type { ContextWriter } from '../outbox/run-delivery.ts';
-import { agentSource, type Context } from '../planning/context.ts';
-import type { ContextPassage } from '../planning/planner.ts';
+import type { Context } from '../planning/context.ts';
+import type { ContextPassage } from '../planning/passage.ts';
 
 export interface HttpContextOptions {
   readonly baseUrl: string;
@@ -112,7 +113,7 @@ function passageOfResult(result: SearchResult): ContextPassage {
     score,
     about: [],
     run_id: kind === 'run' ? id.replace(/^run:/, '') : null,
-    by_agent: false,
+    unvouched: false,
   };
 }
 
@@ -136,7 +137,7 @@ function passageOfMemory(result: LookupResult): ContextPassage {
     score,
     about,
     run_id: runIn(session) ?? runIn(subject) ?? runIn(about.find((entity) => entity.startsWith('run:'))),
-    by_agent: result.source?.startsWith(agentSource('')) ?? false,
+    unvouched: !isVouchedFor(result.source),
   };
 }
 

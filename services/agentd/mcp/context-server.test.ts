@@ -6,14 +6,14 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { expect } from 'chai';
 import type { LookupRequest } from '#kit/contracts/context/memory.ts';
 import { Unavailable } from '#kit/errors.ts';
-import type { ContextPassage } from '../planning/planner.ts';
+import type { ContextPassage } from '../planning/passage.ts';
 import { readOnlyContextServer } from './context-server.ts';
 import type { RepositoryContext } from './context-tools.ts';
 import { mcpListener } from './over-http.ts';
 
 const passage = (id: string, about: string[], score: number): ContextPassage => ({
   ...{ id, about, score, kind: 'fact', source: id, path: null, title: id, text: `about ${id}` },
-  ...{ layer: 'semantic', why: '', run_id: null, by_agent: false },
+  ...{ layer: 'semantic', why: '', run_id: null, unvouched: false },
 });
 
 const memories = [
@@ -27,9 +27,11 @@ const memories = [
 
 describe('The server of the context of one repository', () => {
   const searches: unknown[] = [];
+  const read: string[] = [];
   const errors: unknown[] = [];
   const context: RepositoryContext = {
     repository: 'local/demo/hello',
+    onRead: (passages) => read.push(...passages.map(({ id }) => id)),
     async search(request) {
       searches.push(request);
       if (request.query === 'down') throw new Unavailable('context_unavailable', 'core-context is not there');
@@ -82,6 +84,7 @@ describe('The server of the context of one repository', () => {
   it('searches in its repository alone', async () => {
     const { text } = await called('search', { query: 'greet', limit: 3 });
     expect(JSON.parse(text).results[0]).to.include({ id: 'file:src/greet.js' });
+    expect(read).to.deep.equal(['file:src/greet.js']);
     expect(searches.at(-1)).to.deep.equal({
       query: 'greet',
       limit: 3,
@@ -97,6 +100,7 @@ describe('The server of the context of one repository', () => {
     const { text } = await called('memory_lookup', { query: 'greeting' });
     const ids = JSON.parse(text).results.map(({ id }: { id: string }) => id);
     expect(ids).to.deep.equal(['our-issue', 'everywhere', 'ours']);
+    expect(read.slice(-3)).to.deep.equal(ids);
   });
 
   it('says what failed to the model, and nothing of what nobody foresaw', async () => {
@@ -117,5 +121,22 @@ describe('The server of the context of one repository', () => {
     const post = (body: string) => fetch(url, { method: 'POST', headers, body });
     expect((await post('{')).status).to.equal(400);
     expect((await post(' '.repeat(1024 * 1024 + 1))).status).to.equal(413);
+  });
+
+  it('takes one message a request, so that none asks thousands of things at once', async () => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const call = (id: number) => ({
+      ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+      params: { name: 'search', arguments: { query: 'batch' } },
+    });
+    const body = JSON.stringify([call(1), call(2)]);
+    const reply = await fetch(url, { method: 'POST', headers, body });
+    expect(reply.status).to.equal(400);
+    expect(await reply.json()).to.deep.equal({
+      jsonrpc: '2.0',
+      error: { code: -32600, message: 'a request has one message: batches are not taken' },
+      id: null,
+    });
+    expect(JSON.stringify(searches)).not.to.include('batch');
   });
 });

@@ -2,6 +2,7 @@ import * as t from 'io-ts';
 import { LookupRequest } from '#kit/contracts/context/memory.ts';
 import { SearchRequest } from '#kit/contracts/context/search.ts';
 import type { Context } from '../planning/context.ts';
+import type { ContextPassage } from '../planning/passage.ts';
 import { type McpTools, tool } from './tool.ts';
 
 const { query, limit, kinds } = SearchRequest.type.props;
@@ -11,12 +12,14 @@ const SearchInput = t.strict({ query, limit, kinds });
 const LookupInput = t.strict({ query: words, layer, limit: most });
 
 export interface RepositoryContext extends Pick<Context, 'search' | 'lookup'> {
+  /** Called with all that a client is shown. */
+  readonly onRead: (passages: readonly ContextPassage[]) => void;
   /** `forge/owner/repo`; nothing of any other is shown. */
   readonly repository: string;
 }
 
 /** What an agent may ask of the context service while it works on one repository; reading alone. */
-export function repositoryTools({ search, lookup, repository }: RepositoryContext): McpTools {
+export function repositoryTools({ search, lookup, repository, onRead }: RepositoryContext): McpTools {
   return {
     search: tool({
       title: 'Search this repository',
@@ -24,9 +27,11 @@ export function repositoryTools({ search, lookup, repository }: RepositoryContex
       input: SearchInput,
       members: { query: 'Words, a name, a path or a stack trace', limit: 'How many results; default 10' },
       readOnly: true,
-      run: async ({ query, limit, kinds }, { signal }) => ({
-        results: await search({ query, limit, kinds, repository }, signal),
-      }),
+      async run({ query, limit, kinds }, { signal }) {
+        const results = await search({ query, limit, kinds, repository }, signal);
+        onRead(results);
+        return { results };
+      },
     }),
     memory_lookup: tool({
       title: 'Look up what is remembered',
@@ -47,6 +52,7 @@ export function repositoryTools({ search, lookup, repository }: RepositoryContex
           .filter(({ about }) => isShown(about, repository))
           .sort((one, other) => other.score - one.score)
           .slice(0, limit);
+        onRead(results);
         return { results };
       },
     }),

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { type CypherReply, type CypherRequest, cypherRequest } from '#kit/contracts/context/cypher.ts';
 import { LookupRequest, type RecordReply, RecordRequest } from '#kit/contracts/context/memory.ts';
+import { agentSource } from '#kit/contracts/context/memory-source.ts';
 import { SearchRequest } from '#kit/contracts/context/search.ts';
 import { PlanBody } from '#kit/contracts/plan.ts';
 import { type RunDetail, type RunList, RunStatus } from '#kit/contracts/run.ts';
@@ -8,7 +9,7 @@ import { risks } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, oneOf, optional } from '#kit/decode.ts';
 import type { Person, PlanRequest } from '../agent.ts';
 import { checkScope } from '../execution/decisions.ts';
-import { agentSource, type Context } from '../planning/context.ts';
+import type { Context } from '../planning/context.ts';
 import { decodeRunQuery } from '../runs/run-query.ts';
 import type { RunQuery } from '../runs/run-store.ts';
 import { runReport } from './run-report.ts';

@@ -57,8 +57,20 @@ export function mcpListener(makeServer: () => Server, limit = 1024 * 1024) {
     }
     const body = await bodyUpTo(request, limit);
     if (body === null) response.writeHead(413, { connection: 'close' }).end();
+    else if (isBatch(body)) refuseBatch(response);
     else await answerMcp(makeServer(), { headers: request.headers, body }, response);
   };
+}
+
+/** One version of the protocol had batches. As the transport reads it: a mark of the byte order and white space may come first. */
+function isBatch(body: Buffer): boolean {
+  return new TextDecoder().decode(body).trimStart().startsWith('[');
+}
+
+function refuseBatch(response: ServerResponse): void {
+  const error = { code: -32600, message: 'a request has one message: batches are not taken' };
+  response.writeHead(400, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', error, id: null }));
 }
 
 /** null where there is more. */

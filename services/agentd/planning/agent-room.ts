@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { ContextPassage } from './passage.ts';
 import type { GitScratchCopy } from './scratch-copy.ts';
 
 /** Where an agent works: files of its own at the base commit, and a process that sees these and its doors alone. */
@@ -31,6 +32,8 @@ export interface AgentRoom {
   readBack(): Promise<void>;
   /** What it reached outside, host by host. */
   connections(): readonly Connection[];
+  /** What it was shown of the context service: each file, memory and thing once, without its text. */
+  passages(): readonly ContextPassage[];
   /** Takes everything away that the room had: sockets, folders, processes. Never throws. */
   close(): Promise<void>;
 }

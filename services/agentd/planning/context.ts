@@ -2,7 +2,7 @@ import type { ActionScore, ScoreRequest } from '#kit/contracts/context/execution
 import type { LookupRequest } from '#kit/contracts/context/memory.ts';
 import type { SearchRequest } from '#kit/contracts/context/search.ts';
 import type { Target } from '../action.ts';
-import type { ContextPassage } from './planner.ts';
+import type { ContextPassage } from './passage.ts';
 
 /**
  * What core-context knows, for planning: it reads there, and lets it read the mirror of a repository. Every method rejects with
@@ -21,11 +21,6 @@ export interface Context {
   lookup(request: LookupRequest, signal: AbortSignal): Promise<ContextPassage[]>;
   /** How well actions like these went, in their order. */
   scorePaths(request: ScoreRequest, signal: AbortSignal): Promise<ActionScore[]>;
-}
-
-/** The source of memories that a client of the Model Context Protocol stores by a token of this name. */
-export function agentSource(token: string): string {
-  return `mcp:${token}`;
 }
 
 /** Names of things as core-context knows them. */

@@ -8,7 +8,7 @@ import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { type Context, contextRepository, entityId } from './context.ts';
 import { isTrustedAssociation } from './influences.ts';
-import type { ContextPassage, JudgedPassage } from './planner.ts';
+import type { ContextPassage, JudgedPassage } from './passage.ts';
 import type { Sources } from './read-sources.ts';
 
 export interface GatheredContext {
@@ -159,14 +159,33 @@ function isOfRepository(about: readonly string[], repository: string): boolean {
   return repositories.length === 0 || repositories.includes(repository);
 }
 
+/** One after the other: an agent may have read thousands. */
+export async function judgedPassages(
+  store: RunStore,
+  run: Pick<Run, 'request'>,
+  passages: readonly ContextPassage[],
+): Promise<JudgedPassage[]> {
+  const judged: JudgedPassage[] = [];
+  for (const passage of passages)
+    judged.push({ ...passage, trusted: await isTrustedPassage(store, run, passage) });
+  return judged;
+}
+
 /**
- * A passage about a run or an issue is as trusted as the author of the issue; files at the base commit and people's memories are trusted,
- * those that an agent stored are not, whatever they say that they are about.
+ * A passage about a run or an issue is as trusted as the author of the issue; files at the base commit and memories of people who may
+ * approve are trusted, those that others stored are not, whatever they say that they are about. Nor is what else the graph names:
+ * the title of a procedure is that of a memory, whoever stored it.
  */
-async function isTrustedPassage(store: RunStore, run: Run, passage: ContextPassage): Promise<boolean> {
-  if (passage.by_agent) return false;
+async function isTrustedPassage(
+  store: RunStore,
+  run: Pick<Run, 'request'>,
+  passage: ContextPassage,
+): Promise<boolean> {
+  if (passage.unvouched) return false;
   if (passage.run_id !== null) return isTrustedRun(await store.read(passage.run_id).catch(() => null));
-  if (passage.kind !== 'issue') return true;
+  if (passage.kind !== 'issue') {
+    return passage.layer !== 'graph' || passage.path !== null || namedByCore.includes(passage.kind);
+  }
   const number = Number(/#(\d+)$/.exec(passage.id)?.[1]);
   if (!Number.isInteger(number)) return false;
   const { forge, owner, repo } = run.request;
@@ -177,6 +196,9 @@ async function isTrustedPassage(store: RunStore, run: Run, passage: ContextPassa
 function isTrustedRun(run: Run | null): boolean {
   return run?.issue != null && isTrustedAssociation(run.issue.association);
 }
+
+/** Kinds of things without a path whose titles nobody else chose. */
+const namedByCore = ['repository', 'directory', 'agent'];
 
 export interface KnownHistory {
   /** By kind of action; kinds that nobody tried before are missing. */

@@ -1,7 +1,8 @@
 import type { Influence } from '../action.ts';
 import type { Author, Comment, RepositoryRef } from '../ports/forge.ts';
 import { commentPlace, type IssueText, type PlannedIssue } from './issue-text.ts';
-import type { JudgedPassage, Rejection } from './planner.ts';
+import type { JudgedPassage } from './passage.ts';
+import type { Rejection } from './planner.ts';
 
 /** Only people who may write to the repository anyway are trusted; a contributor once had a change merged, no more. */
 function isTrusted(author: Author): boolean {

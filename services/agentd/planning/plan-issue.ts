@@ -25,6 +25,7 @@ import {
   type GatheredContext,
   type GatheringPorts,
   gatherContext,
+  judgedPassages,
   noHistory,
 } from './gather-context.ts';
 import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
@@ -156,6 +157,7 @@ export class PlanIssue {
       scratch,
       base_commit,
       context: knowledge.passages,
+      judge: (passages) => judgedPassages(store, run, passages),
       rejections,
       validation,
       validate: this.#validator(sources, scratch, validation, sandbox.terms, tally),

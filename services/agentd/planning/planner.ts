@@ -8,6 +8,7 @@ import type { AgentWork, Run } from '../runs/run.ts';
 import type { AgentRooms } from './agent-room.ts';
 import type { PlannedIssue } from './issue-text.ts';
 import type { ChatMessage, Model, ModelUsage, ToolDefinition } from './model.ts';
+import type { ContextPassage, JudgedPassage } from './passage.ts';
 import type { AgentsConfig, Role } from './roles.ts';
 import type { OpenRunKey } from './run-key.ts';
 import type { GitScratchCopy } from './scratch-copy.ts';
@@ -23,6 +24,8 @@ export interface PlanningInput {
   readonly base_commit: string;
   /** Passages that the context service found; empty without it. */
   readonly context: readonly JudgedPassage[];
+  /** Whether outsiders had a hand in passages that a planner read beside these. */
+  readonly judge: (passages: readonly ContextPassage[]) => Promise<readonly JudgedPassage[]>;
   /** Why people rejected earlier proposals for this issue. */
   readonly rejections: readonly Rejection[];
   /** null when nothing was found to validate with. */
@@ -63,33 +66,6 @@ export interface RejectedPlan extends Rejection {
   /** sha256 of the explanation, which is the comment where there is no patch. */
   readonly explanation: string;
 }
-
-export interface ContextPassage {
-  /** As core-context names it. */
-  readonly id: string;
-  /** For example `file`, `symbol`, `issue`, `rejection`. */
-  readonly kind: string;
-  /** A path, with lines where it has them, else the id. */
-  readonly source: string;
-  /** Path of the file it is from; null for what is no file. */
-  readonly path: string | null;
-  readonly title: string;
-  readonly text: string;
-  readonly layer: 'graph' | 'semantic' | 'episodic' | 'procedural';
-  /** What it was found by, for people. */
-  readonly why: string;
-  /** 0 to 1; comparable within one layer alone. */
-  readonly score: number;
-  /** Ids of the entities that it is about. */
-  readonly about: readonly string[];
-  /** The run that it is about; null where there is none. */
-  readonly run_id: string | null;
-  /** A memory that a client of the Model Context Protocol stored: what other agents write may come from anywhere. */
-  readonly by_agent: boolean;
-}
-
-/** A passage, and whether outsiders had a hand in it. */
-export type JudgedPassage = ContextPassage & { readonly trusted: boolean };
 
 export interface Turn {
   /** Messages that this turn added: the model's, then the answers to its tool calls. */

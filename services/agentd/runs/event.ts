@@ -186,6 +186,8 @@ const eventData = {
     title: t.string,
     /** Markdown, an artifact. */
     explanation: Sha256,
+    /** What it was shown of the context service. */
+    influences: optional(t.array(Influence)),
   }),
   action_proposed: t.strict({ action: ActionDefinition }),
   plan_sealed: t.strict({ plan: PlanFacts }),

@@ -10,6 +10,7 @@ import {
   RecordReply,
   RecordRequest,
 } from '#kit/contracts/context/memory.ts';
+import { tokenSource } from '#kit/contracts/context/memory-source.ts';
 import { invalidQuery, type Route, route, routeWithBody, routeWithUpload } from '#kit/http/route.ts';
 import type { Memory } from '../memory/memory.ts';
 
@@ -45,8 +46,9 @@ export function memoryRoutes(memory: Memory): Route[] {
           201: { description: 'It is remembered now', content: RecordReply },
         },
       },
-      async ({ body }) => {
-        const reply = await memory.record(body);
+      async ({ body, identity }) => {
+        const source = tokenSource(identity!, body.source);
+        const reply = await memory.record({ ...body, source });
         return { status: reply.created ? 201 : 200, json: reply };
       },
     ),

@@ -13,8 +13,10 @@ import {
 import { makeRepository, type TestRepository } from '../../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../../test/fixtures/repositories/temporary-folder.ts';
 import { AgentSettings } from '../../planning/agent-settings.ts';
+import type { ContextPassage } from '../../planning/passage.ts';
 import type { PlanningInput } from '../../planning/planner.ts';
 import type { RunUsage } from '../../planning/run-key.ts';
+import type { AgentWork } from '../../runs/run.ts';
 import { resolvedAgent } from './agent.ts';
 import { createAgentPlanner } from './agent-planner.ts';
 import type { TranscriptEntry } from './transcript.ts';
@@ -53,6 +55,9 @@ describe('The planner of coding agents', function () {
       issue?: IssueText;
       usage?: () => RunUsage;
       input?: Partial<PlanningInput>;
+      passages?: readonly ContextPassage[];
+      /** What an earlier planning stored. */
+      texts?: ReadonlyMap<string, Uint8Array>;
     } = {},
   ) {
     const steps = Array.isArray(script) ? { steps: script } : script;
@@ -60,6 +65,7 @@ describe('The planner of coding agents', function () {
     const settings = decode(AgentSettings, { protocol: 'acp', command, ...options.settings }, 'the agent');
     const agent = resolvedAgent('mine', settings, bounds);
     const input = await planningInput(source, options.issue, options.input);
+    for (const [digest, text] of options.texts ?? []) input.agent_record.texts.set(digest, text);
     const closed: string[] = [];
     const { usage } = options;
     const planner = createAgentPlanner({
@@ -71,7 +77,8 @@ describe('The planner of coding agents', function () {
         rooms: {
           async open(request) {
             const room = await openPlainRoom(request);
-            return { ...room, close: () => room.close().then(() => void closed.push('room')) };
+            const passages = () => options.passages ?? [];
+            return { ...room, passages, close: () => room.close().then(() => void closed.push('room')) };
           },
           sandbox: async () => 'none',
           sweep: async () => {},
@@ -409,6 +416,34 @@ describe('The planner of coding agents', function () {
     const { error, events: none } = await again(50);
     expect(error).to.have.property('code', 'planner_bound_reached');
     expect(none).to.deep.equal([]);
+  });
+
+  it('counts what the agent was shown of the context as influences, also after a kill', async () => {
+    const passage = (id: string, unvouched: boolean): ContextPassage => ({
+      ...{ id, unvouched, kind: 'fact', source: id, path: null, title: `title of ${id}`, text: '' },
+      ...{ layer: 'semantic', why: '', score: 1, about: [], run_id: null },
+    });
+    const trusted = Array.from({ length: 150 }, (_, index) => passage(`memory:${index}`, false));
+    const passages = [...trusted, passage('memory:of-an-agent', true)];
+    const first = await planned(solve, { passages });
+    const { influences } = first.proposal!;
+    expect(influences[1]).to.deep.equal({
+      ...{ kind: 'memory', source: 'memory:of-an-agent (title of memory:of-an-agent)' },
+      ...{ author: null, trusted: false },
+    });
+    expect(influences).to.have.length(102);
+    expect(influences.at(-1)).to.deep.include({ source: '51 more passages of the context', trusted: true });
+
+    const [started] = first.events.flatMap((event) => (event.type === 'agent_started' ? [event.data] : []));
+    const earlier: AgentWork = {
+      ...{ started: started!, program: null, seconds_before: 0, seconds: 1, turns: null },
+      ...{ ended: null, read_back: first.read!, transcript: [] },
+    };
+    const again = await planned([{ exit: 1 }], {
+      texts: first.input.agent_record.texts,
+      input: { agent_record: { ...first.input.agent_record, earlier } },
+    });
+    expect(again.proposal!.influences).to.deep.equal(influences);
   });
 
   it('runs any command with the prompt on its standard input and in a file', async () => {

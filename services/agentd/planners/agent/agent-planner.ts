@@ -1,9 +1,11 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { codeOf, Refused, TooLarge } from '#kit/errors.ts';
+import type { Influence } from '../../action.ts';
+import type { AgentRoom } from '../../planning/agent-room.ts';
 import type { AgentDialect } from '../../planning/agent-settings.ts';
 import { contextRepository } from '../../planning/context.ts';
-import { textInfluences } from '../../planning/influences.ts';
+import { passageInfluence, textInfluences } from '../../planning/influences.ts';
 import type {
   Planner,
   PlannerServices,
@@ -177,7 +179,7 @@ async function withKey(
     if (ended.end === 'cancelled') throw ended.error;
     if (ended.end === 'finished') {
       await room.readBack();
-      return await submitted(input, agent, ended);
+      return await submitted(input, agent, ended, await readInfluences(input, room));
     }
     const draft = await keptDraft(input, agent, room, ended);
     throw ended.bound === null
@@ -189,7 +191,12 @@ async function withKey(
 }
 
 /** What the agent left becomes the plan: a change, or where it changed nothing its message as a comment. */
-async function submitted(input: PlanningInput, agent: Agent, ended: Ended): Promise<Proposal> {
+async function submitted(
+  input: PlanningInput,
+  agent: Agent,
+  ended: Ended,
+  influences: readonly Influence[],
+): Promise<Proposal> {
   const { agent_record: record, issue, secrets } = input;
   const message = secrets.mask(ended.last_message, 'the answer of the agent');
   const patch = await record.keepPatch();
@@ -204,14 +211,52 @@ async function submitted(input: PlanningInput, agent: Agent, ended: Ended): Prom
   const text = patch === null ? message.trim() : explanation;
   await record.append({
     type: 'agent_read_back',
-    data: { attempt: ended.attempt, submitted: true, patch, title, explanation: await record.keep(text) },
+    data: {
+      attempt: ended.attempt,
+      submitted: true,
+      patch,
+      title,
+      explanation: await record.keep(text),
+      influences: [...influences],
+    },
   });
   crashPoint('agent.read_back');
-  return proposalOf(input, patch, title, text);
+  return proposalOf(input, { patch, title, text, influences });
 }
 
-function proposalOf(input: PlanningInput, patch: string | null, title: string, text: string): Proposal {
-  const influences = textInfluences(input);
+const maxInfluences = 100;
+
+/** What the agent was shown of the context service; what outsiders had a hand in comes first. */
+async function readInfluences(input: PlanningInput, room: Pick<AgentRoom, 'passages'>): Promise<Influence[]> {
+  const judged = (await input.judge(room.passages())).map(passageInfluence);
+  const masked = judged.map((one) => ({
+    ...one,
+    source: input.secrets.mask(one.source, `context ${one.source}`),
+  }));
+  const all = [...masked.filter(({ trusted }) => !trusted), ...masked.filter(({ trusted }) => trusted)];
+  const more = all.slice(maxInfluences);
+  if (more.length === 0) return all;
+  const trusted = more.every((one) => one.trusted);
+  const rest: Influence = {
+    kind: 'memory',
+    source: `${more.length} more passages of the context`,
+    author: null,
+    trusted,
+  };
+  return [...all.slice(0, maxInfluences), rest];
+}
+
+function proposalOf(
+  input: PlanningInput,
+  work: {
+    readonly patch: string | null;
+    readonly title: string;
+    readonly text: string;
+    readonly influences: readonly Influence[];
+  },
+): Proposal {
+  const { patch, title, text } = work;
+  const influences = [...textInfluences(input), ...work.influences];
   return patch === null
     ? { kind: 'comment', body: text, influences }
     : { kind: 'change', title, explanation: text, influences };
@@ -230,7 +275,8 @@ async function submittedBefore(input: PlanningInput): Promise<Proposal | null> {
     return null;
   }
   const text = Buffer.from(await record.read(done.explanation)).toString('utf8');
-  return proposalOf(input, done.patch, done.title, text);
+  const { patch, title, influences = [] } = done;
+  return proposalOf(input, { patch, title, text, influences });
 }
 
 /** True if something was kept. What cannot be kept is said, and is no reason to fail otherwise. */
@@ -253,6 +299,7 @@ async function keptDraft(
       patch,
       title,
       explanation: await record.keep(explanation),
+      influences: undefined,
     };
     await record.append({ type: 'agent_read_back', data });
     return true;

@@ -1,6 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
-import { createServer } from '#kit/http/node-http.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type {
   AgentExit,
@@ -12,9 +10,9 @@ import type {
 import type { Sandbox, SandboxDoor, SandboxLimits } from '../../ports/sandbox.ts';
 import { type AgentTree, openAgentTree } from './agent-tree.ts';
 import { readCredentials } from './credentials.ts';
+import { type ContextDoor, type ContextListener, openContextDoor } from './doors/context-door.ts';
 import { type DoorFolder, openDoorFolder, sweepDoors } from './doors/door-folder.ts';
 import { type EgressDoor, openEgressDoor } from './doors/egress-door.ts';
-import { listenOn } from './doors/listen-on.ts';
 import { type Door, openModelDoor } from './doors/model-door.ts';
 import { TreeFiles } from './tree-files.ts';
 
@@ -25,18 +23,14 @@ export interface SandboxRoomParts {
   /** The strong one, or the reason why there is none. @throws Refused (`sandbox_unavailable`) */
   readonly sandbox: () => Promise<Sandbox>;
   readonly limits: Omit<SandboxLimits, 'seconds'>;
-  /** Answers the MCP requests of an agent about one repository; null where no context service is configured. */
-  readonly context: ((repository: string) => Listener) | null;
+  /** null where no context service is configured. */
+  readonly context: ContextListener | null;
 }
-
-type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** Where the sandbox shows the tree and its home. */
 const [folder, home] = ['/workspace', '/tmp/home'];
 const ports = { model: 4101, context: 4102, egress: 4103 } as const;
 const maxStreamBytes = 1024 * 1024 * 1024;
-/** Each may hold the body of a question. */
-const maxContextConnections = 16;
 
 /** Rooms in sandboxes, with a door for each thing that the agent may reach. */
 export function sandboxRooms(parts: SandboxRoomParts): AgentRooms {
@@ -81,6 +75,7 @@ async function openRoom(parts: SandboxRoomParts, request: RoomRequest): Promise<
 interface Doors {
   readonly doors: readonly SandboxDoor[];
   readonly egress: EgressDoor | null;
+  readonly asked: ContextDoor | null;
 }
 
 async function openDoors(
@@ -99,27 +94,15 @@ async function openDoors(
     const { gateway_url: gatewayUrl, key, onRefused } = model;
     add('model', await openModelDoor({ socket: sockets.socket('model'), gatewayUrl, key, onRefused }));
   }
-  if (context !== null) add('context', await openContextDoor(sockets.socket('context'), context(repository)));
+  const asked =
+    context === null
+      ? null
+      : add('context', await openContextDoor(sockets.socket('context'), repository, context));
   const egress =
     hosts.length === 0
       ? null
       : add('egress', await openEgressDoor({ socket: sockets.socket('egress'), hosts }));
-  return { doors, egress };
-}
-
-async function openContextDoor(socket: string, listener: Listener): Promise<Door> {
-  const server = createServer((request, response) => {
-    listener(request, response).catch(() => response.destroy());
-  });
-  server.maxConnections = maxContextConnections;
-  await listenOn(server, socket);
-  return {
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return { doors, egress, asked };
 }
 
 interface SandboxRoomOptions extends Doors {
@@ -207,6 +190,10 @@ class SandboxRoom implements AgentRoom {
 
   connections() {
     return (this.#options.egress?.traffic() ?? []).map(({ refused: _, ...traffic }) => traffic);
+  }
+
+  passages() {
+    return this.#options.asked?.passages() ?? [];
   }
 
   close(): Promise<void> {

@@ -160,7 +160,7 @@ describe('the model planner', () => {
         score: 1,
         about: [],
         run_id: null,
-        by_agent: false,
+        unvouched: false,
         trusted: true,
       },
     };

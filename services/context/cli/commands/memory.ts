@@ -56,7 +56,10 @@ export function define(program: Command, run: RunCommand): void {
     .option('--layer <layer>', `one of ${layers}`, 'semantic')
     .option('--kind <word>', 'a word of yours, for example decision')
     .option('--about <id>', 'an entity, as search gives it, repeatable', collect)
-    .option('--source <name>', 'who said it; all of a source can be forgotten at once')
+    .option(
+      '--source <name>',
+      'where it is from, stored as TOKEN/name; all of a source can be forgotten at once',
+    )
     .option('--subject <name>', 'of a fact')
     .option('--predicate <name>', 'of a fact: a newer one on the same two closes it')
     .option('--session <name>', 'of an episode')

@@ -57,7 +57,7 @@ export const RecordRequest = t.strict({
   /** A word of the caller's, for example `rejection`; default the layer. `summary` sums up its session. */
   kind: optional(nullable(Name)),
   about: optional(nullable(About)),
-  /** Who or what said it; everything of a source can be forgotten at once. */
+  /** Who or what said it, stored behind the name of the token; everything of a source can be forgotten at once. */
   source: optional(nullable(Name)),
   /** A semantic memory with both is a fact: a newer one on the same two closes it. */
   subject: optional(nullable(Name)),
