@@ -9,5 +9,5 @@ export function changesPage(): GeneratedPage {
   const text = readFileSync(changelog, 'utf8')
     .replaceAll('](site/', '](../')
     .replaceAll('{{', '&#123;&#123;');
-  return { path: 'reference/changes.md', text: `---\neditLink: false\noutline: 2\n---\n\n${text}` };
+  return { path: 'reference/changes.md', text: `---\neditLink: false\noutline: [2, 3]\n---\n\n${text}` };
 }
