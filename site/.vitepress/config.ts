@@ -38,6 +38,7 @@ export default defineConfig({
       md.renderer.rules.code_inline = (tokens, index, _, __, renderer) => {
         const token = tokens[index]!;
         if (token.content.length > longCode) token.attrJoin('class', 'long');
+        if (/[^/,.\s]{41}/.test(token.content)) token.attrJoin('class', 'unbroken');
         return `<code v-pre${renderer.renderAttrs(token)}>${breakable(md.utils.escapeHtml(token.content))}</code>`;
       };
     },
