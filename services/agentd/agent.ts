@@ -71,6 +71,23 @@ export interface ExecutionRequest {
   readonly by: Person;
 }
 
+/** Changes of runs by people who do not wait for the end of long work: planning, execution and undo go on in the background. */
+export interface RunChanges {
+  plan(request: PlanRequest): Promise<NamedRun>;
+  decide(request: DecisionRequest): Promise<Run>;
+  execute(
+    run: Run,
+    request: Omit<ExecutionRequest, 'run_id' | 'repo_dir'> & {
+      /** Name of a configured working copy; null for a run that only comments. */
+      readonly checkout: string | null;
+    },
+  ): Promise<void>;
+  resume(runId: string, by: Person): Promise<void>;
+  undo(runId: string, by: Person): Promise<void>;
+  cancel(runId: string, reason: string | null, by: Person): Promise<void>;
+  recover(request: RecoveryRequest): Promise<Run>;
+}
+
 export interface UndoStep extends Pick<Undoing, 'effect' | 'message'> {
   readonly action_id: string;
   readonly kind: string;

@@ -9,8 +9,9 @@ import type { CoreToolParts } from '../mcp/core-tools.ts';
 import type { ToolCall } from '../mcp/tool.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { requireToken } from './query.ts';
+import { planInBackground } from './run-changes.ts';
 import { runView } from './run-view.ts';
-import { person, planInBackground } from './write-routes.ts';
+import { person } from './write-routes.ts';
 
 interface McpOptions {
   readonly agent: CoreAgent;

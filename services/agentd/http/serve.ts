@@ -17,6 +17,7 @@ import { checkHealth, dependencyChecks } from './health-checks.ts';
 import { issueRoutes } from './issue-routes.ts';
 import { mcpRoutes } from './mcp.ts';
 import { readRoutes } from './read-routes.ts';
+import { runChanges } from './run-changes.ts';
 import { createStatusCommand, type StatusCommand } from './status-command.ts';
 import { writeRoutes } from './write-routes.ts';
 
@@ -38,11 +39,12 @@ export interface DaemonOptions {
 export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
   const { agent, work } = options;
   const { checkouts } = settings.agentd;
+  const changes = runChanges({ agent, work }, checkouts);
   return [
     ...readRoutes({ ...options, checkouts: Object.keys(checkouts) }),
     ...issueRoutes(agent, work.ending),
     ...eventRoutes(options),
-    ...writeRoutes({ agent, work, checkouts }),
+    ...writeRoutes(agent, changes),
     ...mcpRoutes(options),
   ];
 }

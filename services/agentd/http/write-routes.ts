@@ -2,29 +2,19 @@ import type * as t from 'io-ts';
 import { ApprovalAnswer, ApprovalBody } from '#kit/contracts/action.ts';
 import { PlanBody } from '#kit/contracts/plan.ts';
 import { Accepted, CancelBody, EmptyBody, ExecuteBody, RecoverBody, RunDetail } from '#kit/contracts/run.ts';
-import { codeOf, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import { InvalidInput, NotFound } from '#kit/errors.ts';
 import { type Reply, type Route, type RouteRequest, routeWithBody } from '#kit/http/route.ts';
 import { findSecrets } from '#kit/redaction/redactor.ts';
 import type { Scope } from '#kit/tokens/tokens.ts';
-import type { NamedRun, Person, PlanRequest } from '../agent.ts';
+import type { Person, PlanRequest, RunChanges } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
-import { canBePlanned, type Run } from '../runs/run.ts';
-import type { BackgroundWork } from './background-work.ts';
+import type { Run } from '../runs/run.ts';
 import { actionView, runView } from './run-view.ts';
-
-const joinedCodes: readonly string[] = ['run_busy', 'lease_held', 'run_planned', 'run_cancelled'];
 
 const accepted = { 202: { description: 'The work goes on; its events report it', content: Accepted } };
 
-export interface WriteRouteOptions {
-  readonly agent: CoreAgent;
-  readonly work: BackgroundWork;
-  /** Name to path. */
-  readonly checkouts: Readonly<Record<string, string>>;
-}
-
 /** Everything that changes something; each needs a token of the scope that it names. */
-export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Route[] {
+export function writeRoutes(agent: CoreAgent, changes: RunChanges): Route[] {
   return [
     routeWithBody(
       {
@@ -42,7 +32,7 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
         answers: accepted,
       },
       async (request) => {
-        const { run, created } = await planInBackground(planRequest(request), { agent, work });
+        const { run, created } = await changes.plan(planRequest(request));
         return acceptedReply(run, created);
       },
     ),
@@ -57,7 +47,7 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
       },
       async ({ params, body, identity }) => {
         const { run_id } = await agent.run(params.run_id!);
-        const run = await agent.decide({
+        const run = await changes.decide({
           run_id,
           decision: body.decision,
           actions: [
@@ -73,7 +63,6 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
           anyway: body.anyway === true,
           by: person(identity),
         });
-        work.changed(run_id);
         const action = run.actions.find(({ definition }) => definition.action_id === params.action_id);
         if (action === undefined)
           throw new NotFound('action_not_found', `run ${run_id} has no action ${params.action_id}`);
@@ -83,33 +72,24 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
     aboutRun('execute', 'Execute approved actions, delivering to a configured working copy', {
       scope: 'execute',
       body: ExecuteBody,
-      async handle(run, body, by) {
-        const repo_dir = checkoutOf(run, body.checkout ?? null, checkouts);
-        const { actions = null, dry_run = false } = body;
-        const request = { run_id: run.run_id, repo_dir, actions, dry_run, by };
-        await work.start(run.run_id, 'execution', (watch) => agent.execute(request, watch));
-      },
+      handle: (run, { checkout = null, actions = null, dry_run = false }, by) =>
+        changes.execute(run, { checkout, actions, dry_run, by }),
     }),
     aboutRun('resume', 'Go on where a crash or a stop left the run', {
       // Resuming an execution or an undo needs `execute` besides; the use case checks it.
       scope: 'plan',
       body: EmptyBody,
-      handle: ({ run_id }, _, by) =>
-        work.start(run_id, 'resuming', (watch) => agent.resume({ run_id, by }, watch)),
+      handle: ({ run_id }, _, by) => changes.resume(run_id, by),
     }),
     aboutRun('undo', 'Take back what can be taken back', {
       scope: 'execute',
       body: EmptyBody,
-      handle: ({ run_id }, _, by) => work.start(run_id, 'undo', (watch) => agent.undo({ run_id, by }, watch)),
+      handle: ({ run_id }, _, by) => changes.undo(run_id, by),
     }),
     aboutRun('cancel', 'Stop a run: model and sandbox at once, a started effect finishes', {
       scope: 'plan',
       body: CancelBody,
-      async handle({ run_id }, { reason = null }, by) {
-        await agent.cancel({ run_id, by, reason });
-        work.stop(run_id);
-        work.changed(run_id);
-      },
+      handle: ({ run_id }, { reason = null }, by) => changes.cancel(run_id, reason, by),
     }),
     routeWithBody(
       {
@@ -122,9 +102,8 @@ export function writeRoutes({ agent, work, checkouts }: WriteRouteOptions): Rout
       },
       async ({ params, body, identity }) => {
         const { reason } = body;
-        const run = await agent.recoverRecord({ run_id: params.run_id!, reason, by: person(identity) });
-        work.changed(run.run_id);
-        return { json: runView(run) };
+        const by = person(identity);
+        return { json: runView(await changes.recover({ run_id: params.run_id!, reason, by })) };
       },
     ),
   ];
@@ -149,30 +128,6 @@ interface RunWork<B> {
   readonly handle: (run: Run, body: B, by: Person) => Promise<void>;
 }
 
-/** Makes the run that a request asks for, or finds the one of its key, and begins to plan it where that is not under way. */
-export async function planInBackground(
-  request: PlanRequest,
-  { agent, work }: Pick<WriteRouteOptions, 'agent' | 'work'>,
-): Promise<NamedRun> {
-  const { run, created } = await agent.createRun(request, work.ending, () => work.checkRoom());
-  // Work on a run that has failed is about to end.
-  const underWay = work.isAtWork(run.run_id) && run.status !== 'failed';
-  if (!canBePlanned(run) || underWay) return { run, created };
-  return { run: await begin(run, { agent, work }), created };
-}
-
-/** A planning that others began meanwhile, here or in another process, is this one too. */
-async function begin(run: Run, { agent, work }: Pick<WriteRouteOptions, 'agent' | 'work'>): Promise<Run> {
-  try {
-    await work.start(run.run_id, 'planning', (watch) => agent.plan(run.run_id, watch));
-    return run.status === 'planning' ? run : { ...run, status: 'planning' };
-  } catch (error) {
-    if (joinedCodes.includes(codeOf(error))) return agent.run(run.run_id);
-    agent.leaveUnplanned(run.run_id);
-    throw error;
-  }
-}
-
 function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {
   const key = header('idempotency-key');
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
@@ -189,32 +144,6 @@ function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRe
     );
   }
   return { ...body, ...(key === undefined ? {} : { idempotency_key: key }), by: person(identity) };
-}
-
-/** Paths come from the configuration of this machine, never from a request. */
-function checkoutOf(
-  run: Run,
-  name: string | null,
-  checkouts: Readonly<Record<string, string>>,
-): string | null {
-  const names = Object.keys(checkouts).join(', ') || 'none';
-  const hint = 'Configure agentd.checkouts in core.json: {"name": "/path/of/the/working/copy"}.';
-  if (name !== null) {
-    if (Object.hasOwn(checkouts, name)) return checkouts[name]!;
-    throw new Refused(
-      'checkout_unknown',
-      `checkout ${JSON.stringify(name)} is not in agentd.checkouts of config/core.json: must be one of ${names}`,
-      {
-        hint,
-      },
-    );
-  }
-  if (run.plan === null || run.plan.target.branch === null) return null;
-  throw new Refused(
-    'checkout_required',
-    `run ${run.run_id} changes code: checkout must name where to deliver it, one of ${names}`,
-    { hint },
-  );
 }
 
 function acceptedReply({ run_id, status }: Run, created?: boolean): Reply {

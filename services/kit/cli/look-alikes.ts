@@ -42,6 +42,24 @@ export function numbered(letter: string): string {
   return `\\u{${letter.codePointAt(0)!.toString(16)}}`;
 }
 
+/** Where `shown`, made of `text` by the functions above or `visibleLines`, has an escape in the place of a character. */
+export function standInsOf(text: string, shown: string): { readonly at: number; readonly length: number }[] {
+  const found: { at: number; length: number }[] = [];
+  const standsFor = /\\(?:x[0-9a-f]{2}|u\{[0-9a-f]+\}|[nrt])/y;
+  let at = 0;
+  for (const character of text) {
+    if (shown.startsWith(character, at)) {
+      at += character.length;
+      continue;
+    }
+    standsFor.lastIndex = at;
+    const [standIn = ''] = standsFor.exec(shown) ?? [];
+    found.push({ at, length: standIn.length });
+    at += standIn.length;
+  }
+  return found;
+}
+
 function isPlain(text: string): boolean {
   return /^[\x00-\x7f]*$/.test(text);
 }

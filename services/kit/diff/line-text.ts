@@ -1,4 +1,4 @@
-import { numbered, unmistakableName, withoutLookAlikes } from '../cli/look-alikes.ts';
+import { numbered, standInsOf, unmistakableName, withoutLookAlikes } from '../cli/look-alikes.ts';
 import { visibleLines } from '../cli/terminal-text.ts';
 import { isTextLine, lineKinds, type Patch } from './patch.ts';
 
@@ -78,7 +78,14 @@ export function laidText(line: string, exact: boolean): LaidText {
   const plain = (piece: string): void => {
     const visible = visibleLines(piece);
     const shown = exact ? withoutLookAlikes(visible) : visible;
-    if (shown !== piece) marks.push(...escapesIn(piece, shown, text.length));
+    if (shown !== piece)
+      marks.push(
+        ...standInsOf(piece, shown).map(({ at, length }) => ({
+          at: at + text.length,
+          length,
+          kind: 'escape' as const,
+        })),
+      );
     text += shown;
   };
 
@@ -111,24 +118,6 @@ function endOfText(line: string): number {
   let end = line.endsWith('\r') ? line.length - 1 : line.length;
   while (end > 0 && ` \t${spaceSigns.space}`.includes(line[end - 1]!)) end--;
   return end;
-}
-
-/** Where `shown` has an escape in the place of a character of `piece`. */
-function escapesIn(piece: string, shown: string, offset: number): Mark[] {
-  const marks: Mark[] = [];
-  const standsFor = /\\(?:x[0-9a-f]{2}|u\{[0-9a-f]+\}|[nrt])/y;
-  let at = 0;
-  for (const character of piece) {
-    if (shown.startsWith(character, at)) {
-      at += character.length;
-      continue;
-    }
-    standsFor.lastIndex = at;
-    const [found = ''] = standsFor.exec(shown) ?? [];
-    marks.push({ at: offset + at, length: found.length, kind: 'escape' });
-    at += found.length;
-  }
-  return marks;
 }
 
 function hex(byte: number): string {

@@ -7,10 +7,11 @@ import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/err
 import type { PlanRequest, Watch } from '../../agent.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
+import { whatIsOpen } from '../../runs/what-is-open.ts';
 import { type CommandContext, type Run, show, watched } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
-import { commandLine, issueWord, shortRunId, whatIsOpen } from '../views/next-steps.ts';
+import { commandLine, issueWord, shortRunId } from '../views/next-steps.ts';
 import { signed, withSigning } from './decide.ts';
 import { answerExecution, executionExitCode } from './execute.ts';
 import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './runs.ts';

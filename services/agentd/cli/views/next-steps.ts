@@ -2,10 +2,10 @@ import { wrapCommand } from '#kit/cli/fit-text.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { sha256 } from '#kit/digest.ts';
-import { exitCodes } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
-import { type ActionState, deadActions, draftOf, isOpen, type Run } from '../../runs/run.ts';
+import { draftOf, isOpen, type Run } from '../../runs/run.ts';
+import { isExpired, whatIsOpen } from '../../runs/what-is-open.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** How people call the program, so that suggested commands work from where they are. */
@@ -176,46 +176,6 @@ function decideOrExecute(
   return [...(started(run) ? [] : [look]), ...approve, ...replan, details];
 }
 
-interface Sorted {
-  /** An execution would try these now. */
-  readonly ready: readonly ActionState[];
-  /** A safeguard refused these, and would again. */
-  readonly stuck: readonly ActionState[];
-  /** An approval brings these on: none yet, or one that has expired. */
-  readonly waiting: readonly ActionState[];
-}
-
-/** Where the actions of a run stand that have not succeeded, and which of them cannot any more. */
-export function whatIsOpen(run: Pick<Run, 'actions'>, now: Date): Sorted & { dead: ReadonlySet<string> } {
-  const dead = deadActions(run.actions);
-  const alive = run.actions.filter(({ definition }) => !dead.has(definition.action_id));
-  return { dead, ...sorted(alive, now) };
-}
-
-/** What builds on a stuck action is in none of the three. */
-function sorted(actions: readonly ActionState[], now: Date): Sorted {
-  const found = { ready: [] as ActionState[], stuck: [] as ActionState[], waiting: [] as ActionState[] };
-  const closed = new Set<string>();
-  const runs = new Set<string>();
-  for (const action of actions) {
-    const { action_id, depends_on } = action.definition;
-    const { state } = action;
-    const close = (): void => void closed.add(action_id);
-    if (state === 'succeeded') runs.add(action_id);
-    else if (depends_on.some((id) => closed.has(id))) close();
-    else if (isOpen(action) && (action.approval === 'required' || isExpired(action, now)))
-      found.waiting.push(action);
-    else if (state === 'refused' && !mayWorkLater(action)) {
-      close();
-      found.stuck.push(action);
-    } else if (state !== 'undone' && depends_on.every((id) => runs.has(id))) {
-      runs.add(action_id);
-      found.ready.push(action);
-    }
-  }
-  return found;
-}
-
 /** Somebody approved what builds on a failed validation after it had failed: an execution validates again first. */
 function approvedAnyway({ actions }: Run, now: Date): boolean {
   const failed = actions.find(({ outcome }) => outcome?.code === 'validation_failed');
@@ -229,16 +189,6 @@ function approvedAnyway({ actions }: Run, now: Date): boolean {
       action.decision !== null &&
       Date.parse(action.decision.at) >= ended,
   );
-}
-
-function isExpired({ decision }: ActionState, now: Date): boolean {
-  return decision?.expires_at != null && Date.parse(decision.expires_at) <= now.getTime();
-}
-
-/** It was no rule that stopped it: a disk was full, or a service did not answer. */
-function mayWorkLater({ outcome }: ActionState): boolean {
-  const exitCode = outcome?.facts.exit_code;
-  return exitCode === exitCodes.failed || exitCode === exitCodes.unavailable;
 }
 
 function started(run: Run): boolean {

@@ -1,5 +1,5 @@
 /** Views of one run. `core runs` starts without them and the kinds of action behind them (bar of `bench -- start`). */
-export { conversationOf, deletedContents } from '../conversation.ts';
+export { conversationOf, deletedContents } from '../../runs/conversation.ts';
 export { actionDetails, actionsView, digestLines } from './actions-view.ts';
 export { diffView } from './diff-view.ts';
 export { failedStep } from './failed-step.ts';

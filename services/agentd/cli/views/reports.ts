@@ -4,6 +4,7 @@ import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import type { SettingRow } from '#kit/config/settings.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
+import { type ConversationPart, messageHead, messageTexts } from '../../runs/conversation.ts';
 import type { Run } from '../../runs/run.ts';
 import { counted, labelled, table, wrapping } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
@@ -197,40 +198,15 @@ export function recoveryView(manifest: Readonly<Record<string, unknown>>, termin
   return `${lines.join('\n')}\n`;
 }
 
-/** One artifact of a conversation; `messages` is null where the artifact was deleted. */
-export interface ConversationPart {
-  readonly digest: string;
-  readonly messages: readonly Readonly<Record<string, unknown>>[] | null;
-}
-
-/** The messages to the model and its answers, as they are stored. */
 export function conversationView(parts: readonly ConversationPart[], { paint }: Terminal): string {
   const lines = parts.flatMap(({ digest, messages }) =>
     messages === null
       ? [paint.dim(`--- artifact ${digest} is gone`), '']
       : messages.flatMap((message) => [
-          paint.bold(`--- ${visibleLine(headOf(message))}`),
-          ...textsOf(message).map(visibleLines),
+          paint.bold(`--- ${visibleLine(messageHead(message))}`),
+          ...messageTexts(message).map(visibleLines),
           '',
         ]),
   );
   return `${lines.join('\n')}\n`;
-}
-
-/** The role of a message; of an entry of an agent's transcript its time and kind. */
-function headOf({ role, seconds, type, ...facts }: Readonly<Record<string, unknown>>): string {
-  if (role !== undefined) return String(role);
-  const { title, status, action, path, allowed, why } = facts;
-  const answer = allowed === undefined ? undefined : `${allowed === true ? 'allowed' : 'refused'}: ${why}`;
-  const parts = [title, status, action, path, answer].filter((part) => part != null);
-  return [`${seconds} s`, String(type).replaceAll('_', ' '), ...parts.map(String)].join('  ');
-}
-
-function textsOf({ content, text, tool_calls }: Readonly<Record<string, unknown>>): string[] {
-  const calls = Array.isArray(tool_calls) ? tool_calls : [];
-  return [
-    ...(typeof content === 'string' ? [content] : []),
-    ...(typeof text === 'string' ? [text] : []),
-    ...calls.map((call) => `${call?.function?.name} ${call?.function?.arguments}`),
-  ];
 }
