@@ -21,6 +21,8 @@ const unreadFolders = {
   'fp-ts': ['es6'],
   'highlight.js': ['lib/languages', 'styles'],
   hono: ['dist/cjs', 'dist/types'],
+  'htmx.org': ['dist/editors', 'dist/ext', 'dist/scripts', 'dist/skills'],
+  'markdown-it': ['dist/browser'],
   'neo4j-driver': ['lib/browser'],
   rxjs: ['dist/bundles', 'dist/esm', 'dist/esm5', 'src'],
   uuid: ['dist/cjs-browser', 'dist/esm-browser'],

@@ -17,6 +17,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
   },
   'Decide and execute': {
     tui: 'read, approve, execute and undo on one screen',
+    review: 'the same in the browser; prints a link that signs you in once',
     approve: 'approve actions by number, gate, or all',
     reject: 'reject actions, with a reason',
     'execute-approved': 'run the approved actions, exactly as previewed',

@@ -41,6 +41,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-signed-approvals', 'Sign approvals'],
       ['guide-remote-access', 'Reach it from elsewhere'],
       ['terminal', 'Decide in the terminal'],
+      ['review', 'Review in the browser'],
       ['docker', 'Run it in containers'],
       ['guide-several-hosts', 'Use several hosts'],
       ['backup', 'Back up and restore'],

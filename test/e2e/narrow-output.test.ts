@@ -65,7 +65,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
 /** What changes something, serves, or hands over a file or JSON as it is. */
 const others = [
   ...['up', 'serve', 'context serve', 'model serve', 'bridge serve', 'bus serve', 'worker serve'],
-  ...['quickstart', 'run', 'tui', 'status', 'install', 'completion', 'mcp', 'secrets init', 'diff'],
+  ...['quickstart', 'run', 'tui', 'status', 'install', 'completion', 'mcp', 'secrets init', 'diff', 'review'],
   ...['token create', 'token revoke', 'backup', 'backup verify', 'restore'],
   ...['execute-approved', 'resume', 'cancel'],
   ...['forge init', 'forge issue new', 'forge comment', 'forge pr merge'],

@@ -67,6 +67,7 @@ describe('The daemon over HTTP', () => {
     daemon = httpDaemon({
       agent: world.agent,
       tokens: openTokens(folders),
+      folders,
       settings: {
         ...settings,
         agentd: { ...settings.agentd, port: 0, checkouts: { hello: world.checkout.dir } },
@@ -564,6 +565,18 @@ describe('The daemon over HTTP', () => {
     expect((await ask('GET', '/v1/token', { token })).json.scopes).to.include('plan');
     const { json } = await get('/v1/storage');
     expect(json.runs_count).to.equal((await world.agent.runs({ limit: 100 })).runs.length);
+  });
+
+  it('makes links to the review page, and ends its sessions, for a token only', async () => {
+    const runId = await planned();
+    expect(await ask('POST', '/v1/review/links', { body: {} })).to.deep.include({ status: 401 });
+    const { status, json } = await post('/v1/review/links', { run: runId });
+    expect(status).to.equal(201);
+    expect(json.path).to.match(new RegExp(`^/sign-in\\?code=[\\w-]{43}&run=${runId}$`));
+    expect(Date.parse(json.expires_at)).to.be.closeTo(Date.now() + 300_000, 60_000);
+    expect((await post('/v1/review/links', { run: 'run_00000000' })).json.code).to.equal('run_not_found');
+    expect(await ask('DELETE', '/v1/review/sessions')).to.deep.include({ status: 401 });
+    expect((await ask('DELETE', '/v1/review/sessions', { token })).json).to.deep.equal({ ended: 0 });
   });
 
   it('has described every route, and every described route was asked here', () => {

@@ -7,6 +7,7 @@ import { gateByGate } from './commands/gate-by-gate.ts';
 import { config, forges, prune, serve } from './commands/installation.ts';
 import { forge } from './commands/local-forge.ts';
 import { mcp } from './commands/mcp.ts';
+import { review } from './commands/review.ts';
 import { actions, diff, plan, planIssue, runs, show, verify } from './commands/runs.ts';
 import { sync } from './commands/sync.ts';
 import { notEmpty } from './option-values.ts';
@@ -45,6 +46,7 @@ const commands: readonly ((program: Command, run: Run) => void)[] = [
   decide('approve'),
   decide('reject'),
   executeApproved,
+  review,
   sync,
   resume,
   undo,

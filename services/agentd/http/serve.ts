@@ -2,13 +2,16 @@ import type { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
-import { resolveFolders } from '#kit/folders.ts';
+import { type Folders, resolveFolders } from '#kit/folders.ts';
 import type { Route } from '#kit/http/route.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { once } from '#kit/once.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
+import type { Tokens } from '#kit/tokens/tokens.ts';
 import type { CoreAgent } from '../core-agent.ts';
+import { reviewRoutes } from '../review/routes.ts';
+import { Sessions } from '../review/session.ts';
 import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { deliverRegularly } from './context-delivery.ts';
@@ -17,6 +20,7 @@ import { checkHealth, dependencyChecks } from './health-checks.ts';
 import { issueRoutes } from './issue-routes.ts';
 import { mcpRoutes } from './mcp.ts';
 import { readRoutes } from './read-routes.ts';
+import { reviewLinkRoutes } from './review-link-routes.ts';
 import { runChanges } from './run-changes.ts';
 import { createStatusCommand, type StatusCommand } from './status-command.ts';
 import { writeRoutes } from './write-routes.ts';
@@ -33,6 +37,8 @@ export interface DaemonOptions {
   readonly redactor: Redactor;
   readonly version: string;
   readonly status: StatusCommand;
+  readonly tokens: Tokens;
+  readonly folders: Pick<Folders, 'state'>;
 }
 
 /** core-agentd's HTTP interface over the use cases, besides the standard routes. */
@@ -40,12 +46,21 @@ export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
   const { agent, work } = options;
   const { checkouts } = settings.agentd;
   const changes = runChanges({ agent, work }, checkouts);
+  const sessions = new Sessions({ stateDir: options.folders.state, tokens: options.tokens });
   return [
     ...readRoutes({ ...options, checkouts: Object.keys(checkouts) }),
     ...issueRoutes(agent, work.ending),
     ...eventRoutes(options),
     ...writeRoutes(agent, changes),
     ...mcpRoutes(options),
+    ...reviewLinkRoutes(agent, sessions),
+    ...reviewRoutes({
+      ...options,
+      changes,
+      sessions,
+      checkouts: Object.keys(checkouts),
+      binding: settings.agentd,
+    }),
   ];
 }
 

@@ -16,6 +16,8 @@ export function readBody(request: IncomingMessage, body: RouteBody, limit: numbe
       return null;
     case 'json':
       return readJsonBody(request, body.codec, { limit, optional: body.optional });
+    case 'form':
+      return readForm(request, body.codec, limit);
     case 'bytes':
       return readJsonBytes(request, body.limit);
     case 'upload':
@@ -40,6 +42,29 @@ async function readJsonBody(
   throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors: unknown });
 }
 
+const formType = 'application/x-www-form-urlencoded';
+
+/** Fields that the codec does not know are refused like members of a JSON body. */
+async function readForm(request: IncomingMessage, codec: t.Mixed, limit: number): Promise<unknown> {
+  const type = mediaType(request);
+  if (type !== formType) throw wrongType(type, formType);
+  checkEncoding(request);
+  const fields = new URLSearchParams((await readBytes(request, limit)).toString('latin1'));
+  const names = new Set(fields.keys());
+  const form = Object.fromEntries(
+    [...names].map((name) => {
+      const values = fields.getAll(name);
+      return [name, values.length === 1 ? values[0] : values];
+    }),
+  );
+  const value = decode(codec, form, 'the form');
+  const [unknown] = unknownKeys(codec, form);
+  if (unknown === undefined) return value;
+  throw new InvalidInput('invalid_input', `the form: ${unknown.pointer} ${unknown.detail}`, {
+    errors: [unknown],
+  });
+}
+
 /** The bytes of a body that says to be JSON, whatever they are. */
 async function readJsonBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   checkContentType(request.headers['content-type']);
@@ -55,15 +80,22 @@ function readUpload(
   request: IncomingMessage,
   { types, limit }: { readonly types: UploadTypes; readonly limit: number },
 ): AsyncIterable<string> {
-  const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-  if (!types.includes(type)) {
-    throw new UnsupportedMediaType(
-      'content_type_not_supported',
-      `content-type is ${type === '' ? 'missing' : JSON.stringify(type)}: must be ${types.join(' or ')}`,
-    );
-  }
+  const type = mediaType(request);
+  if (!types.includes(type)) throw wrongType(type, types.join(' or '));
   checkEncoding(request);
   return pieces(request, limit);
+}
+
+/** Without its parameters; empty where the request names none. */
+function mediaType({ headers }: IncomingMessage): string {
+  return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+}
+
+function wrongType(type: string, wanted: string): UnsupportedMediaType {
+  return new UnsupportedMediaType(
+    'content_type_not_supported',
+    `content-type is ${type === '' ? 'missing' : JSON.stringify(type)}: must be ${wanted}`,
+  );
 }
 
 async function* pieces(request: IncomingMessage, limit: number): AsyncIterable<string> {

@@ -9,7 +9,7 @@ export function openApiDocument(
   routes: readonly Route[],
 ) {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const route of routes) {
+  for (const route of routes.filter(({ isPage }) => isPage !== true)) {
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = operation(route);
   }
@@ -70,6 +70,11 @@ function requestBody({ body }: Route): Record<string, unknown> | null {
       const content = { 'application/json': { schema: jsonSchema(body.codec) } };
       return { required: body.kind === 'bytes' || !body.optional, content };
     }
+    case 'form':
+      return {
+        required: true,
+        content: { 'application/x-www-form-urlencoded': { schema: jsonSchema(body.codec) } },
+      };
     case 'upload':
       return { required: true, content: { [body.types[0]]: { schema: { type: 'string' } } } };
   }

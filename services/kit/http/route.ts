@@ -88,6 +88,10 @@ export interface RouteFacts {
   /** `read` is open where the installation leaves reading open; null is open always. */
   readonly scope: Scope | null;
   readonly tokenIn?: TokenPlaces;
+  /** Who asks, in place of the token of a request. A page knows people by a cookie. */
+  readonly identify?: (headers: IncomingHttpHeaders) => Identity | null;
+  /** A page for browsers, which the description of the interface for programs leaves out. */
+  readonly isPage?: boolean;
   readonly query?: Readonly<Record<string, ParameterDescription>>;
   readonly requestHeaders?: Readonly<Record<string, ParameterDescription>>;
   readonly answers: Readonly<Record<number, AnswerDescription>>;
@@ -106,10 +110,14 @@ export interface Route extends RouteFacts {
   readonly handle: (request: RouteRequest) => Promise<Reply | StreamReply | WrittenReply>;
 }
 
-/** What a route takes; `bytes` is JSON as it came, which the handler decodes, and `upload` is text that it reads piece by piece. */
+/**
+ * What a route takes; `form` is that of a page, `bytes` is JSON as it came, which the handler decodes, and `upload` is text that it
+ * reads piece by piece.
+ */
 export type RouteBody =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly codec: t.Mixed; readonly optional: boolean }
+  | { readonly kind: 'form'; readonly codec: t.Mixed }
   | { readonly kind: 'bytes'; readonly codec: t.Mixed; readonly limit: number }
   | { readonly kind: 'upload'; readonly types: UploadTypes; readonly limit: number };
 
@@ -136,6 +144,14 @@ export function routeWithBody<B>(
   handle: Handler<B, Reply>,
 ): Route {
   return { ...facts, body: { kind: 'json', codec, optional }, handle: handle as Route['handle'] };
+}
+
+/** A route whose body is a form of a page. Every field is a text; one that comes several times is a list of them. */
+export function routeWithForm<B>(
+  { body: codec, ...facts }: RouteFacts & { readonly body: t.Type<B, unknown, unknown> },
+  handle: Handler<B, Reply>,
+): Route {
+  return { ...facts, body: { kind: 'form', codec }, handle: handle as Route['handle'] };
 }
 
 /** A route whose handler gets the bytes of a JSON body as they came. @param facts with the codec for the description alone */

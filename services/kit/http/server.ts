@@ -142,14 +142,18 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   /** @throws what `Access` throws */
-  function admit(ctx: Context, tokenIn?: TokenPlaces): void {
-    access.checkOrigin(hostsOf(ctx.req), ctx.req.headers.origin);
-    ctx.state.identity = access.authenticate(ctx.req.headers.authorization, tokenAt(ctx, tokenIn));
+  function admit(ctx: Context, { tokenIn, identify }: Pick<Route, 'tokenIn' | 'identify'> = {}): void {
+    const { headers } = ctx.req;
+    access.checkOrigin(hostsOf(ctx.req), headers.origin);
+    ctx.state.identity =
+      identify === undefined
+        ? access.authenticate(headers.authorization, tokenAt(ctx, tokenIn))
+        : identify(headers);
   }
 
   async function answerRoute(route: Route, ctx: Context & { params: Record<string, string> }): Promise<void> {
     ctx.state.route = route;
-    admit(ctx, route.tokenIn);
+    admit(ctx, route);
     ctx.state.admitted = true;
     access.checkScope(ctx.state.identity, route.scope);
     const request: RouteRequest = {

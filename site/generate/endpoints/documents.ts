@@ -6,7 +6,8 @@ import type { DocumentedService } from './services.ts';
 
 /** What a service answers, its standard routes last. */
 export function allRoutes({ name, routes }: DocumentedService): Route[] {
-  const own = routes();
+  // Pages are for browsers; the page about them says what they are.
+  const own = routes().filter(({ isPage }) => isPage !== true);
   const unasked = { health: absent, registry: absent };
   const standard = standardRoutes({ service: name, version: ownVersion(), routes: own, ...unasked });
   return [...own, ...standard];

@@ -31,6 +31,8 @@ const daemon = {
   work: { ending: absent },
   settings,
   status: absent,
+  tokens: absent,
+  folders: absent,
   redactor: absent,
   version: '',
 } as never;

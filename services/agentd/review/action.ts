@@ -1,0 +1,168 @@
+import { until } from '#kit/cli/moments.ts';
+import { rejectedText } from '#kit/contracts/action.ts';
+import type { FileChange } from '../action.ts';
+import type { ActionDefinition } from '../actions/registry.ts';
+import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { badge, moment, moments, riskBadge, standing } from './badges.ts';
+import { decisionForms } from './decisions.ts';
+import { type Html, html, nothing } from './html.ts';
+import { outcomeOf } from './outcome.ts';
+import { plainLine, shownLine, shownText } from './visible-text.ts';
+
+/** One action as it is read before it is approved: everything that the approval covers, and what came of it. */
+
+export interface ActionLook {
+  readonly run: Run;
+  readonly csrf: string;
+  /** Whether the scopes of who looks allow a decision. */
+  readonly mayApprove: boolean;
+  /** Why nothing of the run is decided any more; null while something may be. */
+  readonly over: string | null;
+  /** The patch of the run, for the action that applies it. */
+  readonly change: Html;
+  /** Report of the validation, for the action that runs it. */
+  readonly validation: Html;
+}
+
+export function actionArticle(action: ActionState, look: ActionLook): Html {
+  const { definition } = action;
+  const { action_id, ordinal, kind, risk, risk_score } = definition;
+  const open = isOpen(action) && look.over === null;
+  return html`<article class="action" id="${action_id}" data-action tabindex="-1" aria-labelledby="${action_id}-title">
+<header>
+  <h3 id="${action_id}-title"><span class="ordinal">${ordinal}</span> <code>${kind}</code></h3>
+  <span class="grow"></span>
+  ${riskBadge(risk, risk_score)}
+  ${standing(action)}
+</header>
+<p class="title">${shownLine(definition.title)}</p>
+${reasons(definition)}
+${rejectedBefore(definition)}
+${definition.dry_run ? html`<p>${badge('live', 'dry run')} Every check runs, no effect happens.</p>` : nothing}
+${outcomeOf(action)}
+${kind === 'run_validation' ? look.validation : nothing}
+<h4>${isOpen(action) ? 'What would happen' : 'What was approved'}</h4>
+${params(definition)}
+${kind === 'apply_patch' ? look.change : nothing}
+${facts(action, look.run)}
+${open ? decisionForms(action, look) : nothing}
+</article>`;
+}
+
+function reasons({ risk_reasons }: ActionDefinition): Html {
+  if (risk_reasons.length === 0) return nothing;
+  return html`<ul class="reasons">${risk_reasons.map((reason) => html`<li>${shownLine(reason)}</li>`)}</ul>`;
+}
+
+function rejectedBefore({ rejected_before = [] }: ActionDefinition): Html {
+  if (rejected_before.length === 0) return nothing;
+  return html`${rejected_before.map((one) => html`<p class="notice warn">${shownLine(rejectedText(one))}</p>`)}`;
+}
+
+function facts(action: ActionState, run: Run): Html {
+  const { definition } = action;
+  const { rationale, depends_on, target, digest, history } = definition;
+  const needs = run.actions
+    .filter((other) => depends_on.includes(other.definition.action_id))
+    .map(({ definition: { ordinal, kind } }) => `${ordinal} ${kind}`);
+  const before = Object.entries(history?.counts ?? {}).map(([outcome, count]) => `${count} ${outcome}`);
+  const rows: readonly (readonly [string, Html])[] = [
+    ['why', shownLine(rationale)],
+    [
+      'acts on',
+      html`${shownLine(`${target.forge} ${target.owner}/${target.repo}`)}, base ${shownLine(target.base_branch)} @ <code>${target.base_commit.slice(0, 12)}</code>`,
+    ],
+    ...(needs.length === 0 ? [] : [['depends on', html`${needs.join(', ')}`] as const]),
+    ...(before.length === 0 ? [] : [['before', html`like actions: ${before.join(', ')}`] as const]),
+    ['approval', approvalText(action)],
+    ['digest', html`<code class="digest">sha256 ${digest}</code>`],
+  ];
+  return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${origins(definition)}`;
+}
+
+function origins({ influences }: ActionDefinition): Html {
+  if (influences.length === 0) return nothing;
+  const outside = influences.filter(({ trusted }) => !trusted).length;
+  return html`<details class="origins"><summary>${influences.length} source${influences.length === 1 ? '' : 's'} led to it${outside === 0 ? nothing : html`, <span class="untrusted-word">${outside} untrusted</span>`}</summary>
+<ul>${influences.map(
+    ({ kind, source, author, trusted }) =>
+      html`<li>${kind} ${shownLine(source)}${author === null || source.includes(author) ? nothing : html` by ${shownLine(author)}`}${trusted ? nothing : html` ${badge('warn', 'untrusted')}`}</li>`,
+  )}</ul></details>`;
+}
+
+function approvalText({ approval, decision }: ActionState): Html {
+  if (decision === null) return html`${approval === 'required' ? 'waits for a decision' : approval}`;
+  const claimed = decision.claimed_approver === null ? '' : ` (as ${plainLine(decision.claimed_approver)})`;
+  const expires =
+    decision.expires_at === null
+      ? nothing
+      : html`, expires <span title="${moments(decision.expires_at)}">${until(decision.expires_at, new Date())}</span>`;
+  return html`${approval} by <strong>${shownLine(decision.approver)}</strong>${claimed} ${moment(decision.at)}${expires}${decision.reason === null ? nothing : html`: ${shownLine(decision.reason)}`}`;
+}
+
+function params({ params: values }: ActionDefinition): Html {
+  const texts: [string, string][] = [];
+  const rows: [string, Html][] = [];
+  for (const [name, value] of Object.entries(values as Readonly<Record<string, unknown>>)) {
+    if (name === 'files' && Array.isArray(value)) rows.push([name, fileList(value as FileChange[])]);
+    else if (name === 'plan') rows.push(...planRows(value as Readonly<Record<string, unknown>>));
+    else if (typeof value === 'string' && (value.includes('\n') || name === 'body'))
+      texts.push([name, value]);
+    else rows.push([name, shownLine(oneLine(value))]);
+  }
+  return html`<dl class="facts params">${rows.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl>
+${texts.map(([name, text]) => html`<h5>${name}, as it will stand</h5><pre class="text" tabindex="0">${withSlots(text)}</pre>`)}`;
+}
+
+/** Everything of a validation is covered by the digest: what has no words of its own stands as it is. */
+function planRows(plan: Readonly<Record<string, unknown>>): [string, Html][] {
+  return Object.entries(plan).map(([name, value]) => {
+    if (!Array.isArray(value) || !value.every(isCommand)) return [name, shownLine(oneLine(value))];
+    if (value.length === 0) return [name, html`none`];
+    return [
+      name,
+      html`${value.map(({ name, run }) => html`<div><code>${shownLine(run)}</code> <span class="faint">${shownLine(name)}</span></div>`)}`,
+    ];
+  });
+}
+
+function isCommand(value: unknown): value is { readonly name: string; readonly run: string } {
+  return typeof value === 'object' && value !== null && 'run' in value && 'name' in value;
+}
+
+function oneLine(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+    return value.length === 0 ? 'none' : value.join(', ');
+  if (!isPlainObject(value)) return JSON.stringify(value);
+  const pairs = Object.entries(value).map(([name, one]) => `${name} ${oneLine(one)}`);
+  return pairs.length === 0 ? 'none' : pairs.join(', ');
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function fileList(files: readonly FileChange[]): Html {
+  return html`<ul class="files">${files.map(
+    ({ path, old_path, status, added, removed, old_mode, new_mode }) => {
+      const mode = old_mode !== null && new_mode !== null && old_mode !== new_mode;
+      return html`<li><span class="faint">${status.replace('_', ' ')}</span> <code>${shownLine(path)}</code>${old_path === null ? nothing : html` <span class="faint">from</span> <code>${shownLine(old_path)}</code>`} ${
+        added === null
+          ? html`<span class="faint">binary</span>`
+          : html`<span class="added">+${added}</span> <span class="removed">−${removed}</span>`
+      }${mode ? html` ${badge('warn', `mode ${old_mode} to ${new_mode}`)}` : nothing}</li>`;
+    },
+  )}</ul>`;
+}
+
+/** What will be filled in when it is sent stands out. */
+function withSlots(text: string): Html {
+  return html`${text
+    .replace(/\n$/, '')
+    .split(/(\{\{[a-z_]+\}\})/)
+    .map((part) => (part.startsWith('{{') ? html`<span class="slot">${part}</span>` : shownText(part)))}`;
+}

@@ -1,0 +1,82 @@
+import type { ActionState, Run } from '../runs/run.ts';
+import { csrfField } from './csrf.ts';
+import { type Html, html, nothing } from './html.ts';
+
+/**
+ * The forms of decisions. Each carries the digest and the approval of every action that it covers as they are on the page: when either
+ * is another by the time it arrives, nothing is recorded.
+ */
+
+interface Look {
+  readonly run: Run;
+  readonly csrf: string;
+  readonly mayApprove: boolean;
+}
+
+export const approvalWord = 'approve';
+
+/** As forms carry an action that was seen. */
+export function seenAction({ definition: { action_id, digest }, approval }: ActionState): string {
+  return `${action_id} ${digest} ${approval}`;
+}
+
+export function decisionForms(action: ActionState, look: Look): Html {
+  if (!look.mayApprove) return html`<p class="faint">Deciding needs a token of scope approve.</p>`;
+  const { action_id } = action.definition;
+  if (action.approval === 'required')
+    return html`<div class="decide">${approveForm(action, look)}${rejectForm(action, look)}</div>`;
+  // What was decided is changed only by who opens this: no button moves under a pointer when somebody else decides.
+  return html`<details class="revise" id="${action_id}-change"><summary>Change the decision</summary>
+<div class="decide">${action.approval === 'approved' ? nothing : approveForm(action, look)}${
+    action.approval === 'rejected' ? nothing : rejectForm(action, look)
+  }</div></details>`;
+}
+
+function approveForm(action: ActionState, look: Look): Html {
+  const { action_id, ordinal, kind } = action.definition;
+  return html`<form method="post" action="/runs/${look.run.run_id}/decisions" class="approve" data-approve id="${action_id}-approve">
+${csrfField(look.csrf)}<input type="hidden" name="decision" value="approve">
+<input type="hidden" name="seen" value="${seenAction(action)}">
+${wordField([action])}${anywayField(look.run, [action])}
+<button class="primary">Approve<span class="visually-hidden"> ${ordinal} ${kind}</span></button>
+</form>`;
+}
+
+function rejectForm(action: ActionState, look: Look): Html {
+  const { action_id, ordinal, kind } = action.definition;
+  return html`<details class="reject" data-reject id="${action_id}-reject"><summary>Reject<span class="visually-hidden"> ${ordinal} ${kind}</span>…</summary>
+<form method="post" action="/runs/${look.run.run_id}/decisions" class="stack">
+${csrfField(look.csrf)}<input type="hidden" name="decision" value="reject">
+<input type="hidden" name="seen" value="${seenAction(action)}">
+<label for="${action_id}-reason">Why? The next plan of this issue learns from it.</label>
+<textarea id="${action_id}-reason" name="reason" rows="3" required></textarea>
+<button class="danger">Reject ${ordinal} ${kind}</button>
+</form></details>`;
+}
+
+/** Approves what waits in a gate, all of it or nothing. */
+export function gateForm(gate: string, actions: readonly ActionState[], look: Look): Html {
+  if (!look.mayApprove || actions.length < 2) return nothing;
+  const names = actions.map(({ definition: { ordinal } }) => ordinal).join(', ');
+  return html`<form method="post" action="/runs/${look.run.run_id}/decisions" class="gate-form" data-gate id="gate-${gate}">
+${csrfField(look.csrf)}<input type="hidden" name="decision" value="approve">
+${actions.map((action) => html`<input type="hidden" name="seen" value="${seenAction(action)}">`)}
+${wordField(actions)}${anywayField(look.run, actions)}
+<button class="primary">Approve the gate ${gate}</button> <span class="faint">actions ${names}, as they stand above</span>
+</form>`;
+}
+
+/** What is critical takes a word that nobody types by accident. */
+function wordField(actions: readonly ActionState[]): Html {
+  const [critical] = actions.filter(({ definition }) => definition.risk === 'critical');
+  if (critical === undefined) return nothing;
+  const { action_id } = critical.definition;
+  const id = `word-${actions.length}-${action_id}`;
+  return html`<span class="word"><label for="${id}">Critical risk: type <strong>${approvalWord}</strong></label> <input id="${id}" name="word" autocomplete="off" required pattern="${approvalWord}" size="8"></span>`;
+}
+
+function anywayField({ actions: all }: Run, actions: readonly ActionState[]): Html {
+  const failed = all.some(({ outcome }) => outcome?.code === 'validation_failed');
+  if (!failed || actions.every(({ definition }) => definition.kind === 'run_validation')) return nothing;
+  return html`<label class="anyway"><input type="checkbox" name="anyway" value="yes"> although the validation failed; it runs again first</label>`;
+}

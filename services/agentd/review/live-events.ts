@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
+import { sha256 } from '#kit/digest.ts';
+import { type EventSink, queryInteger, type Route } from '#kit/http/route.ts';
+import type { ProgressUpdate } from '../agent.ts';
+import type { RunQuery } from '../runs/run-store.ts';
+import { identityOf, pageRoute, type Visit } from './page.ts';
+import type { ReviewParts } from './review-parts.ts';
+
+/** Streams that tell a page that it shows something old, and what a running command says. The page asks for the new state itself. */
+
+/** Milliseconds between two looks: other processes write runs too, without a signal to this one. */
+const pollMs = 500;
+const maxUpdates = 500;
+
+export function liveRoutes(parts: ReviewParts): Route[] {
+  return [
+    pageRoute(
+      parts,
+      {
+        path: '/runs/{run_id}/live',
+        summary: 'Changes of a run, live',
+        query: {
+          after: {
+            description: 'seq of the event that the page shows',
+            schema: { type: 'integer', minimum: 0 },
+          },
+        },
+      },
+      async (visit) => {
+        const { query, params } = visit.request;
+        const after = queryInteger('after', query.after ?? '0', 0, 1_000_000_000);
+        const { run_id } = await parts.agent.run(params.run_id!);
+        return { stream: (sink) => streamRun(parts, visit, run_id, after, sink) };
+      },
+    ),
+    pageRoute(parts, { path: '/live', summary: 'Changes of the list of runs, live' }, async (visit) => ({
+      stream: (sink) => streamList(parts, visit, sink),
+    })),
+  ];
+}
+
+async function streamRun(
+  parts: ReviewParts,
+  visit: Visit,
+  runId: string,
+  after: number,
+  sink: EventSink,
+): Promise<void> {
+  const changes = new EventTarget();
+  const updates: ProgressUpdate[] = [];
+  const unwatch = parts.work.watch(runId, (update) => {
+    if (update !== null) updates.push(update);
+    if (updates.length > maxUpdates) updates.shift();
+    changes.dispatchEvent(new Event('change'));
+  });
+  const poll = setInterval(() => changes.dispatchEvent(new Event('change')), pollMs);
+  let seen = `${after}`;
+  try {
+    while (!sink.signal.aborted && isSignedIn(parts, visit)) {
+      const { head, status } = await parts.agent.run(runId);
+      // An executor that died changes the status without an event.
+      const now = seen.includes(' ') ? `${head.seq} ${status}` : `${head.seq}`;
+      if (now !== seen) await sink.send({ event: 'changed', data: { seq: head.seq } });
+      seen = `${head.seq} ${status}`;
+      for (const { message, action_id, state } of updates.splice(0)) {
+        await sink.send({
+          event: 'progress',
+          data: parts.redactor.redactDeep({ message, state, action_id: action_id ?? null }),
+        });
+      }
+      await once(changes, 'change', { signal: sink.signal }).catch(() => {});
+    }
+  } finally {
+    clearInterval(poll);
+    unwatch();
+  }
+}
+
+const listed: RunQuery = { limit: 100 };
+
+async function streamList(parts: ReviewParts, visit: Visit, sink: EventSink): Promise<void> {
+  let seen: string | null = null;
+  while (!sink.signal.aborted && isSignedIn(parts, visit)) {
+    const { runs } = await parts.agent.runs(listed);
+    const now = sha256(JSON.stringify(runs));
+    if (seen !== null && now !== seen) await sink.send({ event: 'changed', data: {} });
+    seen = now;
+    await setTimeout(2 * pollMs, undefined, { signal: sink.signal }).catch(() => {});
+  }
+}
+
+/** A stream ends with the session that asked for it. */
+function isSignedIn(parts: ReviewParts, { request, by }: Visit): boolean {
+  return identityOf(parts, request.headers)?.name === by.name;
+}

@@ -1,0 +1,24 @@
+import type { Redactor } from '#kit/redaction/redactor.ts';
+import type { ProgressUpdate, RunChanges } from '../agent.ts';
+import type { CoreAgent } from '../core-agent.ts';
+import type { Sessions } from './session.ts';
+
+/** What the review page works with. */
+export interface ReviewParts {
+  readonly agent: CoreAgent;
+  readonly changes: RunChanges;
+  readonly work: {
+    /** Calls with progress of the work on a run here, or null when its record may have changed. @returns ends the watch */
+    watch(runId: string, watcher: (update: ProgressUpdate | null) => void): () => void;
+  };
+  /** Names of the working copies that an execution can deliver to. */
+  readonly checkouts: readonly string[];
+  readonly sessions: Sessions;
+  readonly redactor: Redactor;
+  /** Where it is served, for the cookie. */
+  readonly binding: {
+    readonly port: number;
+    readonly behind_proxy: boolean;
+    readonly tls: object | null;
+  };
+}

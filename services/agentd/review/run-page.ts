@@ -1,0 +1,112 @@
+import { subjectOf } from '#kit/contracts/run.ts';
+import { gates, risks } from '#kit/contracts/vocabulary.ts';
+import { isOpen, type Run } from '../runs/run.ts';
+import { actionArticle } from './action.ts';
+import { moment, riskBadge, statusBadge } from './badges.ts';
+import { changePart } from './change.ts';
+import { controls } from './controls.ts';
+import { gateForm } from './decisions.ts';
+import { type Html, html, nothing } from './html.ts';
+import { layout, type Notice, notice } from './layout.ts';
+import type { Visit } from './page.ts';
+import { planPart } from './plan-part.ts';
+import type { ReviewParts } from './review-parts.ts';
+import { validationPart } from './validation.ts';
+import { plainLine, shownLine } from './visible-text.ts';
+
+export const tabs = {
+  review: { path: '', title: 'Review' },
+  issue: { path: '/issue', title: 'Issue' },
+  transcript: { path: '/transcript', title: 'Transcript' },
+  timeline: { path: '/timeline', title: 'Timeline' },
+  graph: { path: '/graph', title: 'Graph' },
+  recovery: { path: '/recovery', title: 'Recovery' },
+} as const;
+export type Tab = keyof typeof tabs;
+
+/** A run's page with one of its parts. @param said what a form that was just sent led to */
+export function runLayout(
+  visit: Visit,
+  run: Run,
+  tab: Tab | null,
+  body: Html,
+  said: Notice | null = null,
+): Html {
+  const { run_id, request, issue, plan } = run;
+  const title = issue?.title ?? plan?.title ?? 'A run';
+  return layout(visit, {
+    title: `${subjectOf(request)} ${plainLine(title)}`,
+    kind: 'run',
+    live: `/runs/${run_id}/live?after=${run.head.seq}`,
+    body: html`<nav class="crumbs" aria-label="Place"><a href="/" data-back>Runs</a> <span aria-hidden="true">/</span> ${shownLine(subjectOf(request))}</nav>
+<div class="run-head"><h1>${shownLine(title)}</h1>${statusBadge(run.status)}${riskBadge(highestRisk(run))}</div>
+${runFacts(run)}
+<nav class="tabs" aria-label="Parts of the run">${Object.entries(tabs).map(
+      ([name, { path, title }], index) =>
+        html`<a href="/runs/${run_id}${path}" data-tab="${index + 1}" ${name === tab ? html`aria-current="page"` : nothing}>${title}</a>`,
+    )}</nav>
+${said === null ? nothing : notice(said)}
+${body}`,
+  });
+}
+
+function highestRisk(run: Run): string | null {
+  const levels = run.actions.map(({ definition }) => risks.indexOf(definition.risk));
+  return levels.length === 0 ? null : risks[Math.max(...levels)]!;
+}
+
+function runFacts({ run_id, request, usage, created_at, updated_at, pull_request }: Run): Html {
+  const cost =
+    usage === null
+      ? nothing
+      : html`<span>${usage.model}, ${usage.input_tokens + usage.output_tokens} tokens${usage.cost === null ? nothing : html`, $${usage.cost.toFixed(4)}`}</span>`;
+  return html`<p class="run-facts"><code>${run_id.slice(0, 17)}</code><span>planner ${request.agent ?? request.planner}</span><span>asked by ${shownLine(request.requested_by)}</span><span>made ${moment(created_at)}</span><span>changed ${moment(updated_at)}</span>${cost}${
+    pull_request === null
+      ? nothing
+      : html`<span>pull request ${pull_request.number} ${pull_request.state}</span>`
+  }</p>`;
+}
+
+/** The page on which a run is decided. */
+export async function reviewPage(
+  parts: ReviewParts,
+  visit: Visit,
+  run: Run,
+  said: Notice | null = null,
+): Promise<Html> {
+  const [plan, validation, change] = await Promise.all([
+    planPart(parts.agent, run),
+    validationPart(parts.agent, run),
+    changePart(parts.agent, run),
+  ]);
+  const look = {
+    run,
+    csrf: visit.csrf,
+    mayApprove: visit.by.scopes.includes('approve'),
+    over: whyOver(run),
+    change,
+    validation,
+  };
+  const sections = gates.map((gate) => {
+    const actions = run.actions.filter(({ definition }) => definition.gate === gate);
+    if (actions.length === 0) return nothing;
+    const waiting =
+      look.over === null ? actions.filter((action) => isOpen(action) && action.approval === 'required') : [];
+    return html`<section class="gate" aria-labelledby="gate-${gate}-title"><h2 id="gate-${gate}-title">Gate ${gate} <span class="faint">${gateMeaning[gate]}</span></h2>
+${actions.map((action) => actionArticle(action, look))}
+${gateForm(gate, waiting, look)}</section>`;
+  });
+  const body = html`${plan}${sections}${controls({ run, csrf: visit.csrf, by: visit.by, checkouts: parts.checkouts })}`;
+  return runLayout(visit, run, 'review', body, said);
+}
+
+const gateMeaning = {
+  build: 'on this machine, nothing is visible to others',
+  publish: 'visible to others',
+} as const;
+
+/** Why nothing of a run is decided any more; null while something may be. */
+function whyOver({ superseded_by, undo, status }: Run): string | null {
+  if (superseded_by !== null) return 'superseded';
+  return undo !== null || status === 'cancelled' ? status : null;
+}

@@ -1,0 +1,97 @@
+import { subjectOf } from '#kit/contracts/run.ts';
+import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
+import type { CoreAgent } from '../core-agent.ts';
+import type { RunSummary } from '../runs/run.ts';
+import { decodeRunQuery, runParameters } from '../runs/run-query.ts';
+import { moment, riskBadge, statusBadge, statusWord } from './badges.ts';
+import { type Html, html, nothing } from './html.ts';
+import { layout } from './layout.ts';
+import type { Visit } from './page.ts';
+import { shownLine } from './visible-text.ts';
+
+const { text, status, repository, risk, cursor } = runParameters;
+/** What the list can be asked for with. */
+export const listParameters = { text, status, repository, risk, cursor };
+type Filters = Readonly<Partial<Record<keyof typeof listParameters, string | undefined>>>;
+
+const pageSize = 50;
+
+/** The runs: first those that wait for somebody, then all others; with a filter, what it finds. */
+export async function runsPage(agent: CoreAgent, visit: Visit): Promise<Html> {
+  const filters = withoutEmpty(visit.request.query as Filters);
+  const { cursor, ...narrowing } = filters;
+  const filtered = Object.keys(narrowing).length > 0;
+  const query = decodeRunQuery({ ...filters, limit: String(pageSize) }, new Date());
+  const [page, waiting] = await Promise.all([
+    agent.runs(query),
+    filtered || cursor !== undefined ? null : agent.runs({ limit: 100, status: 'awaiting_approval' }),
+  ]);
+  const waits = waiting?.runs.filter((run) => run.waiting > 0) ?? [];
+  const others = page.runs.filter(({ run_id }) => !waits.some((run) => run.run_id === run_id));
+  return layout(visit, {
+    title: 'Runs',
+    kind: 'list',
+    live: '/live',
+    body: html`<div class="list-head"><h1>Runs</h1><span class="grow"></span>${
+      visit.by.scopes.includes('plan')
+        ? html`<a class="button primary" href="/plan" data-plan>Plan an issue</a>`
+        : nothing
+    }</div>
+${filterForm(filters)}
+${waiting === null ? nothing : waitingPart(waits)}
+<section aria-labelledby="all"><h2 id="all">${waiting === null ? 'Found' : 'All others'}</h2>
+${others.length === 0 ? emptyList(filtered) : runTable(others)}
+${page.next_cursor === null ? nothing : html`<p><a class="button" href="/?${new URLSearchParams({ ...narrowing, cursor: page.next_cursor }).toString()}">Older runs</a></p>`}
+</section>
+${page.problems.length === 0 ? nothing : html`<section aria-labelledby="problems"><h2 id="problems">Cannot be read</h2><ul class="reasons">${page.problems.map((what) => html`<li>${shownLine(what)}</li>`)}</ul></section>`}`,
+  });
+}
+
+function withoutEmpty(filters: Filters): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(filters).flatMap(([name, value]) =>
+      value === undefined || value.trim() === '' ? [] : [[name, value]],
+    ),
+  );
+}
+
+function waitingPart(runs: readonly RunSummary[]): Html {
+  return html`<section aria-labelledby="waiting"><h2 id="waiting">Waits for a decision</h2>
+${runs.length === 0 ? html`<p class="empty">Nothing waits for you.</p>` : runTable(runs)}</section>`;
+}
+
+function emptyList(filtered: boolean): Html {
+  return filtered
+    ? html`<p class="empty">No run is like that. <a href="/">Show all</a></p>`
+    : html`<p class="empty">No other runs.</p>`;
+}
+
+function runTable(runs: readonly RunSummary[]): Html {
+  return html`<ol class="runs">${runs.map(
+    (run) => html`<li id="row-${run.run_id}"><a class="run" href="/runs/${run.run_id}" data-run>
+<span class="run-title"><span class="subject">${shownLine(subjectOf(run))}</span> ${shownLine(run.title ?? 'not read yet')}</span>
+<span class="run-marks">${riskBadge(run.highest_risk)}${statusBadge(run.status)}</span>
+<span class="run-note">${run.waits_for === null ? `${run.actions} actions` : `${run.waiting} of ${run.actions} actions wait, gate ${run.waits_for}`}, changed ${moment(run.updated_at)}</span>
+</a></li>`,
+  )}</ol>`;
+}
+
+function filterForm(filters: Readonly<Record<string, string>>): Html {
+  const select = (
+    name: string,
+    label: string,
+    values: readonly string[],
+  ) => html`<label><span class="visually-hidden">${label}</span>
+<select name="${name}"><option value="">${label}: any</option>${values.map(
+    (value) =>
+      html`<option value="${value}"${filters[name] === value ? html` selected` : nothing}>${statusWord(value)}</option>`,
+  )}</select></label>`;
+  return html`<form class="filters" method="get" action="/" role="search" data-filters>
+<label class="search"><span class="visually-hidden">Words in the title or the name of the issue</span><input type="search" name="text" value="${filters.text ?? ''}" placeholder="Search" data-search></label>
+<label><span class="visually-hidden">Repository</span><input name="repository" value="${filters.repository ?? ''}" placeholder="owner/repo" size="16"></label>
+${select('status', 'State', runStatuses)}
+${select('risk', 'Risk from', risks)}
+<button>Filter</button>
+${Object.keys(filters).length === 0 ? nothing : html`<a href="/">Clear</a>`}
+</form>`;
+}

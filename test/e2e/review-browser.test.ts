@@ -1,0 +1,292 @@
+import { createRequire } from 'node:module';
+import { expect } from 'chai';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { findProgram } from '#kit/find-program.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { hostileMarkdown } from '../fixtures/review/hostile-markdown.ts';
+import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { until } from '../fixtures/until.ts';
+import { ref } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
+
+const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+interface Person {
+  readonly page: Page;
+  /** Violations of the Content-Security-Policy, errors of scripts, and requests to other hosts, of all pages so far. */
+  readonly problems: string[];
+  readonly context: BrowserContext;
+}
+
+describeWith(['chromium'], 'The review page in a browser', function () {
+  this.timeout(180_000);
+  let review: ReviewWorld;
+  let browser: Browser;
+  const people: Person[] = [];
+
+  before(async () => {
+    [review, browser] = await Promise.all([
+      makeReviewWorld(),
+      chromium.launch({ executablePath: findProgram('chromium')!, args: ['--no-sandbox'] }),
+    ]);
+  });
+  after(async () => {
+    await browser?.close();
+    await review?.close();
+  });
+  afterEach(async () => {
+    const problems = people.flatMap((person) => person.problems.splice(0));
+    for (const { context } of people.splice(0)) await context.close();
+    expect(problems).to.deep.equal([]);
+  });
+
+  async function person(name: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Person> {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+    const page = await context.newPage();
+    const someone: Person = { page, context, problems: [] };
+    people.push(someone);
+    watch(page, someone.problems);
+    await page.goto(await review.link(name));
+    await page.getByRole('button', { name: `Sign in as ${name}` }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    return someone;
+  }
+
+  function watch(page: Page, problems: string[]): void {
+    page.on('console', (message) => {
+      // A refusal that is asked for on purpose is said here too.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+        problems.push(message.text());
+    });
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(review.url)) problems.push(`asked for ${request.url()}`);
+    });
+  }
+
+  const open = (page: Page, run: Run, part = '') => page.goto(`${review.url}/runs/${run.run_id}${part}`);
+  const current = (run: Run) => review.world.agent.run(run.run_id);
+
+  async function approveGate(page: Page, gate: string): Promise<void> {
+    const form = page.locator(`#gate-${gate}`);
+    const word = form.getByLabel(/type approve/);
+    if ((await word.count()) > 0) await word.fill('approve');
+    await form.getByRole('button').click();
+    await form.waitFor({ state: 'detached' });
+  }
+
+  it('takes a run from its gates to a pull request, and shows each step as it happens', async () => {
+    const run = await review.planned();
+    const { page } = await person('mira');
+    await page.locator(`[data-run][href="/runs/${run.run_id}"]`).click();
+    await page.getByText('7 actions wait for a decision.').waitFor();
+    await approveGate(page, 'build');
+    await approveGate(page, 'publish');
+    await page.getByRole('button', { name: 'Execute', exact: true }).click();
+    await page.getByText('Done: every action succeeded.').waitFor({ timeout: 120_000 });
+    await page.locator('#gate-publish-title').waitFor();
+    const pulls = await review.world.forgeAdmin.listPullRequests(ref, 'open');
+    expect(pulls.length).to.be.greaterThan(0);
+    await page.getByRole('link', { name: 'Undo…' }).click();
+    await page.getByRole('button', { name: 'Take it back' }).click();
+    await page.getByText('The run was undone.').waitFor({ timeout: 60_000 });
+  });
+
+  it('rejects with a reason, and takes it back only from who asks for it', async () => {
+    const run = await review.planned();
+    const { page } = await person('mira');
+    await open(page, run);
+    const action = page.locator('[data-action]').first();
+    await action.getByText('Reject', { exact: false }).first().click();
+    await action.getByLabel(/Why/).fill('Use the helper.');
+    await action.getByRole('button', { name: /Reject 1/ }).click();
+    await page.getByText('Use the helper.').waitFor();
+    const [first] = (await current(run)).actions;
+    expect([first!.approval, first!.decision?.reason, first!.decision?.approver]).to.deep.equal([
+      'rejected',
+      'Use the helper.',
+      'mira',
+    ]);
+    expect(await action.getByRole('button', { name: /Approve/ }).isVisible()).to.equal(false);
+    await action.getByText('Change the decision').click();
+    await action.getByRole('button', { name: /Approve/ }).click();
+    await action.getByText('approved by').waitFor();
+    expect((await current(run)).actions[0]!.approval).to.equal('approved');
+  });
+
+  it('shows two people each other’s decisions at once, and keeps what one is writing', async () => {
+    const run = await review.planned();
+    const [mira, yuki] = [await person('mira'), await person('yuki')];
+    await Promise.all([open(mira.page, run), open(yuki.page, run)]);
+    const [second] = [mira.page.locator('[data-action]').nth(2)];
+    await second!.getByText('Reject', { exact: false }).first().click();
+    await second!.getByLabel(/Why/).fill('half a sent');
+    await yuki.page
+      .locator('[data-action]')
+      .first()
+      .getByRole('button', { name: /Approve/ })
+      .click();
+    await mira.page.locator('[data-action]').first().getByText('approved by yuki').waitFor();
+    expect(await second!.getByLabel(/Why/).inputValue()).to.equal('half a sent');
+    expect(await second!.getByLabel(/Why/).isVisible()).to.equal(true);
+    // The button that was there is gone, so that a click that was on its way decides nothing.
+    expect(await mira.page.locator('[data-action]').first().getByRole('button').count()).to.equal(0);
+  });
+
+  it('refuses what a tab without a connection still shows', async () => {
+    const run = await review.planned();
+    const { page, context, problems } = await person('mira');
+    const other = await context.newPage();
+    watch(other, problems);
+    await other.route('**/live?*', (route) => route.abort());
+    await Promise.all([open(page, run), open(other, run)]);
+    const first = page.locator('[data-action]').first();
+    await first.getByText('Reject', { exact: false }).first().click();
+    await first.getByLabel(/Why/).fill('No.');
+    await first.getByRole('button', { name: /Reject 1/ }).click();
+    await page.getByText('rejected by').waitFor();
+    await other.getByText('not live').waitFor();
+    await other
+      .locator('[data-action]')
+      .first()
+      .getByRole('button', { name: /^Approve/ })
+      .click();
+    await other.getByRole('alert').getByText('the run has changed').waitFor();
+    expect((await current(run)).actions[0]!.approval).to.equal('rejected');
+  });
+
+  it('says what to do when a link was used, and when nobody is signed in', async () => {
+    const { page } = await person('mira');
+    const link = await review.link('mira');
+    await page.goto(link);
+    await page.getByRole('button', { name: 'Sign in as mira' }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.goto(link);
+    await page.getByText('this link was used already').waitFor();
+    await page.getByText('./core review makes a new one').waitFor();
+    await page.goto(review.url);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.goto(review.url);
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  it('runs, loads and imitates nothing that an issue tries', async () => {
+    const { page } = await person('mira');
+    const texts = hostileMarkdown.map((text) => text.slice(0, 2_000)).join('\n\n---\n\n');
+    const run = await review.planned(texts, 'Hostile <script>window.hit = 1</script> title \u202e');
+    for (const part of ['', '/issue', '/timeline', '/graph']) {
+      await open(page, run, part);
+      expect(await page.evaluate(() => (globalThis as { hit?: number }).hit), part).to.equal(undefined);
+      expect(
+        await page
+          .locator(
+            'main script, main iframe, main img, main object, main style, main [onerror], main [onload]',
+          )
+          .count(),
+        part,
+      ).to.equal(0);
+    }
+    const forms = await page.locator('main form').count();
+    await open(page, run, '/issue');
+    expect([forms, await page.locator('.post form, .post button, .post input').count()]).to.deep.equal([
+      0, 0,
+    ]);
+    for (const href of await page
+      .locator('.post a')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href'))))
+      expect(href).to.match(/^(https?|mailto):/);
+  });
+
+  it('can be used without a mouse, by the keys of the terminal interface', async () => {
+    const run = await review.planned('By keys.', 'For the keyboard');
+    const { page } = await person('mira');
+    const keys = async (...names: string[]) => {
+      for (const name of names) await page.keyboard.press(name);
+    };
+    await page.goto(review.url);
+    await keys('?');
+    await page.getByRole('heading', { name: 'Keys' }).waitFor();
+    await keys('Escape', '/');
+    await page.keyboard.type('keyboard');
+    await keys('Enter');
+    await page.waitForURL(/text=keyboard/);
+    await keys('j', 'Enter');
+    await page.waitForURL(new RegExp(run.run_id));
+    await keys('j', 'a');
+    await until('the button to have the focus', () =>
+      page.evaluate("document.activeElement.textContent.startsWith('Approve')"),
+    );
+    expect((await current(run)).actions[0]!.approval).to.equal('required');
+    await keys('a');
+    await page.locator('[data-action]').first().getByText('approved by').waitFor();
+    await keys('j', 'j', 'r');
+    await page.keyboard.type('By key.');
+    await keys('Tab', 'Enter');
+    await page.getByText('By key.').first().waitFor();
+    const decided = (await current(run)).actions.filter(({ decision }) => decision !== null);
+    expect(decided.map(({ approval }) => approval).toSorted()).to.deep.equal(['approved', 'rejected']);
+    await keys('4');
+    await page.getByText('The record holds').waitFor();
+    await keys('1');
+    await page.getByRole('heading', { name: /Gate build/ }).waitFor();
+    await keys('c');
+    await page.keyboard.type('enough');
+    await keys('Tab', 'Enter');
+    await page.getByText('The run was cancelled.').waitFor();
+    await keys('q');
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+  });
+
+  const pages = ['', '/issue', '/transcript', '/timeline', '/graph', '/recovery', '/change'] as const;
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    it(`has no finding of axe-core on any page, ${colorScheme}`, async () => {
+      const run = await review.planned(
+        '- a list\n\n> with [a link](https://example.com)\n\n| a |\n|---|\n| b |\n',
+      );
+      const { page } = await person('mira', { colorScheme, bypassCSP: true });
+      const addresses = [
+        '/',
+        '/?text=nothing',
+        '/plan',
+        '/runs/run_00000000',
+        ...pages.map((part) => `/runs/${run.run_id}${part}`),
+        '/signed-out',
+      ];
+      for (const address of addresses) {
+        await page.goto(review.url + address);
+        await page.addScriptTag({ path: axeSource });
+        const { violations } = (await page.evaluate(
+          'axe.run(document, { resultTypes: ["violations"] })',
+        )) as { violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] };
+        const found = violations.map(
+          ({ id, nodes }) => `${id}: ${nodes[0]!.html} ${nodes[0]!.failureSummary}`,
+        );
+        expect(found, `${address} ${colorScheme}`).to.deep.equal([]);
+      }
+    });
+  }
+
+  it('fits 390 pixels, without anything beside the window', async () => {
+    const run = await review.planned('A narrow one.');
+    const { page } = await person('mira', {
+      viewport: { width: 390, height: 844 },
+      isMobile: true,
+      hasTouch: true,
+    });
+    for (const address of ['/', '/plan', ...pages.map((part) => `/runs/${run.run_id}${part}`)]) {
+      await page.goto(review.url + address);
+      const width = await page.evaluate('document.documentElement.scrollWidth');
+      expect(width, address).to.equal(390);
+    }
+  });
+
+  it('works without scripts', async () => {
+    const run = await review.planned('Without scripts.');
+    const { page } = await person('mira', { javaScriptEnabled: false });
+    await open(page, run);
+    await approveGate(page, 'publish');
+    const publish = (await current(run)).actions.filter(({ definition }) => definition.gate === 'publish');
+    expect(publish.every(({ approval }) => approval === 'approved')).to.equal(true);
+  });
+});

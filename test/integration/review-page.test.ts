@@ -1,0 +1,331 @@
+import { request } from 'node:http';
+import { expect } from 'chai';
+import { reviewRoutes } from '../../services/agentd/review/routes.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { until } from '../fixtures/until.ts';
+import { ref } from '../fixtures/world/world.ts';
+
+describe('The review page over HTTP', () => {
+  let review: ReviewWorld;
+  let mira: SignedIn;
+  let csrf: string;
+  const asked = new Set<string>();
+
+  before(async () => {
+    review = await makeReviewWorld();
+    mira = await SignedIn.by(await review.link('mira'));
+    csrf = await mira.csrf();
+  });
+  after(() => review?.close());
+
+  async function get(path: string, browser = mira): Promise<string> {
+    const answer = await browser.get(path);
+    noteRoute('GET', path);
+    expect(answer.status, path).to.equal(200);
+    expect(answer.headers.get('content-security-policy'), path).to.match(
+      /^default-src 'none'; script-src 'self'; style-src 'self';/,
+    );
+    return answer.text();
+  }
+
+  async function post(path: string, fields: Parameters<SignedIn['post']>[1], browser = mira) {
+    noteRoute('POST', path);
+    const answer = await browser.post(path, { csrf, ...fields });
+    return { status: answer.status, location: answer.headers.get('location'), text: await answer.text() };
+  }
+
+  function noteRoute(method: string, path: string): void {
+    const bare = path.split('?')[0]!;
+    asked.add(
+      `${method} ${bare
+        .replace(/run_[0-9a-f-]{36}/, '{run_id}')
+        .replace(/logs\/[0-9a-f]{64}/, 'logs/{digest}')
+        .replace(/assets\/.*/, 'assets/{name}')}`,
+    );
+  }
+
+  const seen = ({ definition, approval }: Run['actions'][number]) =>
+    `${definition.action_id} ${definition.digest} ${approval}`;
+  const path = ({ run_id }: Run) => `/runs/${run_id}`;
+
+  async function waitFor(run: Run, status: Run['status']): Promise<Run> {
+    let now = run;
+    await until(`run ${run.run_id} to be ${status}`, async () => {
+      now = await review.world.agent.run(run.run_id);
+      return now.status === status;
+    });
+    return now;
+  }
+
+  it('goes from a plan to a pull request, and takes it back', async () => {
+    const { actions: before, ...planned } = await review.planned();
+    const run = { ...planned, actions: before };
+    const page = await get(path(run));
+    for (const { definition } of run.actions) expect(page).to.contain(definition.digest);
+    expect(page).to.contain('Who gives no name is greeted as a stranger.');
+    const decided = await post(`${path(run)}/decisions`, {
+      decision: 'approve',
+      seen: run.actions.map(seen),
+      word: 'approve',
+    });
+    expect([decided.status, decided.location]).to.deep.equal([
+      303,
+      `${path(run)}#${run.actions[0]!.definition.action_id}`,
+    ]);
+    expect(
+      (await review.world.agent.run(run.run_id)).actions.every(
+        ({ decision }) => decision?.approver === 'mira',
+      ),
+    ).to.equal(true);
+    expect((await post(`${path(run)}/execute`, { checkout: 'hello' })).status).to.equal(303);
+    const done = await waitFor(run, 'completed');
+    const [pull] = await review.world.forgeAdmin.listPullRequests(ref, 'open');
+    expect(pull?.title).to.contain('Greeting is wrong');
+
+    const report = await get(path(run));
+    const [, log] = /logs\/([0-9a-f]{64})/.exec(report) ?? [];
+    await get(`${path(run)}/logs/${log}`);
+    expect((await mira.get(`${path(run)}/logs/${'0'.repeat(64)}`)).status).to.equal(404);
+    expect(await get(`${path(run)}/issue`)).to.contain('untrusted');
+    expect(await get(`${path(run)}/timeline`)).to.contain('The record holds');
+    expect(await get(`${path(run)}/graph`)).to.contain('6 open_pull_request');
+    expect(await get(`${path(run)}/recovery`)).to.contain('force-with-lease');
+    expect(await get(`${path(run)}/transcript`)).to.contain('No model was asked');
+    expect(await get(`${path(run)}/change`)).to.contain('greet.js');
+    expect(await get(`${path(done)}/undo`)).to.contain('close #');
+    expect((await post(`${path(run)}/undo`, {})).status).to.equal(303);
+    await waitFor(run, 'undone');
+    expect(await get(path(run))).to.contain('The run was undone.');
+    const again = await post(`${path(run)}/resume`, {});
+    expect(again.status).to.equal(409);
+    expect(again.text).to.contain('Nothing was changed');
+  });
+
+  it('records nothing that was decided about something else than is there now, and shows what is', async () => {
+    const run = await review.planned();
+    const [first] = run.actions;
+    const yuki = await SignedIn.by(await review.link('yuki'));
+    const theirs = {
+      csrf: await yuki.csrf(),
+      decision: 'reject',
+      seen: seen(first!),
+      reason: 'not like this',
+    };
+    expect((await yuki.post(`${path(run)}/decisions`, theirs)).status).to.equal(303);
+    const late = await post(`${path(run)}/decisions`, { decision: 'approve', seen: seen(first!) });
+    expect(late.status).to.equal(409);
+    expect(late.text)
+      .to.contain('the run has changed')
+      .and.to.contain('rejected by yuki')
+      .and.to.contain('not like this');
+    const other = seen(first!).replace(/ [0-9a-f]{64} required/, ` ${'0'.repeat(64)} rejected`);
+    const changed = await post(`${path(run)}/decisions`, { decision: 'approve', seen: other });
+    expect([changed.status, changed.text.includes('the run has changed')]).to.deep.equal([409, true]);
+    const [now] = (await review.world.agent.run(run.run_id)).actions;
+    expect([now!.approval, now!.decision?.approver]).to.deep.equal(['rejected', 'yuki']);
+  });
+
+  it('needs the word for what is critical, and a reason for a rejection', async () => {
+    const run = await review.planned();
+    const critical = run.actions.find(({ definition }) => definition.risk === 'critical')!;
+    const without = await post(`${path(run)}/decisions`, { decision: 'approve', seen: seen(critical) });
+    expect([without.status, without.text.includes('type approve to approve it')]).to.deep.equal([400, true]);
+    const reasonless = await post(`${path(run)}/decisions`, {
+      decision: 'reject',
+      seen: seen(critical),
+      reason: ' ',
+    });
+    expect([reasonless.status, reasonless.text.includes('a rejection needs a reason')]).to.deep.equal([
+      400,
+      true,
+    ]);
+    expect((await post(`${path(run)}/decisions`, { decision: 'approve', seen: 'x y z' })).status).to.equal(
+      400,
+    );
+    expect(
+      (await review.world.agent.run(run.run_id)).actions.every(({ decision }) => decision === null),
+    ).to.equal(true);
+    const cancelled = await post(`${path(run)}/cancel`, { reason: 'changed my mind' });
+    expect(cancelled.status).to.equal(303);
+    expect((await review.world.agent.run(run.run_id)).status).to.equal('cancelled');
+    expect((await mira.get(`${path(run)}/draft`)).status).to.equal(404);
+    noteRoute('GET', `${path(run)}/draft`);
+  });
+
+  it('plans an issue or a task, and lists and finds the runs', async () => {
+    expect(await get('/plan')).to.contain('Number of the issue');
+    for (const fields of [
+      { repository: 'hello', number: '1' },
+      { repository: 'demo/hello' },
+      { repository: 'demo/hello', number: 'x' },
+    ])
+      expect((await post('/plan', fields)).status, JSON.stringify(fields)).to.equal(400);
+    const number = await review.world.newIssue('```diff\nnone\n```', 'Find me by my title');
+    const planned = await post('/plan', { repository: 'demo/hello', number: `#${number}` });
+    expect([planned.status, planned.location]).to.satisfy(
+      ([status, location]: [number, string]) => status === 303 && location.startsWith('/runs/run_'),
+    );
+    const runId = planned.location!.slice('/runs/'.length);
+    await until(
+      'the planning to end',
+      async () => (await review.world.agent.run(runId)).status !== 'planning',
+    );
+    expect(await get('/')).to.contain('Find me by my title');
+    const found = await get('/?text=find+title&status=&repository=demo%2Fhello&risk=');
+    expect(found).to.contain(runId);
+    expect(found.match(/data-run/g)).to.have.length(1);
+    expect(await get('/?text=nothing+like+it')).to.contain('No run is like that');
+    expect((await mira.get('/?repository=hello')).status).to.equal(400);
+  });
+
+  it('shows nothing to who is not signed in, or may not read', async () => {
+    const run = await review.planned();
+    for (const address of ['/', path(run), `${path(run)}/change`, `${path(run)}/live`, '/plan', '/live']) {
+      for (const cookie of ['', 'core_review_0=', `core_review_0=${'A'.repeat(43)}`]) {
+        const answer = await fetch(review.url + address, { headers: { cookie } });
+        expect(answer.status, address).to.equal(401);
+        expect(await answer.text())
+          .to.contain('./core review')
+          .and.to.not.contain('demo/hello');
+      }
+    }
+    const token = { authorization: 'Bearer core_mira_x' };
+    expect((await fetch(`${review.url}/`, { headers: token })).status).to.equal(401);
+    const planner = await SignedIn.by(await review.link('planner', { scopes: ['read'] }));
+    const page = await get(path(run), planner);
+    expect(page).to.contain('Deciding needs a token of scope approve').and.to.not.contain('data-approve');
+    const fields = { csrf: await planner.csrf(), decision: 'approve', seen: seen(run.actions[0]!) };
+    for (const [verb, more] of Object.entries({
+      decisions: fields,
+      execute: {},
+      undo: {},
+      cancel: {},
+      resume: {},
+    }))
+      expect(
+        (await planner.post(`${path(run)}/${verb}`, { csrf: fields.csrf, ...more })).status,
+        verb,
+      ).to.equal(403);
+  });
+
+  it('takes no form of another session, another site or another kind', async () => {
+    const run = await review.planned();
+    const yuki = await SignedIn.by(await review.link('yuki'));
+    const fields = { decision: 'approve', seen: seen(run.actions[0]!) };
+    const address = `${path(run)}/decisions`;
+    const wrong = [
+      await mira.post(address, { ...fields, csrf: await yuki.csrf() }),
+      await mira.post(address, { ...fields, csrf: '' }),
+      await mira.post(address, { ...fields, csrf }, { origin: 'https://evil.test' }),
+      await mira.post(address, { ...fields, csrf }, { origin: 'null' }),
+    ];
+    expect(wrong.map(({ status }) => status)).to.deep.equal([403, 403, 403, 403]);
+    expect((await mira.post(address, fields)).status).to.equal(400);
+    expect((await mira.post(address, { ...fields, csrf, more: 'x' })).status).to.equal(400);
+    const json = { 'content-type': 'application/json' };
+    expect((await mira.post(address, { ...fields, csrf }, json)).status).to.equal(415);
+    expect((await review.world.agent.run(run.run_id)).actions[0]!.decision).to.equal(null);
+    expect(await statusWithHost('evil.test')).to.equal(403);
+  });
+
+  /** fetch sets the header itself. */
+  function statusWithHost(host: string): Promise<number | undefined> {
+    return new Promise((resolve, reject) => {
+      const sent = request(`${review.url}/`, { headers: { host, cookie: mira.cookie } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      sent.on('error', reject).end();
+    });
+  }
+
+  it('signs in by a link once, with a cookie that scripts and other sites do not get', async () => {
+    const link = await review.link('mira');
+    const { pathname, search, searchParams } = new URL(link);
+    const opened = await fetch(link);
+    noteRoute('GET', pathname);
+    const text = await opened.text();
+    expect(text).to.contain('Sign in as mira');
+    expect(opened.headers.get('referrer-policy')).to.equal('same-origin');
+    const code = searchParams.get('code')!;
+    const elsewhere = await fetch(review.url + pathname + search);
+    expect([elsewhere.status, (await elsewhere.text()).includes('opened in another browser')]).to.deep.equal([
+      401,
+      true,
+    ]);
+    const form = {
+      method: 'POST',
+      body: new URLSearchParams({ code, run: '//evil.test' }),
+      redirect: 'manual',
+    } as const;
+    noteRoute('POST', '/sign-in');
+    expect((await fetch(`${review.url}/sign-in`, form)).status).to.equal(401);
+    const [cookie] = opened.headers.getSetCookie();
+    const headers = { cookie: cookie!.split(';')[0]! };
+    const signedIn = await fetch(`${review.url}/sign-in`, { ...form, headers });
+    expect([signedIn.status, signedIn.headers.get('location')]).to.deep.equal([303, '/']);
+    expect(signedIn.headers.getSetCookie()[0]).to.match(
+      /^core_review_0=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
+    expect((await fetch(`${review.url}/sign-in`, { ...form, headers })).status).to.equal(401);
+  });
+
+  it('signs out, and ends what is open when the token is revoked', async () => {
+    const noor = await SignedIn.by(await review.link('noor'));
+    noteRoute('POST', '/sign-out');
+    const kept = noor.cookie;
+    const out = await noor.post('/sign-out', { csrf: await noor.csrf() });
+    expect([out.status, out.headers.get('location')]).to.deep.equal([303, '/signed-out']);
+    expect(await get('/signed-out', noor)).to.contain('Signed out');
+    expect((await fetch(`${review.url}/`, { headers: { cookie: kept } })).status).to.equal(401);
+
+    const again = await SignedIn.by(await review.link('noor'));
+    const run = await review.planned();
+    const streams = await Promise.all(['/live', `${path(run)}/live`].map((address) => again.get(address)));
+    for (const address of ['/live', `${path(run)}/live`]) noteRoute('GET', address);
+    review.revoke('noor');
+    // Each ends by itself.
+    await Promise.all(streams.map((stream) => stream.text()));
+    expect((await again.get('/')).status).to.equal(401);
+  });
+
+  it('says live that a run has changed', async () => {
+    const run = await review.planned();
+    const stream = await mira.get(`${path(run)}/live?after=${run.head.seq}`);
+    const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let said = '';
+    await review.world.agent.cancel({
+      run_id: run.run_id,
+      by: { name: 'mira', scopes: ['plan'] },
+      reason: null,
+    });
+    while (!said.includes('event: changed')) said += (await reader.read()).value ?? 'event: changed, the end';
+    await reader.cancel();
+    expect(said).to.contain('"seq":').and.to.not.contain('the end');
+  });
+
+  it('serves its files with a hash of their content, and again only when they changed', async () => {
+    const page = await get('/');
+    const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, address]) =>
+      address!.replaceAll('&amp;', '&'),
+    );
+    expect(assets).to.have.length(4);
+    for (const address of assets) {
+      const answer = await mira.get(address);
+      noteRoute('GET', address);
+      const etag = answer.headers.get('etag')!;
+      expect(answer.headers.get('cache-control')).to.contain('immutable');
+      expect((await answer.text()).length).to.be.greaterThan(100);
+      expect((await mira.get(address, { 'if-none-match': etag })).status).to.equal(304);
+    }
+    expect((await mira.get('/assets/..%2fsession.ts')).status).to.equal(404);
+    expect(page).to.not.match(/ on[a-z]+=|<style|javascript:|https?:\/\//);
+  });
+
+  it('has asked every route of the page here', () => {
+    const described = reviewRoutes({} as never).map(({ method, path }) => `${method} ${path}`);
+    expect([...asked].sort()).to.deep.equal([...new Set(described)].sort());
+  });
+});
