@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { childEnvironment } from '#kit/environment.ts';
 import { codeOf } from '#kit/errors.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
@@ -317,7 +318,7 @@ describe('run store in folders', () => {
     const command = `${shell} exec "$0" --disable-warning=ExperimentalWarning "$@"`;
     const child = spawn('sh', ['-c', command, process.execPath, ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...variables },
+      env: childEnvironment(variables),
     });
     let text = '';
     child.stdout.on('data', (chunk) => {

@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { environment } from '#kit/environment.ts';
+import { childEnvironment } from '#kit/environment.ts';
 import { git } from '#kit/git/git.ts';
 import { identify } from '#kit/storage/process-identity.ts';
 import { remoteBranch } from '../../services/agentd/git/remote.ts';
@@ -345,7 +345,7 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
         const scene = await makeScene();
         const child = fileURLToPath(new URL('./vcs-child.ts', import.meta.url));
         const killed = await promisify(execFile)(process.execPath, [child, vcs.kind, JSON.stringify(scene)], {
-          env: { PATH: environment.PATH, CORE_CRASH_AT: place },
+          env: childEnvironment({ CORE_CRASH_AT: place }),
         }).then(
           () => 'nothing',
           (error) => `${error.signal} ${error.stderr}`,

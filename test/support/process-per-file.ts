@@ -1,9 +1,11 @@
 import { createRequire, enableCompileCache } from 'node:module';
+import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FairSemaphore } from '#kit/jobs/fair-semaphore.ts';
 
 // Mocha gives one process file after file: it grows to many hundred megabytes, and the kernel copies its page tables for each
-// program that a test starts. Here each file gets a process of its own; mocha loads this before the tests.
+// program that a test starts. Here each file gets a process of its own, and tests of one unit, which are small and start few
+// programs, share one for a while; mocha loads this before the tests.
 
 interface WorkerPool {
   readonly options: { readonly maxWorkers: number };
@@ -20,8 +22,9 @@ interface WorkerPoolClass {
 const endMs = 60_000;
 const longestWait = 2 ** 31 - 1;
 
-// Where `core` keeps compiled code too: each process would compile the same files again.
-enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url)));
+// Where `core` keeps compiled code too: each process would compile the same files again, as would the programs that it starts.
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url));
+enableCompileCache(process.env.NODE_COMPILE_CACHE);
 
 const { BufferedWorkerPool } = createRequire(import.meta.url)(
   'mocha/lib/nodejs/buffered-worker-pool.cjs',
@@ -29,28 +32,40 @@ const { BufferedWorkerPool } = createRequire(import.meta.url)(
 const { run, terminate } = BufferedWorkerPool.prototype;
 const refused = () => new Error('the run of the tests has ended');
 
+/** Unit tests that one process runs before it ends. */
+const maxShared = 16;
+
 let places: FairSemaphore | undefined;
 let ended = false;
 const running = new Set<WorkerPool>();
+/** Processes of unit tests between two files, with how many files each has run. */
+const idle: { readonly pool: WorkerPool; readonly files: number }[] = [];
+
+const isUnitTest = (file: string) => relative(process.cwd(), file).startsWith('services/');
 
 BufferedWorkerPool.prototype.run = function (file, options) {
   const { maxWorkers } = this.options;
   places ??= new FairSemaphore({ concurrency: maxWorkers, maxPending: Number.POSITIVE_INFINITY }, refused);
   return places.run('files', longestWait, async () => {
     if (ended) throw refused();
-    const own = new BufferedWorkerPool({ maxWorkers: 1, workerTerminateTimeout: endMs });
-    running.add(own);
+    const shared = isUnitTest(file) ? idle.pop() : undefined;
+    const pool = shared?.pool ?? new BufferedWorkerPool({ maxWorkers: 1, workerTerminateTimeout: endMs });
+    const files = (shared?.files ?? 0) + 1;
+    running.add(pool);
     try {
-      return await run.call(own, file, options);
+      return await run.call(pool, file, options);
     } finally {
-      running.delete(own);
-      await terminate.call(own);
+      running.delete(pool);
+      if (isUnitTest(file) && files < maxShared && !ended) idle.push({ pool, files });
+      else await terminate.call(pool);
     }
   });
 };
 
 BufferedWorkerPool.prototype.terminate = async function (force) {
   ended = true;
-  if (force) await Promise.all([...running].map((pool) => terminate.call(pool, true)));
+  const idlePools = idle.splice(0).map(({ pool }) => terminate.call(pool, force));
+  const runningPools = force ? [...running].map((pool) => terminate.call(pool, true)) : [];
+  await Promise.all([...idlePools, ...runningPools]);
   await terminate.call(this, force);
 };
