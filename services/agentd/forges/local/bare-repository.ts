@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { Conflict, CoreError, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
+import { lookUp } from '#kit/git/objects.ts';
 import { clearStaleLock } from '../../git/remote.ts';
 import { isPlainRef } from '../../git/tree.ts';
 import { checkBranch } from '../names.ts';
@@ -56,7 +57,8 @@ export async function copyBranches(from: string, bare: string): Promise<void> {
 
 /** null when there is no such branch. */
 export async function branchCommit(bare: string, branch: string): Promise<string | null> {
-  return refCommit(bare, `refs/heads/${branch}`);
+  const [commit] = await commitsOf(bare, [`refs/heads/${branch}`]);
+  return commit!;
 }
 
 /** What a branch that is only another name stands for; null for a branch of its own, or none. */
@@ -68,21 +70,32 @@ export async function branchBehind(bare: string, branch: string): Promise<string
   return exitCode === 0 ? stdout.toString('utf8').trim() : null;
 }
 
-/** Where a pull request's head was when it was last looked at; stays when the branch is gone. */
-export async function rememberedHead(bare: string, number: number): Promise<string | null> {
-  return refCommit(bare, `refs/pull/${number}/head`);
+export interface HeadCommits {
+  /** null when there is no such branch. */
+  readonly branch: string | null;
+  /** Where the head was when it was last looked at; stays when the branch is gone. */
+  readonly remembered: string | null;
+}
+
+/** Of the heads of pull requests, one process for all. */
+export async function headCommits(
+  bare: string,
+  pulls: readonly { readonly number: number; readonly head: string }[],
+): Promise<HeadCommits[]> {
+  const refs = pulls.flatMap(({ number, head }) => [`refs/heads/${head}`, `refs/pull/${number}/head`]);
+  const commits = await commitsOf(bare, refs);
+  return pulls.map((_, index) => ({ branch: commits[2 * index]!, remembered: commits[2 * index + 1]! }));
 }
 
 export async function rememberHead(bare: string, number: number, commit: string): Promise<void> {
   await updateRef(bare, [`refs/pull/${number}/head`, commit]);
 }
 
-async function refCommit(bare: string, ref: string): Promise<string | null> {
-  const { stdout, exitCode } = await git(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], {
-    gitDir: bare,
-    accept: [1],
-  });
-  return exitCode === 0 ? stdout.toString('utf8').trim() : null;
+async function commitsOf(bare: string, refs: readonly string[]): Promise<(string | null)[]> {
+  if (refs.length === 0) return [];
+  // No reference has a line break in its name.
+  const names = refs.map((ref) => (ref.includes('\n') ? '' : `${ref}^{commit}`));
+  return lookUp(bare, names);
 }
 
 export async function isAncestor(bare: string, ancestor: string, commit: string): Promise<boolean> {

@@ -13,7 +13,7 @@ import {
 import { hasLabel, shortenedBody } from '../filters.ts';
 import { checkNumber } from '../names.ts';
 import { noLocalIssue, noPullRequest } from '../not-there.ts';
-import { branchCommit, rememberedHead } from './bare-repository.ts';
+import { headCommits } from './bare-repository.ts';
 import {
   entriesOf,
   type ForgeFolder,
@@ -127,26 +127,34 @@ export async function openPull(
   const folder = await files.open(ref);
   const record = await readRecord(PullRequestRecord, recordPath(folder, 'pulls', number));
   if (record === null) throw noPullRequest(files.name, ref, number);
-  return { folder, pull: await pullRequestOf(folder, record) };
+  const [pull] = await pullRequestsOf(folder, [record]);
+  return { folder, pull: pull! };
 }
 
 /** Newest first; with `head`, those from that branch. */
 export async function readPullRequests(folder: RepositoryFolder, head?: string): Promise<PullRequest[]> {
-  const pulls: PullRequest[] = [];
+  const records: PullRequestRecord[] = [];
   for (const number of (await recordNumbers(join(folder.path, 'pulls'))).reverse()) {
     const record = await readRecord(PullRequestRecord, recordPath(folder, 'pulls', number));
-    if (record === null || (head !== undefined && record.head !== head)) continue;
-    pulls.push(await pullRequestOf(folder, record));
+    if (record !== null && (head === undefined || record.head === head)) records.push(record);
   }
-  return pulls;
+  return pullRequestsOf(folder, records);
 }
 
-async function pullRequestOf(folder: RepositoryFolder, record: PullRequestRecord): Promise<PullRequest> {
-  const { number } = record;
-  const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
-  const remembered = await rememberedHead(folder.bare, number);
-  const head = end === null ? ((await branchCommit(folder.bare, record.head)) ?? remembered) : remembered;
-  return { ...record, state: end?.state ?? 'open', head_commit: head, html_url: null };
+async function pullRequestsOf(
+  folder: RepositoryFolder,
+  records: readonly PullRequestRecord[],
+): Promise<PullRequest[]> {
+  const ends = await Promise.all(
+    records.map(({ number }) => readRecord(EndRecord, endPath(folder, 'pulls', number))),
+  );
+  const commits = await headCommits(folder.bare, records);
+  return records.map((record, index) => {
+    const end = ends[index]!;
+    const { branch, remembered } = commits[index]!;
+    const head_commit = end === null ? (branch ?? remembered) : remembered;
+    return { ...record, state: end?.state ?? 'open', head_commit, html_url: null };
+  });
 }
 
 type Kind = 'issues' | 'pulls';
