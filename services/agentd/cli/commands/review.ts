@@ -74,11 +74,18 @@ function asked<T>(
 
 /** A browser that opens ends much later, if ever; one that is not there says so at once. */
 async function isOpened(url: string): Promise<boolean> {
+  const decided = new AbortController();
   const opening = openInBrowser(url, () => {}).then(
     () => true,
     () => false,
   );
-  return Promise.race([opening, setTimeout(openMs, true, { ref: false })]);
+  // What was opened keeps no process alive, so the wait must.
+  const waiting = setTimeout(openMs, true, { signal: decided.signal }).catch(() => true);
+  try {
+    return await Promise.race([opening, waiting]);
+  } finally {
+    decided.abort();
+  }
 }
 
 function webAddress(text: string): string {

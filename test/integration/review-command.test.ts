@@ -1,0 +1,63 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { expect } from 'chai';
+import { environment } from '#kit/environment.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { until } from '../fixtures/until.ts';
+
+describe('core review', () => {
+  let review: ReviewWorld;
+  before(async () => {
+    review = await makeReviewWorld();
+  });
+  after(() => review?.close());
+
+  const typed = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    review.world.command(['review', ...args], { CORE_AGENTD_URL: review.url, ...env });
+
+  it('prints a link that signs in as the person, to the page of a run', async () => {
+    const run = await review.planned();
+    const { code, stdout, stderr } = await typed(['1', '--no-open']);
+    expect(code, stderr).to.equal(0);
+    expect(stdout).to.contain('once; it expires in 5 min');
+    const [link = ''] = /http:\S+/.exec(stdout) ?? [];
+    expect(link).to.contain(`run=${run.run_id}`);
+    const browser = await SignedIn.by(link);
+    expect((await browser.get(`/runs/${run.run_id}`)).status).to.equal(200);
+    const { stdout: json } = await typed(['--json', '--address', 'https://core.test/']);
+    expect(JSON.parse(json)).to.include({ opened: false });
+    expect(JSON.parse(json).url).to.match(/^https:\/\/core\.test\/sign-in\?code=/);
+
+    const out = await typed(['--sign-out-all']);
+    expect(out.stdout).to.equal('Signed out 1 browser.\n');
+    expect((await browser.get('/')).status).to.equal(401);
+  });
+
+  it('hands the link to the desktop, and says it where there is none', async () => {
+    const folder = temporaryFolder();
+    for (const name of ['xdg-open', 'open'])
+      writeFileSync(join(folder, name), `#!/bin/sh\nprintf %s "$1" > "${folder}/url"\n`, { mode: 0o755 });
+    const { stdout, stderr } = await typed([], { PATH: [folder, environment.PATH].join(delimiter) });
+    expect(stdout, stderr).to.contain('Opening the review page in your browser');
+    let handed = '';
+    await until('the desktop to have the link', () => {
+      handed = readFileSync(join(folder, 'url'), 'utf8');
+      return handed !== '';
+    });
+    expect(stdout).to.contain(handed);
+    for (const name of ['xdg-open', 'open']) writeFileSync(join(folder, name), '#!/bin/sh\nexit 3\n');
+    const without = await typed([], { PATH: [folder, environment.PATH].join(delimiter) });
+    expect([without.code, without.stdout.startsWith('Open in your browser')]).to.deep.equal([0, true]);
+  });
+
+  it('says how to start the daemon where none answers, and what an address is', async () => {
+    const silent = await typed(['--no-open'], { CORE_AGENTD_URL: 'http://127.0.0.1:9' });
+    expect(silent.code).to.equal(5);
+    expect(silent.stderr).to.contain('core-agentd does not answer').and.to.contain(' serve');
+    const wrong = await typed(['--address', 'here']);
+    expect([wrong.code, wrong.stderr.includes("--address 'here'")]).to.deep.equal([2, true]);
+    expect((await typed(['run_00000000', '--no-open'])).code).to.equal(4);
+  });
+});
