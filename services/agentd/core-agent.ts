@@ -25,6 +25,11 @@ import { canBePlanned, draftOf, type Run, willPublish } from './runs/run.ts';
 import { issueLease, patientLease, type RunQuery } from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
+/** Its notices say that the context service did not answer. */
+function plannedWithout({ plan }: Run): boolean {
+  return plan?.notices.some((notice) => notice.startsWith('context: ')) === true;
+}
+
 /** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
 const baseMs = 5_000;
 
@@ -70,7 +75,8 @@ export class CoreAgent {
     let run: Run;
     try {
       const planIssue = await planning();
-      run = await withLiveDelivery(delivery, runId, watch, () => planIssue.plan(runId, watch));
+      const work = () => planIssue.plan(runId, watch);
+      run = await withLiveDelivery(delivery, runId, watch, work, plannedWithout);
     } finally {
       this.leaveUnplanned(runId);
     }

@@ -75,10 +75,12 @@ export const Price = t.intersection([
 ]);
 export type Price = t.TypeOf<typeof Price>;
 
+export const upstreamKinds = ['openai', 'anthropic', 'google'] as const;
+
 export const UpstreamEntry = t.intersection([
   t.strict({
     /** Which interface it speaks. */
-    kind: oneOf(['openai', 'anthropic', 'google']),
+    kind: oneOf(upstreamKinds),
     /** Up to and with `/v1`, for `google` `/v1beta`. */
     base_url: BaseUrl,
     /** Its name there. */

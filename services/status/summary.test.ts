@@ -34,6 +34,23 @@ describe('A status report in a few lines', () => {
     );
   });
 
+  it('says that nothing runs, and how to start it, where no service does', () => {
+    const off = {
+      state: 'unknown',
+      required: true,
+      ok: false,
+      detail: 'does not run',
+      since: null,
+      fix: start,
+    };
+    const names = ['core-context', 'core-bridge'];
+    const problems = names.map((name) => ({ part: `services.${name}`, detail: 'does not run', fix: start }));
+    const services = Object.fromEntries(names.map((name) => [name, off])) as StatusReport['services'];
+    expect(report({ ok: false, problems, services })).to.equal(`Nothing runs here.\n     do  ${start}\n`);
+    const one = { ...services, 'core-context': { ...services['core-context']!, ok: true } };
+    expect(report({ ok: false, problems: problems.slice(1), services: one })).to.contain('Not well.');
+  });
+
   it('leaves nothing out where nothing else is the cause', () => {
     const problems = [{ part: 'http.core-bridge', detail: 'nobody answers', fix: `core-bridge: ${start}` }];
     expect(report({ ok: false, problems })).to.equal(

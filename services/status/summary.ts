@@ -9,15 +9,27 @@ type Remark = StatusReport['problems'][number];
 const following = new RegExp(`^(${platformServices.join('|')}): `);
 
 /** A report in a few lines for a person: what is not well, and under it what to do. */
-export function summaryOf({ ok, problems, warnings }: StatusReport): string {
+export function summaryOf({ ok, problems, warnings, services }: StatusReport): string {
   const causes = problems.filter(({ fix }) => fix === null || !following.test(fix));
   const [shown, rest] = causes.length === 0 ? [problems, 0] : [causes, problems.length - causes.length];
+  if (nothingRuns(shown, services)) {
+    const [first] = shown;
+    const fix = first?.fix == null ? [] : [`     do  ${visibleLine(first.fix)}`];
+    return `${['Nothing runs here.', ...fix, ...linesOf('warning', warnings)].join('\n')}\n`;
+  }
   const head = ok
     ? 'All that is required is well.'
     : rest === 0
       ? 'Not well.'
       : `Not well; ${rest} more in the report ${rest === 1 ? 'follows' : 'follow'} from this:`;
   return `${[head, ...linesOf('problem', shown), ...linesOf('warning', warnings)].join('\n')}\n`;
+}
+
+/** Nobody has started it: that is all there is to say. */
+function nothingRuns(causes: readonly Remark[], services: StatusReport['services']): boolean {
+  const units = Object.entries(services ?? {}).filter(([, { required }]) => required);
+  const isOff = ({ part, detail }: Remark) => part.startsWith('services.') && detail === 'does not run';
+  return units.length > 0 && causes.length === units.length && causes.every(isOff);
 }
 
 /** What is the same of several is said once. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Argument, type Command } from 'commander';
 import { type CommandContext, type RunCommand, runProgram } from '#kit/cli/program.ts';
 import { environment } from '#kit/environment.ts';
-import { exitCodes } from '#kit/errors.ts';
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
 
 /** Declares the commands of the supervisor. The code of each is loaded when it is called. */
 export function define(program: Command, run: RunCommand): void {
@@ -36,9 +36,9 @@ export function define(program: Command, run: RunCommand): void {
     .command('doctor')
     .description('what works on this machine, what does not, and the fix')
     .action(
-      action(async ({ home, json, paints, display }) => {
+      action(async ({ home, json, paints, display, program: name }) => {
         const { doctor } = await import('./doctor.ts');
-        return doctor({ home, json, color: paints, display });
+        return doctor({ home, json, color: paints, display, program: name });
       }),
     );
 
@@ -150,7 +150,7 @@ export function define(program: Command, run: RunCommand): void {
   program
     .command('completion')
     .description('print the script with which a shell completes commands, options and runs')
-    .addArgument(new Argument('<bash|zsh|fish>', 'which shell').choices(['bash', 'zsh', 'fish']))
+    .addArgument(new Argument('<bash|zsh|fish>', 'which shell').choices(shells).argParser(shellNamed))
     .addHelpText(
       'after',
       `
@@ -167,6 +167,16 @@ or for fish:
         return exitCodes.done;
       }),
     );
+}
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+
+function shellNamed(text: string): (typeof shells)[number] {
+  const found = shells.find((shell) => shell === text);
+  if (found !== undefined) return found;
+  throw new InvalidInput('invalid_option', `no completion for the shell '${text}'`, {
+    hint: `Name one of ${shells.join(', ')}, for example:\n./core completion bash`,
+  });
 }
 
 /** Runs one command line of the supervisor and gives its exit code. */

@@ -1,4 +1,5 @@
 import type { Display } from '#kit/cli/display.ts';
+import { asCalled } from '#kit/cli/report-error.ts';
 import { type Cell, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -32,16 +33,20 @@ export interface DoctorOptions {
   readonly json?: boolean;
   readonly color?: boolean;
   readonly display: Display;
+  /** How people call the launcher, for what is suggested. */
+  readonly program?: string;
   readonly stdout?: NodeJS.WritableStream;
 }
 
 /** `core doctor`: what works here, what does not, and the fix. Exit code 1 when Core cannot do its work. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const { stdout = process.stdout, json = false, color = false, display } = options;
+  const { stdout = process.stdout, json = false, color = false, display, program = './core' } = options;
   const folders = resolveFolders({ home: options.home }, environment);
   const findings = (await Promise.all([examine(folders), checkConfiguration(folders)])).flat();
   const ok = findings.every(({ state }) => state !== 'broken');
-  stdout.write(json ? `${JSON.stringify({ ok, findings })}\n` : await table(findings, color, display));
+  stdout.write(
+    json ? `${JSON.stringify({ ok, findings })}\n` : asCalled(await table(findings, color, display), program),
+  );
   return ok ? exitCodes.done : exitCodes.failed;
 }
 

@@ -25,6 +25,8 @@ export interface ShellOptions extends Omit<ConnectionOptions, 'dispatch'> {
   readonly home: string | undefined;
   /** Offered as the place to deliver to. */
   readonly here: string | null;
+  /** Which repository `here` is of. */
+  readonly hereRepository: State['hereRepository'];
   /** Opened at once. */
   readonly run: string | null;
 }
@@ -79,7 +81,7 @@ export async function runShell(options: ShellOptions): Promise<void> {
     },
   });
   const dwell = new Dwell((shown) => dispatch({ kind: 'drawn', shown }));
-  let state: State = initialState(device.size(), Date.now(), options.here);
+  let state: State = initialState(device.size(), Date.now(), options.here, options.hereRepository);
 
   function dispatch(message: Message): void {
     if (ended) return;

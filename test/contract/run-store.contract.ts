@@ -217,6 +217,19 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(codeOf(await failure(store.list({ limit: 1, cursor: 'x' })))).to.equal('invalid_cursor');
     });
 
+    it('leaves out plannings that ended before there was a plan, where that is asked for', async () => {
+      const failed = await store.create(sampleRequest({ number: 1 }));
+      const data = { code: 'model_failed', message: 'it did not answer', retryable: true };
+      await store.append(failed.run_id, () => [{ type: 'planning_failed', data }]);
+      const goesOn = await store.create(sampleRequest({ number: 2 }));
+      const whole = await store.create(sampleRequest({ number: 3 }));
+      await store.append(whole.run_id, () => planned(whole.run_id));
+      const listed = async (query: Partial<RunQuery>) =>
+        (await under.another().list({ limit: 10, ...query })).runs.map(({ run_id }) => run_id);
+      expect(await listed({ without_failed_plannings: true })).to.deep.equal([whole.run_id, goesOn.run_id]);
+      expect(await listed({})).to.deep.equal([whole.run_id, goesOn.run_id, failed.run_id]);
+    });
+
     it('lists by words of the title and the name of the issue, by time, and by risk', async () => {
       const first = await store.create(sampleRequest({ repo: 'hello', number: 41 }));
       await store.append(first.run_id, () => planned(first.run_id));

@@ -107,7 +107,7 @@ describe('The commands of models', () => {
 
   it('name the value, the rule and the choices of what is wrong, and write nothing', async () => {
     const wrong: [string[], string][] = [
-      [['--tier', 'huge'], '/tier is "huge": must be one of large, small'],
+      [['--tier', 'huge'], "--tier 'huge' must be one of large, small"],
       [['--kind', 'grpc'], 'must be one of openai, anthropic, google'],
       [['--kind', 'google', '--tier', 'small'], 'by chat completions, which upstreams of kind "google"'],
       [['--kind', 'google', '--responses'], '/responses is for upstreams of kind "openai"'],

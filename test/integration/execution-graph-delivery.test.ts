@@ -129,10 +129,27 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     expect(away.stdout).to.contain(
       'note  context: core-context at http://127.0.0.1:9 is not there; planned without it',
     );
+    expect(away.stderr).to.not.contain('is queued');
     const { run_id } = (await world.agent.runs({ limit: 1 })).runs[0]!;
     await started();
     const approved = await world.command(['approve', run_id, '--gate', 'build']);
     expect(approved.code, approved.stderr).to.equal(0);
+    expect(graph()).to.include({ ReasoningRun: 1, Action: 7 });
+  });
+
+  it('is reported missing once, until it answers again', async () => {
+    await started();
+    const { url } = running[0] as RunningContext;
+    const run = await planned();
+    configure('http://127.0.0.1:9');
+    await world.command(['approve', run.run_id, '--gate', 'build']);
+    const execute = ['execute-approved', run.run_id, '--repo-dir', world.checkout.dir];
+    const first = await world.command(execute);
+    expect(first.stderr).to.contain('is not there; delivery of run').and.to.contain('is queued');
+    const undone = await world.command(['undo', run.run_id]);
+    expect(undone.stderr).to.not.contain('is queued');
+    configure(url);
+    await world.command(['sync']);
     expect(graph()).to.include({ ReasoningRun: 1, Action: 7 });
   });
 

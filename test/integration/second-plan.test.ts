@@ -72,8 +72,8 @@ describe('a second plan for an issue', () => {
       const { stdout } = await world.command(['actions', second.run_id]);
       const lines = stdout.split('\n');
       const at = lines.findIndex((line) => line.includes('rejected before: not before the release (by '));
-      expect(lines[at - 1]).to.match(/5 {2}push_branch/);
-      expect(lines[at]).to.match(/by \S+, \d{4}-\d\d-\d\d \d\d:\d\d\), also of 6$/);
+      expect(lines[at - 1]).to.match(/6 {2}open_pull_request/);
+      expect(lines[at]).to.match(/^ +5, 6 {2}rejected before: .* \(by \S+, \d{4}-\d\d-\d\d \d\d:\d\d\)$/);
       expect((await world.agent.verify(second.run_id)).problems).to.deep.equal([]);
     });
 
@@ -195,12 +195,14 @@ describe('a second plan for an issue', () => {
       const approved = await world.approve(await plan(number), ['create_branch']);
       const second = await plan(number);
       expect((await now(approved)).status).to.equal('awaiting_approval');
-      expect(second.plan!.notices).to.include(`run ${approved.run_id} of this issue is approved, and stays`);
+      expect(second.plan!.notices).to.include(
+        `run ${approved.run_id} of this issue is approved; this plan does not replace it`,
+      );
       await execute(approved);
       const third = await plan(number);
       expect((await now(approved)).status).to.equal('awaiting_approval');
       expect(third.plan!.notices).to.include(
-        `run ${approved.run_id} of this issue is awaiting approval, and stays`,
+        `run ${approved.run_id} of this issue is awaiting approval; this plan does not replace it`,
       );
       expect((await now(second)).superseded_by).to.equal(third.run_id);
     });
@@ -261,7 +263,7 @@ describe('a second plan for an issue', () => {
       });
       const resumed = await world.agent.resume({ run_id: cut, by: everybody }, quiet);
       expect(resumed).to.include({ status: 'superseded', superseded_by: newer.run_id });
-      expect((await now(first)).status).to.equal('awaiting_approval');
+      expect((await now(first)).status).to.equal('rejected');
     });
 
     for (const point of secondPlanPoints) {

@@ -26,7 +26,7 @@ describe('the command line', () => {
     [['plan-issue', '--owner', 'demo', '--repo', 'hello', '--number', '99999999999'], /from 1 to 2147483647/],
     [['plan-issue', '--owner', ' ', '--repo', 'hello', '--number', '1'], /--owner ' ' must be/],
     [['runs', '--limit', '101'], /--limit is "101".*from 1 to 100/],
-    [['runs', '--status', 'done'], /--status is "done".*planning, awaiting_approval/],
+    [['runs', '--status', 'done'], /--status 'done' must be one of planning, awaiting_approval/],
     [['prune', '--older-than', '30'], /--older-than '30'.*for example 30d/],
     [['approve', '--gate', 'both', 'run_1'], /--gate 'both' must be one of build, publish/],
     [['show'], /show needs a run/],

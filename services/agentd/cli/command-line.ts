@@ -31,6 +31,7 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
     color: early.color,
     ascii: early.ascii === true,
     environment,
+    program: name,
   });
   const place = placeOf(name, terminal, early);
   let exitCode: number = exitCodes.done;

@@ -19,14 +19,6 @@ function wholeNumber(option: string, text: string, min: number, max: number, mea
   );
 }
 
-/** A word of a fixed list, as a parser for commander. */
-export function oneOfWords<const W extends readonly string[]>(option: string, words: W) {
-  return (text: string): W[number] => {
-    if (words.includes(text)) return text;
-    throw new InvalidInput('invalid_option', `${option} '${text}' must be one of ${words.join(', ')}`);
-  };
-}
-
 const units: Readonly<Record<string, number>> = {
   m: 60_000,
   h: 3_600_000,

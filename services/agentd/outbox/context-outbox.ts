@@ -22,7 +22,8 @@ const tables = `
     size INTEGER NOT NULL,
     refused TEXT,
     PRIMARY KEY (context, run_id)
-  ) STRICT, WITHOUT ROWID
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS away (context TEXT PRIMARY KEY) STRICT, WITHOUT ROWID
 `;
 
 /**
@@ -54,6 +55,18 @@ export class ContextOutbox {
       .prepare('SELECT run_id, seq, size, refused FROM told WHERE context = ?')
       .all(this.#context) as unknown as ({ run_id: string } & DeliveryCursor)[];
     return new Map(rows.map(({ run_id, ...cursor }) => [run_id, cursor]));
+  }
+
+  /** Notes that people know that the service does not answer. @returns false where they knew before */
+  noteAway(): boolean {
+    return (
+      Number(this.#opened().prepare('INSERT OR IGNORE INTO away VALUES (?)').run(this.#context).changes) > 0
+    );
+  }
+
+  /** It answers again. */
+  noteBack(): void {
+    if (this.#exists) this.#opened().prepare('DELETE FROM away WHERE context = ?').run(this.#context);
   }
 
   /** A cursor never goes back: two deliveries at once may end in either order. */

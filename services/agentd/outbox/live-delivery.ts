@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Interrupted, messageOf } from '#kit/errors.ts';
 import type { Watch } from '../agent.ts';
+import type { Run } from '../runs/run.ts';
 import type { RunDelivery } from './run-delivery.ts';
 
 /** Milliseconds between two deliveries of a run at work, for its last one, and for those of earlier runs before a planning. */
@@ -10,24 +11,29 @@ const earlierMs = 5_000;
 
 /**
  * Does `work` on a run and delivers its news meanwhile and at the end. What cannot be delivered waits; it never delays the work,
- * and it changes nothing about how the work ends.
+ * and it changes nothing about how the work ends. That it waits is reported once, until the service answers again.
+ * @param reports whether the run says itself that the service does not answer
  */
-export async function withLiveDelivery<T>(
+export async function withLiveDelivery(
   delivery: RunDelivery | null,
   runId: string,
   watch: Watch,
-  work: () => Promise<T>,
-): Promise<T> {
+  work: () => Promise<Run>,
+  reports: (run: Run) => boolean = () => false,
+): Promise<Run> {
   if (delivery === null) return work();
   const over = new AbortController();
   const delivering = deliverUntil(delivery, runId, over.signal);
+  let reported = false;
   try {
-    return await work();
+    const run = await work();
+    reported = reports(run);
+    return run;
   } finally {
     over.abort();
     await delivering;
     const problem = await deliverWithTimeout(delivery, runId);
-    if (problem !== null) {
+    if (problem !== null && delivery.noteAway() && !reported) {
       const message = `context: ${problem}; delivery of run ${runId} is queued, the next command or ./core sync retries it`;
       watch.progress({ step: 'context', state: 'info', message });
     }

@@ -60,6 +60,7 @@ export class RunDelivery {
     if (plan !== null && known < run.head.seq) {
       try {
         await this.#deliverRecords(run, events, plan, known, signal);
+        this.#outbox.noteBack();
       } catch (error) {
         if (!isRefusal(error)) throw error;
         advance(known, messageOf(error));
@@ -138,6 +139,16 @@ export class RunDelivery {
       }
     }
     return { delivered, waiting: [], reason, refused: this.#refused() };
+  }
+
+  /** People learn now that the service does not answer. @returns false where they know since an earlier time */
+  noteAway(): boolean {
+    try {
+      return this.#outbox.noteAway();
+    } catch {
+      // A full disk: reporting it twice is better than failing for it.
+      return true;
+    }
   }
 
   /** Everything is delivered again, for a service that lost its record. */

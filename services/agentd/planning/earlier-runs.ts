@@ -38,7 +38,8 @@ export async function lookAtEarlier(store: Store, run: Run): Promise<EarlierRuns
     const { run_id } = other;
     if (newer === null && isWaiting(other) && replaces(run, other)) superseded.push(run_id);
     else if (isWaiting(other)) notices.push(`run ${run_id} of this issue still waits for a decision too`);
-    else if (stands(other)) notices.push(`run ${run_id} of this issue is ${standing(other)}, and stays`);
+    else if (stands(other))
+      notices.push(`run ${run_id} of this issue is ${standing(other)}; this plan does not replace it`);
   }
   if (superseded.length > 0) {
     notices.unshift(

@@ -34,7 +34,9 @@ export const runParameters = {
     description: 'Only runs with an action of this risk or a higher one',
     schema: { enum: [...risks] },
   },
-} satisfies Readonly<Record<keyof RunQuery | 'repository', ParameterDescription>>;
+} satisfies Readonly<
+  Record<Exclude<keyof RunQuery, 'without_failed_plannings'> | 'repository', ParameterDescription>
+>;
 
 export type RunParameter = keyof typeof runParameters;
 

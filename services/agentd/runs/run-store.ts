@@ -26,6 +26,8 @@ export interface RunQuery {
   readonly until?: string;
   /** The highest risk of its actions is this one or a higher one. */
   readonly risk?: Risk;
+  /** Without plannings that ended before there was a plan. */
+  readonly without_failed_plannings?: boolean;
 }
 
 /** A named, exclusive right for a while; renews itself until released. Dies with its process. */

@@ -159,7 +159,7 @@ export function deadActions(actions: readonly ActionState[]): ReadonlySet<string
  * - `partially_completed`: some succeeded.
  * - `failed`: none succeeded, and one failed, is unknown or was undone; or everything is decided and what was
  *   approved has been refused.
- * - `rejected`: every action is rejected.
+ * - `rejected`: nothing happened, and every action is rejected or builds on one that is.
  */
 export function settledStatus(actions: readonly ActionState[]): RunStatus {
   const succeeded = actions.filter(({ state }) => state === 'succeeded').length;
@@ -172,7 +172,9 @@ export function settledStatus(actions: readonly ActionState[]): RunStatus {
   }
   if (actions.some(({ state }) => state === 'failed' || state === 'unknown' || state === 'undone'))
     return 'failed';
-  if (actions.length > 0 && actions.every(({ approval }) => approval === 'rejected')) return 'rejected';
+  const dead = deadActions(actions);
+  if (actions.length > 0 && actions.every(({ definition }) => dead.has(definition.action_id)))
+    return 'rejected';
   const refused = actions.some(
     ({ approval, state }) => approval === 'approved' && (state === 'refused' || state === 'blocked'),
   );
@@ -182,6 +184,11 @@ export function settledStatus(actions: readonly ActionState[]): RunStatus {
 /** True if by its log somebody works on the run, which holds only while the executor's lease is held. */
 export function isActive(status: RunStatus): boolean {
   return status === 'planning' || status === 'executing';
+}
+
+/** True if it ended before there was a plan. */
+export function isFailedPlanning({ status, actions }: Pick<RunSummary, 'status' | 'actions'>): boolean {
+  return actions === 0 && (status === 'failed' || status === 'cancelled');
 }
 
 /** True if its planning was cut off, or failed for a reason that may have passed. */

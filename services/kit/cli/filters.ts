@@ -1,6 +1,6 @@
 /** The options that narrow a list, as they are typed; empty where none does. A page of it is no filter. */
 export function filtersOf(options: Readonly<Record<string, unknown>>): string {
-  const paging = ['limit', 'cursor'];
+  const paging = ['limit', 'cursor', 'all'];
   return Object.entries(options)
     .filter(([name, value]) => value !== undefined && !paging.includes(name))
     .flatMap(([name, value]) =>

@@ -12,6 +12,9 @@ import { describeAddress, readServiceAddress, serviceUrl } from './service-addre
 export type { SettingRow } from './concern.ts';
 
 /** What `config/core.json` holds. */
+export const logLevels = ['error', 'warn', 'info', 'debug'] as const;
+export const logFormats = ['json', 'text'] as const;
+
 export const Settings = t.strict({
   agentd: t.strict({
     /** Where it listens; beside the loopback interface it needs `tls` or `behind_proxy`. */
@@ -31,9 +34,9 @@ export const Settings = t.strict({
   }),
   log: t.strict({
     /** The least that is written. */
-    level: oneOf(['error', 'warn', 'info', 'debug']),
+    level: oneOf(logLevels),
     /** Text for people, JSON for machines; each a line on standard error. */
-    format: oneOf(['json', 'text']),
+    format: oneOf(logFormats),
   }),
   context: t.strict({
     /** Where core-context answers; null: planning does without it. */

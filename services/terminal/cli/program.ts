@@ -8,6 +8,7 @@ import { environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { ownToken } from '#kit/tokens/tokens.ts';
+import { repositoryHere } from '../client/repository-here.ts';
 import { glyphsFor } from '../screen/glyphs.ts';
 import { type Theme, themes } from '../screen/writer.ts';
 
@@ -42,6 +43,7 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
             .action((id: string | undefined, options: Options) =>
               run(async ({ home, color, display, program: name }) => {
                 const folders = resolveFolders({ home }, environment);
+                const here = workingCopyHere();
                 const common = {
                   baseUrl: agentdUrl({ folders, environment }),
                   token: () => ownToken(folders).text,
@@ -50,7 +52,8 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
                   tokens: folders.tokens,
                   program: name,
                   home,
-                  here: workingCopyHere(),
+                  here,
+                  hereRepository: here === null ? null : await repositoryHere(here),
                   run: id ?? null,
                 };
                 if (options.plain === true || environment.TERM === 'dumb') {

@@ -62,15 +62,45 @@ function atHome(path: string): string {
 
 function planned(state: State, answer: string): Step<State> {
   const [issue = '', ...flags] = answer.split(/\s+/);
-  const parts = /^([^\s/#]+)\/([^\s/#]+)#(\d{1,9})$/.exec(issue);
-  if (/^#?\d{1,9}$/.test(issue))
-    return wrong(state, `Name the repository too: OWNER/REPO#${issue.replace('#', '')}`);
-  if (parts === null || !flags.every((flag) => flag === '--keep' || flag === '--anyway')) {
-    return wrong(state, `'${answer}' is not owner/repo#number [--keep] [--anyway], for example koajs/koa#12`);
+  const digits = /^#?(\d{1,9})$/.exec(issue)?.[1];
+  const here = digits === undefined ? null : repositoryMeant(state);
+  if (digits !== undefined && here === null)
+    return wrong(state, `Name the repository too: OWNER/REPO#${digits}`);
+  const named = here === null ? issueNamed(issue) : { ...here, number: Number(digits) };
+  if (named === null || !flags.every((flag) => flag === '--keep' || flag === '--anyway')) {
+    return wrong(
+      state,
+      `'${answer}' is not 12, owner/repo#12 or the address of an issue, with --keep or --anyway behind it`,
+    );
   }
-  const [, owner, repo, number] = parts as unknown as [string, string, string, string];
+  const { owner, repo, number } = named;
   const asks = { keep: flags.includes('--keep'), anyway: flags.includes('--anyway') };
-  return asked(state, `planning ${answer}`, { kind: 'plan', owner, repo, number: Number(number), ...asks });
+  const said = `planning ${owner}/${repo}#${number}`;
+  return asked(state, said, { kind: 'plan', owner, repo, number, ...asks });
+}
+
+interface NamedIssue {
+  readonly owner: string;
+  readonly repo: string;
+  readonly number: number;
+}
+
+/** `owner/repo#12`, or the address of the issue's page, whose path ends alike on every forge. */
+function issueNamed(text: string): NamedIssue | null {
+  const [, owner, repo, number] =
+    /^([^\s/#]+)\/([^\s/#]+)#(\d{1,9})$/.exec(text) ??
+    /^https?:\/\/\S+\/([^\s/#]+)\/([^\s/#]+)\/issues\/(\d{1,9})(?:[?#/]\S*)?$/i.exec(text) ??
+    [];
+  return owner === undefined || repo === undefined ? null : { owner, repo, number: Number(number) };
+}
+
+/** A bare number is of the repository where the terminal was opened, else of the only one that has runs. */
+function repositoryMeant({ hereRepository, runs }: State): Omit<NamedIssue, 'number'> | null {
+  if (hereRepository !== null) return hereRepository;
+  const known = new Map(
+    [...runs.known.values()].map(({ owner, repo }) => [`${owner}/${repo}`, { owner, repo }]),
+  );
+  return known.size === 1 ? [...known.values()][0]! : null;
 }
 
 /** The question stays open, with what is wrong beside it. */

@@ -59,13 +59,14 @@ describe('The list of runs', () => {
     expect(copied).to.deep.include({ kind: 'copy', text: row(1).run_id });
   });
 
-  it('fits 60 and 80 columns, the number of the issue and what waits among what stays', () => {
+  it('fits 60 and 80 columns, the number of the issue and the title among what stays', () => {
     for (const columns of [60, 80]) {
       const terminal = new PaperTerminal({ columns, rows: 24 });
       const long = { ...row(1), owner: 'acme-industries', repo: 'greeting-service' };
       terminal.send({ kind: 'runs', runs: [long], complete: true, problems: [] });
       const [, head, line] = terminal.draw();
-      expect(head).to.contain('waits').and.to.contain('risk');
+      expect(head).to.contain('title').and.to.contain('risk');
+      expect(line).to.contain(long.title.slice(0, 6));
       expect(line).to.match(/greeting-service#\d+ /);
       for (const one of terminal.draw()) expect(one.trimEnd().length).to.be.at.most(columns);
     }
@@ -90,8 +91,23 @@ describe('The list of runs', () => {
     ]);
     const wrong = planning('demo/hello#7 --kept');
     expect(wrong.taken()).to.deep.equal([]);
-    expect(wrong.screen()).to.contain('owner/repo#number [--keep]');
-    expect(planning('1').screen()).to.contain('Name the repository too: OWNER/REPO#1');
+    expect(wrong.screen()).to.contain('is not 12, owner/repo#12');
+    const page = 'https://git.host/forge/demo/hello/issues/7';
+    expect(planning(page).taken()).to.deep.equal([{ ...issue, keep: false, anyway: false }]);
+  });
+
+  it('takes a bare number for the repository here, else for the only one with runs', () => {
+    const planned = (owner: string, repo: string) => [
+      { kind: 'plan', owner, repo, number: 7, keep: false, anyway: false },
+    ];
+    expect(withRuns(1).keys('n', '7', 'enter').taken()).to.deep.equal(planned('demo', 'hello'));
+    const two = withRuns(1);
+    two.send({ kind: 'changed-runs', runs: [{ ...row(1), repo: 'other' }] });
+    two.keys('n', '7', 'enter');
+    expect(two.taken()).to.deep.equal([]);
+    expect(two.screen()).to.contain('Name the repository too: OWNER/REPO#7');
+    two.state = { ...two.state, hereRepository: { owner: 'you', repo: 'thing' } };
+    expect(two.keys('enter').taken()).to.deep.equal(planned('you', 'thing'));
   });
 
   it('says how to begin where there is none', () => {

@@ -1,7 +1,7 @@
 import { issueFacts, planFacts } from '../layout/about-run.ts';
 import type { Effect, Step } from '../state/messages.ts';
 import { whyOver } from '../state/naming.ts';
-import { actionOf, type OpenRun, type State } from '../state/state.ts';
+import { actionOf, type OpenRun, type Place, type State } from '../state/state.ts';
 import { asked, only, say } from '../state/steps.ts';
 
 /** What can be done with a run as a whole. */
@@ -27,11 +27,20 @@ export function execute(state: State, open: OpenRun): Step<State> {
   }
   const names = (state.checkouts ?? []).map((name) => ({ name }));
   const before = detail.execution?.repo_dir;
-  const places = typeof before === 'string' ? [{ folder: before }, ...names] : names;
+  const folders: Place[] = typeof before === 'string' ? [{ folder: before, about: 'as before' }] : [];
+  if (state.here !== null && state.here !== before)
+    folders.push({ folder: state.here, about: 'where you are' });
+  const places: Place[] = [...folders, ...names];
   const { repo } = detail.request as { repo?: string };
-  const own = places.findIndex((place) => 'name' in place && place.name === repo);
+  const own = places.findIndex(
+    (place) => ('name' in place ? place.name : folderRepository(place, state)) === repo,
+  );
   const at = typeof before === 'string' ? 0 : Math.max(0, own);
   return only({ ...state, dialog: { kind: 'execute', places, at, actions } });
+}
+
+function folderRepository({ folder }: Place & { folder: string }, state: State): string | null {
+  return folder === state.here ? (state.hereRepository?.repo ?? null) : null;
 }
 
 export function undo(state: State, open: OpenRun): Step<State> {

@@ -111,7 +111,7 @@ export type Question =
   | { readonly for: 'anyway'; readonly decisions: readonly Decision[] };
 
 /** Where a branch can be delivered to: a working copy that the daemon knows by name, or a folder. */
-export type Place = { readonly name: string } | { readonly folder: string };
+export type Place = { readonly name: string } | { readonly folder: string; readonly about: string };
 
 export type Dialog =
   | { readonly kind: 'question'; readonly question: Question; readonly text: string }
@@ -138,6 +138,8 @@ export interface State {
   readonly checkouts: readonly string[] | null;
   /** Where the terminal was opened, when that is a working copy. */
   readonly here: string | null;
+  /** Of `here`; what a bare number of an issue is taken for. */
+  readonly hereRepository: { readonly owner: string; readonly repo: string } | null;
   readonly runs: RunsList;
   readonly open: OpenRun | null;
   /** What was read of runs whose page was left. */
@@ -159,13 +161,19 @@ export const freshPane: Pane = {
   search: '',
 };
 
-export function initialState(size: Size, now: number, here: string | null): State {
+export function initialState(
+  size: Size,
+  now: number,
+  here: string | null,
+  hereRepository: State['hereRepository'] = null,
+): State {
   return {
     size,
     now,
     link: { state: 'connecting' },
     checkouts: null,
     here,
+    hereRepository,
     runs: {
       known: new Map(),
       rows: [],

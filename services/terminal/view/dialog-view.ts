@@ -224,7 +224,7 @@ function cancelRows(): Row[] {
 }
 
 function placeName(place: Place): string {
-  return 'name' in place ? place.name : `${place.folder}  as before`;
+  return 'name' in place ? place.name : `${place.folder}  ${place.about}`;
 }
 
 function quitRows(): Row[] {
@@ -283,7 +283,7 @@ function promptOf(question: Question): string {
     case 'search':
       return 'search:';
     case 'plan':
-      return 'plan owner/repo#number:';
+      return 'plan issue (12, owner/repo#12 or its address):';
     case 'path':
       return 'folder of your checkout:';
     case 'reason':

@@ -1,5 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
+import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { issueFacts, requestFacts } from '../layout/about-run.ts';
 import { geometryOf } from '../layout/geometry.ts';
@@ -130,7 +131,7 @@ function runTitle({ open }: State, glyphs: Glyphs): Row {
     span(`  ${visibleLine(issueFacts(open!).title ?? '')}`),
     span(
       visibleLine(
-        `  ${glyphs.dot} ${role} ${glyphs.dot} planner ${planner}${dry_run === true ? ', dry run' : ''} ${glyphs.dot} ${open!.run_id.slice(0, 17)}`,
+        `  ${glyphs.dot} ${roleText(role ?? '')} ${glyphs.dot} ${plannerText(planner ?? '', null)}${dry_run === true ? ', dry run' : ''} ${glyphs.dot} ${open!.run_id.slice(0, 17)}`,
       ),
       { color: 'gray' },
     ),

@@ -1,6 +1,7 @@
 import { cutStart } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { textWidth } from '#kit/cli/text-width.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { listRows } from '../input/list-input.ts';
@@ -50,9 +51,11 @@ export function listRowsView(
   ];
 }
 
-function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
-  const issueWidth = size.columns >= 100 ? 28 : size.columns >= 60 ? 22 : Math.max(8, size.columns - 12);
+function columnsFor({ size, now, runs }: State, glyphs: Glyphs): readonly Column[] {
   const name = (run: RunSummary) => visibleLine(subjectOf(run));
+  const maxIssue = size.columns >= 100 ? 28 : size.columns >= 60 ? 22 : Math.max(8, size.columns - 12);
+  const longest = Math.max(8, ...runs.rows.map((run) => textWidth(name(run))));
+  const issueWidth = size.columns >= 60 ? Math.min(maxIssue, longest) : maxIssue;
   const gray: Style = { color: 'gray' };
   const all: readonly (Column & { readonly from: number })[] = [
     {
@@ -69,7 +72,8 @@ function columnsFor({ size, now }: State, glyphs: Glyphs): readonly Column[] {
       cell: ({ status }) => span(statusWord(status), statusStyle(status)),
     },
     {
-      from: 50,
+      // Between, the status says that it waits, and the title needs the room.
+      from: size.columns < 60 ? 50 : 68,
       title: 'waits',
       width: 7,
       cell: ({ waits_for }) =>

@@ -1,5 +1,4 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { rejectedText } from '#kit/contracts/action.ts';
 import { fileOnScreen } from '../input/pane-input.ts';
 import { listedItems, listTop } from '../input/run-input.ts';
 import { treeRows } from '../layout/file-tree.ts';
@@ -76,7 +75,7 @@ function itemRow(open: OpenRun, key: string, columns: number, glyphs: Glyphs): R
     { ...where, text: where.text.padEnd(10) },
     ...(columns < titleFrom || rejected === undefined
       ? []
-      : [span(`${visibleLine(rejectedText(rejected))}  `, { color: 'yellow' })]),
+      : [span('rejected before  ', { color: 'yellow' })]),
     span(columns < titleFrom ? '' : about, { color: 'gray' }),
   ];
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import { confirm } from '#kit/cli/confirm.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { exitCodes, Interrupted, InvalidInput, Refused } from '#kit/errors.ts';
@@ -6,7 +7,6 @@ import type { AgentCheck } from '../../planners/agent/check-agent.ts';
 import type { NewAgent } from '../../planners/agent/new-agent.ts';
 import { agentDialects, agentPresets, agentProtocols } from '../../planning/agent-settings.ts';
 import { answer, type CommandContext, type Run, show } from '../command.ts';
-import { oneOfWords } from '../option-values.ts';
 import { agentsView, proposalView, stepLines } from '../views/agents-view.ts';
 import { commandLine } from '../views/next-steps.ts';
 
@@ -27,14 +27,10 @@ export function agent(program: Command, run: Run): void {
     .command('add')
     .description('configure an agent: find its program, show the entry, then write it into agents.json')
     .argument('<name>', 'what it is called here; a preset of that name is taken')
-    .option('--preset <name>', agentPresets.join(', '), oneOfWords('--preset', agentPresets))
+    .addOption(choice('--preset <name>', 'what it is', agentPresets))
     .option('--command <line>', 'program and arguments; {prompt_file} stands for the file with the prompt')
-    .option('--protocol <name>', 'acp or command', oneOfWords('--protocol', agentProtocols))
-    .option(
-      '--dialect <name>',
-      `what it speaks with its model: ${agentDialects.join(', ')}, none`,
-      oneOfWords('--dialect', [...agentDialects, 'none']),
-    )
+    .addOption(choice('--protocol <name>', 'how it is spoken to', agentProtocols))
+    .addOption(choice('--dialect <name>', 'what it speaks with its model', [...agentDialects, 'none']))
     .option('--model <name>', 'of models.json; default is the one of the tier of its role')
     .option('--env <NAME=VALUE...>', 'variables; {address}, {model} and {key} stand for those of the model')
     .option('--programs <paths>', 'files and folders that it is run from, with commas between them')

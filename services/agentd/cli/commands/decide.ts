@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { gates } from '#kit/contracts/vocabulary.ts';
@@ -16,7 +17,7 @@ import {
   withActions,
 } from '../command.ts';
 import { counted } from '../layout.ts';
-import { notEmpty, oneOfWords, upTo } from '../option-values.ts';
+import { notEmpty, upTo } from '../option-values.ts';
 import { selectActions } from '../selection.ts';
 import { commandLine, nextSteps, runName, shortRunId, stepLines } from '../views/next-steps.ts';
 
@@ -52,7 +53,7 @@ export function decide(decision: Decision) {
           ? 'approve actions, by number, act_… or kind'
           : 'reject actions; the reason is shown to the next planning',
       )
-      .option('--gate <gate>', gates.join(' or '), oneOfWords('--gate', gates))
+      .addOption(choice('--gate <gate>', 'all actions of it', gates))
       .option('--all', 'every action that still waits')
       .option('--up-to <n>', 'the actions up to this number', upTo)
       .option('--reason <text>', approves ? 'why' : 'why (required)');

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import type { Cell } from '#kit/cli/table.ts';
-import type { SettingFlags, SettingRow } from '#kit/config/settings.ts';
+import { logFormats, logLevels, type SettingFlags, type SettingRow } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -100,8 +101,8 @@ export function serve(program: Command, run: Run): void {
     .description('run the daemon in this terminal')
     .option('--host <address>', 'listen there (default: agentd.host)')
     .option('--port <number>', 'listen on this port (default: agentd.port)')
-    .option('--log-level <level>', 'error, warn, info or debug')
-    .option('--log-format <format>', 'json or text')
+    .addOption(choice('--log-level <level>', 'the least that is logged', logLevels))
+    .addOption(choice('--log-format <format>', 'of the log', logFormats))
     .option('--check', 'only read the configuration, and say what is wrong with it')
     .action(run(({ services }, flags: SettingFlags & { readonly check?: boolean }) => services.serve(flags)));
 }

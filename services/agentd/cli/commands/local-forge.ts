@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import { confirm } from '#kit/cli/confirm.ts';
 import { wrapLine } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
@@ -12,7 +13,7 @@ import { addRemote, type Checkout, findCheckout } from '../../git/checkout.ts';
 import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
 import { answer, type CommandContext, type Run, withRef } from '../command.ts';
 import { quoted, table } from '../layout.ts';
-import { issueNumber, notEmpty, oneOfWords } from '../option-values.ts';
+import { issueNumber, notEmpty } from '../option-values.ts';
 import { page, withPager } from '../pager.ts';
 import { paintPatch } from '../painted-patch.ts';
 import { commandLine, issueWord, issueWords, type NextStep, stepLines } from '../views/next-steps.ts';
@@ -100,7 +101,7 @@ interface ListOptions extends RepositoryRef {
 }
 
 function withState(command: Command): Command {
-  return command.option('--state <state>', listStates.join(', '), oneOfWords('--state', listStates), 'open');
+  return command.addOption(choice('--state <state>', 'only of this state', listStates).default('open'));
 }
 
 interface TextOptions extends RepositoryRef {
@@ -115,11 +116,8 @@ function withText(command: Command): Command {
     .option('--body <text>', 'its text, Markdown')
     .option('--body-file <file>', 'its text from a file; - is standard input')
     .option('--author <name>', 'who writes (default: you)', notEmpty('--author'))
-    .option(
-      '--association <word>',
-      associations.join(', '),
-      oneOfWords('--association', associations),
-      'owner',
+    .addOption(
+      choice('--association <word>', 'what they are to the repository', associations).default('owner'),
     );
 }
 

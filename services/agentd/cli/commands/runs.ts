@@ -1,4 +1,5 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { TaskText } from '#kit/contracts/plan.ts';
 import { decode } from '#kit/decode.ts';
@@ -6,7 +7,7 @@ import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
 import { decodeRunQuery, type RunParameter, runParameters } from '../../runs/run-query.ts';
-import type { RunQuery } from '../../runs/run-store.ts';
+import type { RunPage, RunQuery } from '../../runs/run-store.ts';
 import {
   answer,
   type CommandContext,
@@ -157,16 +158,17 @@ export function runs(program: Command, run: Run): void {
     const text = description.replaceAll('`', '');
     const range =
       'default' in schema ? `, ${schema.minimum} to ${schema.maximum} (default: ${schema.default})` : '';
-    const option = new Option(
-      `--${name} <${values === undefined ? 'value' : name}>`,
-      `${text[0]!.toLowerCase()}${text.slice(1)}${range}`,
-    );
-    command.addOption(values === undefined ? option : option.choices(values).argParser(String));
+    const about = `${text[0]!.toLowerCase()}${text.slice(1)}${range}`;
+    if (values === undefined) command.option(`--${name} <value>`, about);
+    else command.addOption(choice(`--${name} <${name}>`, about, values));
   }
+  command.option('--all', 'every run on one page, also plannings that failed before there was a plan');
   command.action(
-    run(async (context, given: Readonly<Partial<Record<RunParameter, string>>>) => {
+    run(async (context, { all = false, ...given }: RunsOptions) => {
       const { terminal, suggestions, services } = context;
-      const page = await services.agent.runs(runQueryOf(given, terminal.now()));
+      const query = runQueryOf(given, terminal.now());
+      const without_failed_plannings = !all && query.status === undefined;
+      const page = await (all ? wholeList : onePage)(services.agent, { ...query, without_failed_plannings });
       const runs_count = await services.agent.countRuns();
       const { cursor: _, ...rest } = given;
       const asked = Object.entries(rest).flatMap(([name, value]) => [`--${name}`, value]);
@@ -175,6 +177,26 @@ export function runs(program: Command, run: Run): void {
       );
     }),
   );
+}
+
+interface RunsOptions extends Readonly<Partial<Record<RunParameter, string>>> {
+  readonly all?: boolean;
+}
+
+type RunLister = Pick<CommandContext['services']['agent'], 'runs'>;
+
+function onePage(agent: RunLister, query: RunQuery): Promise<RunPage> {
+  return agent.runs(query);
+}
+
+async function wholeList(agent: RunLister, query: RunQuery): Promise<RunPage> {
+  let page = await agent.runs({ ...query, limit: 100 });
+  const runs = [...page.runs];
+  while (page.next_cursor !== null) {
+    page = await agent.runs({ ...query, limit: 100, cursor: page.next_cursor });
+    runs.push(...page.runs);
+  }
+  return { ...page, runs };
 }
 
 function runQueryOf(given: Readonly<Partial<Record<RunParameter, string>>>, now: Date): RunQuery {

@@ -1,11 +1,11 @@
 import type { Symbols } from '#kit/cli/display.ts';
+import { wrapText } from '#kit/cli/fit-text.ts';
 import { type Cell, type Column, tableOf } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { rejectedText } from '#kit/contracts/action.ts';
 import type { ActionHistory, Risk } from '../../action.ts';
 import { type ActionDefinition, actionType } from '../../actions/registry.ts';
-import type { ActionState } from '../../runs/run.ts';
-import { oneLine } from '../layout.ts';
+import { type ActionState, deadActions } from '../../runs/run.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 
 /** Columns of a table of actions, and the cells of one action. */
@@ -38,19 +38,24 @@ export function actionTable(
   ];
 }
 
-/** Each earlier rejection once, below the first of the actions that it was about. */
+/** Each earlier rejection once, below the last of the actions that it was about, which it names where they are several. */
 function rejectionLines(actions: readonly ActionState[], index: number, terminal: Terminal): string[] {
   const isSame = (one: EarlierRejection) => (other: EarlierRejection) =>
     one.by === other.by && one.at === other.at && one.reason === other.reason;
   return rejectionsOf(actions[index]!).flatMap((rejected) => {
     const about = actions.filter((action) => rejectionsOf(action).some(isSame(rejected)));
-    if (about[0] !== actions[index]) return [];
-    const others = about.slice(1).map(({ definition }) => definition.ordinal);
-    const also = others.length === 0 ? '' : `, also of ${others.join(', ')}`;
-    const text = `        ${visibleLine(rejectedText(rejected))}${also}`;
-    return [terminal.paint.yellow(oneLine(text, terminal))];
+    if (about.at(-1) !== actions[index]) return [];
+    const numbers = about.map(({ definition }) => definition.ordinal).join(', ');
+    const which = about.length === 1 ? '' : `${numbers}  `;
+    const text = `${which}${visibleLine(rejectedText(rejected))}`;
+    const indent = ' '.repeat(rejectionIndent);
+    return wrapText(terminal.symbols.plain(text), terminal.width - rejectionIndent).map(
+      (line) => `${indent}${terminal.paint.yellow(line)}`,
+    );
   });
 }
+
+const rejectionIndent = 8;
 
 type EarlierRejection = NonNullable<ActionState['definition']['rejected_before']>[number];
 
@@ -74,6 +79,18 @@ function shareText({ counts }: ActionHistory): string {
   return `${(counts.succeeded ?? 0) + (counts.merged ?? 0)} of ${all} ok`;
 }
 
+/** Where each action stands, by its id: what is rejected has no state of its own, and what builds on it is blocked. */
+export function standings(actions: readonly ActionState[]): ReadonlyMap<string, string> {
+  const dead = deadActions(actions);
+  return new Map(
+    actions.map(({ definition: { action_id }, approval, state }) => {
+      if (!['pending', 'refused', 'blocked'].includes(state)) return [action_id, state];
+      if (approval === 'rejected') return [action_id, '-'];
+      return [action_id, dead.has(action_id) ? 'blocked' : state];
+    }),
+  );
+}
+
 /** What an action does, in two short texts: the thing itself, and what to know about it. Safe to print. */
 export function actionText(definition: ActionDefinition, symbols: Symbols): { main: string; note: string } {
   const { main, note } = actionType(definition.kind).describe(definition, symbols.minus);
@@ -83,7 +100,7 @@ export function actionText(definition: ActionDefinition, symbols: Symbols): { ma
 /** What an action does: it stands at the end, and is wrapped under itself. */
 export const whatColumn = { title: 'what', gives: { turn: 3, to: 14 }, excess: 'wrap' } as const;
 
-export const riskColumns: readonly Column[] = [{ title: 'risk' }, { title: '', right: true }];
+export const riskColumns: readonly Column[] = [{ title: 'risk' }, { title: 'score', right: true }];
 
 /** Risk in four letters at most, and its score. */
 export function riskCells({ risk, risk_score }: ActionDefinition, paint: Paint): [Cell, Cell] {

@@ -13,6 +13,7 @@ import {
   riskCells,
   riskColumns,
   riskPaint,
+  standings,
   whatColumn,
 } from './action-table.ts';
 import { type FailedStep, failedStepLines } from './failed-step.ts';
@@ -37,6 +38,7 @@ export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestio
 /** Rows of `#`, action, risk, approval, state, digest and what. */
 export function digestLines(actions: readonly ActionState[], terminal: Terminal): string[] {
   const history = historyColumn(actions);
+  const stands = standings(actions);
   const columns = {
     columns: [
       ...riskColumns,
@@ -59,7 +61,7 @@ export function digestLines(actions: readonly ActionState[], terminal: Terminal)
         ...riskCells(definition, terminal.paint),
         ...history.cells(action, index),
         approval,
-        state,
+        stands.get(definition.action_id) ?? state,
         { text: definition.digest.slice(0, 12), brief: definition.digest.slice(0, 8) },
         note === '' ? main : `${main}  ${note}`,
       ];

@@ -1,6 +1,7 @@
 import { wrapLine } from '#kit/cli/fit-text.ts';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import type { PlanFacts } from '../../runs/event.ts';
 import type { Run } from '../../runs/run.ts';
@@ -51,8 +52,8 @@ export function headLines(run: Run, terminal: Terminal): string[] {
   const { source, plan, usage } = run;
   const facts = [
     ...(source === null ? [] : [`base ${source.base_branch} @ ${source.base_commit.slice(0, 7)}`]),
-    `role ${role}`,
-    `planner ${agent ?? planner}`,
+    roleText(role),
+    plannerText(planner, agent),
     ...(usage === null ? [] : [usage.model]),
     ...(run.request.dry_run ? ['dry run'] : []),
     ...(plan === null ? [] : contextText(plan)),
@@ -70,10 +71,8 @@ function actionLines(run: Run, terminal: Terminal): string[] {
     columns: [...riskColumns, ...history.columns, whatColumn],
     cells(action: Run['actions'][number], index: number) {
       const { main, note } = texts[index]!;
-      const [risk] = riskCells(action.definition, terminal.paint);
       return [
-        risk,
-        `${action.definition.risk_score} `,
+        ...riskCells(action.definition, terminal.paint),
         ...history.cells(action, index),
         note === '' ? main : `${main.padEnd(mainWidth)}  ${note}`,
       ];
@@ -94,8 +93,8 @@ export function noticeLines(run: Run, terminal: Terminal): string[] {
 }
 
 /** A notice, whose further lines stand below it as they are: they may be copied. */
-function noteLines(notice: string, { paint, width }: Terminal): string[] {
-  const [first = '', ...rest] = notice.split('\n').map(visibleLine);
+function noteLines(notice: string, { paint, width, called }: Terminal): string[] {
+  const [first = '', ...rest] = called(notice).split('\n').map(visibleLine);
   return [...wrapLine(`${paint.yellow('note')}  ${first}`, width), ...rest.map((line) => `      ${line}`)];
 }
 

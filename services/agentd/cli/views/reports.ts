@@ -94,7 +94,7 @@ export function recordView(record: RecordState, terminal: Terminal, suggestions:
     const { seq, at, by } = recovered!;
     return [
       `${paint.yellow(symbols.cross)}  the record of ${run_id} lost events`,
-      `   ${visibleLine(by)} accepted that at ${at} (event ${seq}), and the run has gone on since. ./core verify always names the loss.`,
+      `   ${visibleLine(by)} accepted that at ${at} (event ${seq}), and the run has gone on since. ${commandLine(suggestions, 'verify')} always names the loss.`,
       '',
     ].join('\n');
   }

@@ -8,7 +8,7 @@ import type { ContextUse } from '../../runs/event.ts';
 import { type ActionState, type Run, waitsOf, willPublish } from '../../runs/run.ts';
 import { counted, labelled, table, wrapping } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
-import { actionTable, actionText, whatColumn } from './action-table.ts';
+import { actionTable, actionText, standings, whatColumn } from './action-table.ts';
 import { type FailedStep, failedStepLines } from './failed-step.ts';
 import { commandLine, nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines } from './plan-view.ts';
@@ -113,6 +113,7 @@ function recoveryLines({ recoveries }: Run, { paint }: Terminal): string[] {
 function stateLines(run: Run, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
   const approvals = { approved: paint.green, rejected: paint.red, required: paint.yellow };
+  const stands = standings(run.actions);
   const columns = {
     columns: [
       'approval',
@@ -124,7 +125,7 @@ function stateLines(run: Run, terminal: Terminal): string[] {
       const { definition, approval, state, outcome } = action;
       return [
         { text: approval, paint: approvals[approval] },
-        { text: state, paint: statePaint(state, paint) },
+        { text: stands.get(definition.action_id) ?? state, paint: statePaint(state, paint) },
         took(action),
         outcome?.message ?? actionText(definition, symbols).main,
       ];

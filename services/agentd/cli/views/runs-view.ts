@@ -2,7 +2,7 @@ import { age } from '#kit/cli/moments.ts';
 import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
-import type { RunStatus } from '../../runs/run.ts';
+import { isFailedPlanning, type RunStatus } from '../../runs/run.ts';
 import type { RunPage } from '../../runs/run-store.ts';
 import { counted, table } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
@@ -30,10 +30,13 @@ export function runsView(
 ): string {
   const { paint } = terminal;
   const suggested = (...words: string[]) => paint.cyan(commandLine(suggestions, ...words));
-  const more = (cursor: string) => commandLine(suggestions, 'runs', ...asked, '--cursor', cursor);
+  const command = (...words: string[]) => commandLine(suggestions, 'runs', ...asked, ...words);
   const rows = runs.map((run): Cell[] => [
     shortRunId(run.run_id),
-    { text: run.status, paint: statusPaint(run.status, paint) },
+    {
+      text: isFailedPlanning(run) ? `planning ${run.status}` : run.status,
+      paint: statusPaint(run.status, paint),
+    },
     subjectOf(run),
     age(run.updated_at, terminal.now()),
     run.waits_for ?? '-',
@@ -43,12 +46,23 @@ export function runsView(
     runs_count === 0
       ? ['No runs here yet.', `  plan     ${suggested('plan', 'OWNER/REPO#N')}`]
       : [
-          `No run with ${visibleLine(filters) || 'this cursor'}, of ${counted(runs_count, 'run')} in all.`,
-          `  all  ${suggested('runs')}`,
+          filters === ''
+            ? `No run has a plan, of ${counted(runs_count, 'run')} in all.`
+            : `No run with ${visibleLine(filters)}, of ${counted(runs_count, 'run')} in all.`,
+          `  all  ${suggested('runs', '--all')}`,
         ];
   const lines = runs.length === 0 ? none : table(columns, rows, terminal, 0);
   if (runs.length > 0 && next_cursor !== null)
-    lines.push('', ...stepLines([{ label: 'more', command: more(next_cursor) }], terminal));
+    lines.push(
+      '',
+      ...stepLines(
+        [
+          { label: 'all', command: command('--all') },
+          { label: 'more', command: command('--cursor', next_cursor) },
+        ],
+        terminal,
+      ),
+    );
   for (const problem of problems) lines.push(`${paint.yellow('note')}  ${visibleLine(problem)}`);
   return `${lines.join('\n')}\n`;
 }

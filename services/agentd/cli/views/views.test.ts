@@ -7,6 +7,7 @@ import { shellWord } from '#kit/shell-word.ts';
 import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
 import { conditionsText } from '../../actions/run-validation.ts';
 import { rejectionInfluences } from '../../planning/influences.ts';
+import { settledStatus } from '../../runs/run.ts';
 import { paintPatch } from '../painted-patch.ts';
 import { createTerminal, type Paint, type Terminal } from '../terminal.ts';
 import { actionDetail, actionDetails, actionsView } from './actions-view.ts';
@@ -23,18 +24,18 @@ describe('what the commands show', () => {
   it('shows a plan as a table of actions by gate, with the next commands', () => {
     expect(planView(sampleRun(), terminal(), suggestions, 7)).to.equal(
       `demo/hello#1  Greeting is wrong when the name is empty                         by mira (contributor)
-base main @ 3f2c1a9 · role Depute · planner patch · 4 memories, 7 files of context
+base main @ 3f2c1a9 · role Depute (default) · planner patch (in the issue) · 4 memories, 7 files of context
 
-     #  action             risk       what
+     #  action             risk  score  what
   build
-     1  create_branch      low    5   core/1-greeting-is-wrong-0199f3c2
-     2  apply_patch        low   14   2 files, +6 −2       src/greet.js, test/greet.test.js
-     3  run_validation     low   10   npm test             (bubblewrap, no network, 10 min)
-     4  commit             low    8   Greet strangers when no name is given (#1)
+     1  create_branch      low       5  core/1-greeting-is-wrong-0199f3c2
+     2  apply_patch        low      14  2 files, +6 −2       src/greet.js, test/greet.test.js
+     3  run_validation     low      10  npm test             (bubblewrap, no network, 10 min)
+     4  commit             low       8  Greet strangers when no name is given (#1)
   publish
-     5  push_branch        med   35   demo/hello on local  starts workflow ci.yml
-     6  open_pull_request  med   40   into main
-     7  comment_issue      low   20   links the pull request
+     5  push_branch        med      35  demo/hello on local  starts workflow ci.yml
+     6  open_pull_request  med      40  into main
+     7  comment_issue      low      20  links the pull request
 
 Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
   look     ./core diff run_0199f3c2-71ab      approve  ./core approve run_0199f3c2-71ab --gate build
@@ -43,7 +44,7 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     );
   });
 
-  it('shows an earlier rejection once, below the first action that it was about', () => {
+  it('shows an earlier rejection once, below the last action that it was about, all of which it names', () => {
     const rejected = { run_id: 'run_0199', by: 'mira', at: '2026-11-20T09:30:00.000Z', reason: 'too early' };
     const run = sampleRun();
     const actions = run.actions.map((action) =>
@@ -53,11 +54,26 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     );
     const lines = planView({ ...run, actions }, terminal(), suggestions, 7).split('\n');
     const at = lines.findIndex((line) => line.includes('rejected before'));
-    expect(lines[at - 1]).to.contain('5  push_branch');
-    expect(lines[at]).to.equal(
-      '        rejected before: too early (by mira, 2026-11-20 09:30), also of 6, 7',
-    );
+    expect(lines[at - 1]).to.contain('7  comment_issue');
+    expect(lines[at]).to.equal('        5, 6, 7  rejected before: too early (by mira, 2026-11-20 09:30)');
     expect(lines.filter((line) => line.includes('rejected before'))).to.have.length(1);
+  });
+
+  it('shows no state for what is rejected, and that what builds on it is blocked', () => {
+    const run = sampleRun();
+    const actions = run.actions.map((action, index) => ({
+      ...action,
+      definition: {
+        ...action.definition,
+        depends_on: run.actions.slice(0, index).map(({ definition }) => definition.action_id),
+      },
+      ...(action.definition.gate === 'build' && { approval: 'rejected' as const }),
+    }));
+    const lines = actionsView({ ...run, actions }, terminal(), suggestions).split('\n');
+    const rowOf = (kind: string) => lines.find((line) => line.includes(kind))!;
+    expect(rowOf('create_branch')).to.match(/rejected +- /);
+    expect(rowOf('push_branch')).to.match(/required +blocked/);
+    expect(settledStatus(actions)).to.equal('rejected');
   });
 
   it('shows of a long log of a failed step its begin, its first errors and its end', () => {
@@ -304,12 +320,21 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     );
   });
 
+  it('calls a planning that failed by that name, and offers the whole list', () => {
+    const failed = { ...summary('T'), status: 'failed', actions: 0 } as const;
+    const page = { runs: [failed], next_cursor: 'abc', problems: [], runs_count: 2 };
+    const shown = runsView(page, terminal(), suggestions);
+    expect(shown).to.contain('planning failed').and.to.contain('./core runs --all');
+    const none = runsView({ ...page, runs: [], next_cursor: null }, terminal(), suggestions);
+    expect(none).to.equal('No run has a plan, of 2 runs in all.\n  all  ./core runs --all\n');
+  });
+
   it('says what was filtered where a filter leaves no run, and how to see all', () => {
     const page = { runs: [], next_cursor: null, problems: [] };
     const filters = '--status failed --owner demo';
     const filtered = runsView({ ...page, runs_count: 3 }, terminal(), suggestions, [], filters);
     expect(filtered).to.equal(
-      'No run with --status failed --owner demo, of 3 runs in all.\n  all  ./core runs\n',
+      'No run with --status failed --owner demo, of 3 runs in all.\n  all  ./core runs --all\n',
     );
     const none = runsView({ ...page, runs_count: 0 }, terminal(), suggestions, [], filters);
     expect(none)

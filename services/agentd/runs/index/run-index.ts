@@ -33,6 +33,7 @@ export interface RowFilter {
   readonly since: string | null;
   readonly until: string | null;
   readonly risks: readonly string[] | null;
+  readonly without_failed_plannings: boolean;
 }
 
 /** Raised whenever a row of the same log reads differently. */
@@ -218,6 +219,7 @@ export class RunIndex {
     if (filter.risks !== null) {
       where(`highest_risk IN (${filter.risks.map(() => '?').join(', ')})`, ...filter.risks);
     }
+    if (filter.without_failed_plannings) where("NOT (status IN ('failed', 'cancelled') AND actions = 0)");
     const sql = `SELECT * FROM runs WHERE ${conditions.join(' AND ')} ORDER BY run_id DESC LIMIT ?`;
     return this.#statement(sql).all(...values, limit) as unknown as IndexRow[];
   }

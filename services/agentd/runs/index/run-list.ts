@@ -4,7 +4,7 @@ import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { isRunId, logSize, logStamp, runsWithHead } from '../log/run-folder.ts';
-import { isActive, type RunStatus, type RunSummary, runStatuses } from '../run.ts';
+import { isActive, isFailedPlanning, type RunStatus, type RunSummary, runStatuses } from '../run.ts';
 import type { RunPage, RunQuery } from '../run-store.ts';
 import type { IndexRow, Problem, RowFilter, RunIndex } from './run-index.ts';
 
@@ -38,7 +38,7 @@ export async function listRuns(listing: Listing, query: RunQuery): Promise<RunPa
     const fresh = await refreshRuns(listing, stale);
     for (const row of rows) {
       const shown = shownAs(listing, stale.includes(row.run_id) ? fresh.get(row.run_id) : row);
-      if (shown !== null && (query.status === undefined || shown.status === query.status)) runs.push(shown);
+      if (shown !== null && fits(shown, query)) runs.push(shown);
     }
     if (rows.length <= limit) break;
     last = rows.at(-1)!.run_id;
@@ -81,8 +81,15 @@ function checkQuery(query: RunQuery): {
     since: query.since ?? null,
     until: query.until ?? null,
     risks: query.risk === undefined ? null : risks.slice(risks.indexOf(query.risk)),
+    without_failed_plannings: query.without_failed_plannings === true,
   };
   return { limit, filter, before: query.cursor === undefined ? null : decodeCursor(query.cursor) };
+}
+
+/** Once more, for what was read again. */
+function fits(run: RunSummary, { status, without_failed_plannings }: RunQuery): boolean {
+  if (without_failed_plannings === true && isFailedPlanning(run)) return false;
+  return status === undefined || run.status === status;
 }
 
 /** What the log may call a run that is shown with this status. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
@@ -24,6 +25,20 @@ interface ListOptions {
   readonly state?: string;
   readonly limit?: string;
   readonly cursor?: string;
+  readonly all?: boolean;
+}
+
+async function listed(client: HttpClient, { all = false, ...options }: ListOptions): Promise<EventList> {
+  const page = (query: object) =>
+    client.get(`/v1/events?${new URLSearchParams({ ...options, ...query })}`, EventList);
+  if (!all) return page({});
+  let list = await page({ limit: '100' });
+  const events = [...list.events];
+  while (list.next_cursor !== null) {
+    list = await page({ limit: '100', cursor: list.next_cursor });
+    events.push(...list.events);
+  }
+  return { ...list, events };
 }
 
 function noEvent(options: ListOptions, program: string): string {
@@ -37,15 +52,16 @@ export function define(program: Command, run: RunCommand): void {
   program
     .command('events')
     .description('events, newest first; pending ones in the order of their arrival')
-    .option('--state <state>', `only of this state: ${eventStates.join(', ')}`)
+    .addOption(choice('--state <state>', 'only of this state', eventStates))
     .option('--limit <n>', 'how many, 1 to 100')
     .option('--cursor <text>', 'the next page, as --json gives it')
+    .option('--all', 'every event on one page')
     .action(
       asking(run, async (context, client, options: ListOptions) => {
-        const list = await client.get(`/v1/events?${new URLSearchParams({ ...options })}`, EventList);
+        const list = await listed(client, options);
         printResult(context, list, (paint, display) => {
           if (list.events.length === 0) return [noEvent(options, context.program)];
-          const more = list.next_cursor === null ? [] : [paint.dim('There are more: --limit or --cursor.')];
+          const more = list.next_cursor === null ? [] : [paint.dim('There are more: --all or --limit.')];
           return [...eventTable(list.events, paint, display), ...more];
         });
         return exitCodes.done;

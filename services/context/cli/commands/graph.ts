@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { type Paint, printResult } from '#kit/cli/output.ts';
@@ -26,7 +27,7 @@ export function define(program: Command, run: RunCommand): void {
     .description('files, symbols, documents, issues and runs that matter for a text, best first')
     .argument('<query...>', 'words, an error message, code')
     .option('--limit <n>', 'results at most, 1 to 100')
-    .option('--kind <kind>', `only these, repeatable: ${entityKinds.join(', ')}`, collect)
+    .addOption(choice('--kind <kind>', 'only these, repeatable', entityKinds, { repeatable: true }))
     .option('--repository <name>', 'only of this one')
     .option('--as-of <time>', 'what was valid then')
     .action((words: string[], { limit, kind, repository, asOf }: SearchOptions) =>

@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import { confirm } from '#kit/cli/confirm.ts';
 import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
@@ -20,14 +21,12 @@ import { runWithService, withService } from '../client.ts';
 import { collect, wholeNumber } from '../option-values.ts';
 import { counted, indented, moment, short } from '../output.ts';
 
-const layers = memoryLayers.join(', ');
-
 export function define(program: Command, run: RunCommand): void {
   program
     .command('lookup')
     .description('what is remembered about something, best first')
     .argument('<query...>', 'words')
-    .option('--layer <layer>', `one of ${layers}; left out, all`)
+    .addOption(choice('--layer <layer>', 'only of this one', memoryLayers))
     .option('--limit <n>', 'results at most, 1 to 100')
     .option('--about <id>', 'only about this entity, repeatable', collect)
     .option('--session <name>', 'only of this session, repeatable', collect)
@@ -53,7 +52,7 @@ export function define(program: Command, run: RunCommand): void {
     .command('remember')
     .description('remember something; the same key again changes nothing')
     .argument('<text...>', 'what')
-    .option('--layer <layer>', `one of ${layers}`, 'semantic')
+    .addOption(choice('--layer <layer>', 'where it belongs', memoryLayers).default('semantic'))
     .option('--kind <word>', 'a word of yours, for example decision')
     .option('--about <id>', 'an entity, as search gives it, repeatable', collect)
     .option(

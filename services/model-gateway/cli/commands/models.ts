@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import { printNote, printResult } from '#kit/cli/output.ts';
 import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { type Column, tableLines } from '#kit/cli/table.ts';
@@ -8,7 +9,13 @@ import { runningService } from '#kit/config/running-service.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { exitCodes, Unavailable } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
-import { checkModels, type Price, readGatewayConfig, upstreamNames } from '../../configuration.ts';
+import {
+  checkModels,
+  type Price,
+  readGatewayConfig,
+  upstreamKinds,
+  upstreamNames,
+} from '../../configuration.ts';
 import { minHiddenLength } from '../../providers/mask.ts';
 import { isOwnSecret, secretFrom } from '../key-file.ts';
 import { askOptions, entryFrom, type GivenOptions, requireOptions } from '../model-options.ts';
@@ -36,12 +43,12 @@ export function define(program: Command, run: RunCommand): void {
     .command('add')
     .description('configure a model: try a request, then write it into models.json')
     .argument('[name]', 'what it is called here')
-    .option('--kind <kind>', 'openai (also everything compatible), anthropic or google')
+    .addOption(choice('--kind <kind>', 'openai is also everything compatible', upstreamKinds))
     .option('--url <address>', 'up to and with /v1, of google /v1beta')
     .option('--model <name>', 'what it is called there')
     .option('--key-file <file>', 'holds the key, which is copied to the secrets; - is standard input')
     .option('--secret-name <name>', 'what the copy of the key is called; default is a free name')
-    .option('--tier <tier>', 'large or small: which roles plan with it')
+    .addOption(choice('--tier <tier>', 'which roles plan with it', ['large', 'small']))
     .option('--price <list>', 'INPUT,OUTPUT[,CACHED[,CACHE_WRITES]] in US dollars for a million tokens')
     .option('--responses', 'an openai address has the Responses interface too, as that of OpenAI has')
     .option('--embeddings', 'it makes embeddings')

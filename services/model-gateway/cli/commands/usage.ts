@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { choice } from '#kit/cli/choice.ts';
 import type { Display } from '#kit/cli/display.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
 import { printResult } from '#kit/cli/output.ts';
@@ -17,7 +18,7 @@ export function define(program: Command, run: RunCommand): void {
   program
     .command('usage')
     .description('what calls used and cost')
-    .option('--by <what>', usageGroups.join(', '), 'day')
+    .addOption(choice('--by <what>', 'a line for each', usageGroups).default('day'))
     .option('--from <day>', 'first day in UTC, YYYY-MM-DD')
     .option('--to <day>', 'last day in UTC, included')
     .action((options: { by: string; from?: string; to?: string }) =>
