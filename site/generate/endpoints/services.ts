@@ -32,7 +32,7 @@ const daemon = {
   settings,
   status: absent,
   tokens: absent,
-  folders: absent,
+  folders: { state: '' },
   redactor: absent,
   version: '',
 } as never;
