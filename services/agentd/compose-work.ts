@@ -122,6 +122,7 @@ function composeWork(
     home,
     sandbox: () => chooseSandbox('bubblewrap', false, sandboxConfig),
     limits: validationConfig.limits,
+    proxies: environment,
     context: context === null ? null : contextListener(context),
   });
 

@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import type { Proxies } from '#kit/http/client.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type {
   AgentExit,
@@ -23,6 +24,8 @@ export interface SandboxRoomParts {
   /** The strong one, or the reason why there is none. @throws Refused (`sandbox_unavailable`) */
   readonly sandbox: () => Promise<Sandbox>;
   readonly limits: Omit<SandboxLimits, 'seconds'>;
+  /** By which hosts are reached from here. */
+  readonly proxies: Proxies;
   /** null where no context service is configured. */
   readonly context: ContextListener | null;
 }
@@ -79,7 +82,7 @@ interface Doors {
 }
 
 async function openDoors(
-  { context }: SandboxRoomParts,
+  { context, proxies }: SandboxRoomParts,
   { model, hosts, repository }: RoomRequest,
   sockets: DoorFolder,
   opened: Door[],
@@ -101,7 +104,7 @@ async function openDoors(
   const egress =
     hosts.length === 0
       ? null
-      : add('egress', await openEgressDoor({ socket: sockets.socket('egress'), hosts }));
+      : add('egress', await openEgressDoor({ socket: sockets.socket('egress'), hosts, proxies }));
   return { doors, egress, asked };
 }
 

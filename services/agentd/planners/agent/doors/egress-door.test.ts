@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,6 +103,47 @@ describe('The door to named hosts', () => {
     addresses['private.example'] = ['192.168.0.1', '1.0.0.1'];
     expect(await ask('CONNECT private.example:443 HTTP/1.1', 'x')).to.match(/X$/);
     expect(dialled).to.deep.equal(['1.0.0.1:443']);
+  });
+
+  it('goes through the proxy of the machine, but for hosts that NO_PROXY names', async () => {
+    const heads: string[] = [];
+    const proxy = createHttpServer();
+    proxy.on('connect', (request, client) => {
+      heads.push(`${request.url} ${request.headers['proxy-authorization']}`);
+      if (heads.length > 1) return client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+      client.write('HTTP/1.1 200 OK\r\n\r\nfirst ');
+      client.once('data', (sent: Buffer) => client.end(sent.toString().toUpperCase()));
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    await door.close();
+    door = await openEgressDoor({
+      socket,
+      hosts: ['api.example', 'direct.corp.example'],
+      network: { resolve: async () => [], connect: () => expect.fail('connected directly') },
+      proxies: {
+        HTTPS_PROXY: `http://mira:p%40ss@127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+        HTTP_PROXY: undefined,
+        NO_PROXY: 'localhost, .corp.example',
+      },
+    });
+    try {
+      expect(await ask('CONNECT api.example:443 HTTP/1.1', 'hello')).to.match(/\r\n\r\nfirst HELLO$/);
+      await until('the count', () => door.traffic()[0]?.bytes_received === 11);
+      expect(door.traffic()[0]).to.include({ connections: 1, bytes_sent: 5, bytes_received: 11 });
+      const login = Buffer.from('mira:p@ss').toString('base64');
+      expect(heads).to.deep.equal([`api.example:443 Basic ${login}`]);
+      expect(await ask('CONNECT other.example:443 HTTP/1.1')).to.match(/^HTTP\/1.1 403 /);
+      expect(await ask('CONNECT direct.corp.example:443 HTTP/1.1')).to.contain('has no public address');
+      expect(heads).to.have.length(1);
+      const refused = await ask('CONNECT api.example:443 HTTP/1.1');
+      expect(refused)
+        .to.match(/^HTTP\/1.1 502 [\s\S]*HTTPS_PROXY answered 407/)
+        .and.not.contain('p@ss');
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
   });
 
   it('says that a host cannot be found', async () => {

@@ -5,7 +5,9 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { messageOf } from '#kit/errors.ts';
+import type { Proxies } from '#kit/http/client.ts';
 import { createServer } from '#kit/http/node-http.ts';
+import { connectThrough, proxyTo } from './company-proxy.ts';
 import { listenOn } from './listen-on.ts';
 import type { Door } from './model-door.ts';
 import { isPublicAddress } from './public-address.ts';
@@ -17,6 +19,8 @@ export interface EgressDoorOptions {
   readonly hosts: readonly string[];
   /** The way out; the system's own without it. */
   readonly network?: EgressNetwork;
+  /** Through the one that is for a host, which then resolves its name; none without it. */
+  readonly proxies?: Partial<Proxies>;
 }
 
 export interface EgressNetwork {
@@ -50,14 +54,15 @@ const otherNames = '(others)';
 
 /**
  * A proxy by which a sandbox reaches the hosts that a person named for it, on port 443, and nothing else: CONNECT alone. A name is
- * resolved here; what it leads to must be a public address, and the connection goes to the very address that was looked at. What is
+ * resolved here; what it leads to must be a public address, and the connection goes to the very address that was looked at. Where the
+ * machine itself reaches the host through a proxy, that one resolves the name, and nobody here can look at its address. What is
  * said inside TLS nobody sees, the name of the server there among it.
  *
  * The proxy of `@anthropic-ai/sandbox-runtime` (0.0.83) was looked at in its place: it forwards plain HTTP too, counts no bytes, and
  * brings four packages.
  */
 export async function openEgressDoor(options: EgressDoorOptions): Promise<EgressDoor> {
-  const { socket, network = systemNetwork } = options;
+  const { socket, network = systemNetwork, proxies = {} } = options;
   const hosts = new Set(options.hosts.map((host) => host.toLowerCase()));
   const traffic = new Traffic(hosts);
   const open = new Set<Duplex>();
@@ -70,7 +75,7 @@ export async function openEgressDoor(options: EgressDoorOptions): Promise<Egress
     open.add(client);
     client.once('close', () => open.delete(client));
     client.on('error', () => {});
-    tunnel(request.url ?? '', client, head, { hosts, network, traffic }).catch((error: unknown) => {
+    tunnel(request.url ?? '', client, head, { hosts, network, proxies, traffic }).catch((error: unknown) => {
       endWith(client, '502 Bad Gateway', messageOf(error));
     });
   });
@@ -91,11 +96,12 @@ export async function openEgressDoor(options: EgressDoorOptions): Promise<Egress
 interface Way {
   readonly hosts: ReadonlySet<string>;
   readonly network: EgressNetwork;
+  readonly proxies: Partial<Proxies>;
   readonly traffic: Traffic;
 }
 
 async function tunnel(target: string, client: Duplex, head: Buffer, way: Way): Promise<void> {
-  const { hosts, network, traffic } = way;
+  const { hosts, traffic } = way;
   const [, name = target, wanted] = /^([^:]+):(\d+)$/.exec(target) ?? [];
   const host = name.toLowerCase();
   const refuse = (why: string) => {
@@ -104,20 +110,29 @@ async function tunnel(target: string, client: Duplex, head: Buffer, way: Way): P
   };
   if (!hosts.has(host)) return refuse(`${host.slice(0, 200)} is no host that this agent may reach`);
   if (wanted !== String(port)) return refuse(`only port ${port} may be reached`);
-  const address = (await network.resolve(host)).find(isPublicAddress);
-  if (address === undefined) return refuse(`${host} has no public address`);
-  if (client.destroyed) return;
-  const upstream = network.connect(address, port);
+  const proxy = proxyTo(host, way.proxies);
+  const upstream =
+    proxy === null ? await direct(host, way) : await connectThrough(proxy, host, port, connectMs);
+  if (upstream === null) return refuse(`${host} has no public address`);
+  if (client.destroyed) return void upstream.destroy();
   client.once('close', () => upstream.destroy());
-  await once(upstream, 'connect', { signal: AbortSignal.timeout(connectMs) }).catch((error: unknown) => {
-    upstream.destroy();
-    throw error;
-  });
   traffic.open(host, upstream);
   client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
   upstream.write(head);
   // An end in the middle is the business of those who speak.
   await pipeline(client, upstream, client).catch(() => {});
+}
+
+/** To the very address that was looked at; null where there is no public one. */
+async function direct(host: string, { network }: Way): Promise<Socket | null> {
+  const address = (await network.resolve(host)).find(isPublicAddress);
+  if (address === undefined) return null;
+  const upstream = network.connect(address, port);
+  await once(upstream, 'connect', { signal: AbortSignal.timeout(connectMs) }).catch((error: unknown) => {
+    upstream.destroy();
+    throw error;
+  });
+  return upstream;
 }
 
 /** Whether or not the other side has said all that it wanted to. */
@@ -140,6 +155,9 @@ class Traffic {
     const counts = this.#of(host);
     counts.connections += 1;
     counts.sockets.add(socket);
+    // What was said with a proxy is no traffic of the agent.
+    counts.sent -= socket.bytesWritten;
+    counts.received -= socket.bytesRead - socket.readableLength;
     socket.once('close', () => {
       counts.sockets.delete(socket);
       counts.sent += socket.bytesWritten;
