@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { environment } from '#kit/environment.ts';
+import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
 import { type CoderCall, coder } from '../fixtures/model-upstream/coder.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
@@ -90,6 +91,7 @@ describeWith(['agents', 'bubblewrap'], 'real coding agents', function () {
   let world: World;
   let upstream: ModelUpstream;
   let gateway: GatewayProcess | undefined;
+  let context: RunningContext | undefined;
 
   beforeEach(async () => {
     world = await makeWorld({ vcs: 'git' });
@@ -98,6 +100,8 @@ describeWith(['agents', 'bubblewrap'], 'real coding agents', function () {
   afterEach(async () => {
     await gateway?.stop();
     gateway = undefined;
+    await context?.close();
+    context = undefined;
     await upstream.close();
     await world.close();
   });
@@ -134,6 +138,42 @@ describeWith(['agents', 'bubblewrap'], 'real coding agents', function () {
       const pull = done.actions.find(({ definition }) => definition.kind === 'open_pull_request');
       expect(pull).to.include({ state: 'succeeded' });
       expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+    });
+  }
+
+  for (const [title, tool] of [
+    ['Claude Code', 'mcp__core-context__memory_lookup'],
+    ['OpenCode', 'core-context_memory_lookup'],
+  ] as const) {
+    it(`${title} asks its context, and what it read is an influence of the plan`, async () => {
+      context = await startContext(world.home);
+      const { url } = context;
+      writeFileSync(join(world.home, 'config/core.json'), JSON.stringify({ context: { url }, vcs: 'git' }));
+      const memory = {
+        layer: 'semantic',
+        content: 'The lighthouse blinks at night',
+        source: 'mcp:helper',
+      } as const;
+      await (await world.agent.context()).remember(memory, new AbortController().signal);
+      const agent = agents[title]!;
+      const lookup = { name: tool, input: { query: 'lighthouse' } };
+      await configure({ ...agent, calls: [lookup, ...agent.calls] });
+      const number = await world.newIssue('Strangers are greeted wrongly.');
+      const run = await world.agent.planIssue(
+        { ...ref, number, planner: agent.preset, by: everybody },
+        quiet,
+      );
+      const answers = upstream.requests.filter(({ json }) =>
+        JSON.stringify(json).includes('blinks at night'),
+      );
+      expect(answers, 'requests with what the tool answered').not.to.deep.equal([]);
+      const read = run.actions[0]!.definition.influences.filter(({ source }) =>
+        source.includes('lighthouse'),
+      );
+      expect(read.map(({ kind, trusted }) => [kind, trusted])).to.deep.equal([['memory', false]]);
+      expect((await world.command(['actions', run.run_id, '1'])).stdout).to.contain(
+        'The lighthouse blinks at night',
+      );
     });
   }
 });

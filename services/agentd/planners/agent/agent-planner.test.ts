@@ -231,6 +231,7 @@ describe('The planner of coding agents', function () {
       { permission: { title: 'Run tests', kind: 'execute', command: 'npm test' } },
       { permission: { title: 'Fetch', kind: 'fetch' } },
       { permission: { title: 'Approve the plan', kind: 'other' } },
+      { permission: { title: 'mcp__core-context__search', kind: 'other' } },
     ]);
     const { body } = proposal as { body: string };
     expect(body.split('\n')).to.deep.equal([
@@ -240,6 +241,7 @@ describe('The planner of coding agents', function () {
       'Run tests: yes',
       'Fetch: no',
       'Approve the plan: no',
+      'mcp__core-context__search: yes',
     ]);
     const asked = entries.filter(({ type }) => type === 'permission');
     expect(asked.map((entry) => 'allowed' in entry && entry.allowed)).to.deep.equal([
@@ -249,6 +251,7 @@ describe('The planner of coding agents', function () {
       true,
       false,
       false,
+      true,
     ]);
   });
 

@@ -23,7 +23,8 @@ export function permissionFor(tool: AskedTool, folder: string): PermissionAnswer
     return { allowed: true, why: 'a command in the tree', paths };
   if (tool.kind === 'read' || tool.kind === 'search' || tool.kind === 'think')
     return { allowed: true, why: 'it only reads', paths };
-  if (/\bcore[-_]context\b/.test(`${tool.name ?? ''} ${tool.title ?? ''}`))
+  // With underscores around it in the names of some agents.
+  if (/(?<![a-z0-9])core[-_]context(?![a-z0-9])/.test(`${tool.name ?? ''} ${tool.title ?? ''}`))
     return { allowed: true, why: 'context of the repository', paths };
   return { allowed: false, why: 'it names nothing inside the tree', paths };
 }
