@@ -1,8 +1,7 @@
-import * as t from 'io-ts';
 import { openBus } from '#kit/bus/open-bus.ts';
 import { agentdUrl, bridgeUrl } from '#kit/config/client-urls.ts';
-import { readConcernPart } from '#kit/config/concern.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
+import { planningSeconds } from '#kit/config/planning-seconds.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import { type Environment, environment } from '#kit/environment.ts';
 import { Refused } from '#kit/errors.ts';
@@ -44,13 +43,6 @@ export async function serve(options: WorkerOptions): Promise<number> {
   shutdown.add('the bus', () => bus.close());
   bus.register(platformFunctions(services, planning));
   return signalled;
-}
-
-const Agents = t.strict({ planner: t.strict({ bounds: t.strict({ seconds: t.number }) }) });
-
-/** Seconds that the planner itself may take. @throws InvalidInput (`config_invalid`) */
-function planningSeconds(folders: Pick<Folders, 'config'>): number {
-  return readConcernPart(Agents, 'agents', folders).planner.bounds.seconds;
 }
 
 /** The services of this installation, wherever they are when they are asked. */

@@ -2,9 +2,12 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { SemaphoreState } from '#kit/jobs/fair-semaphore.ts';
 import { dollarsOf } from './ledger/money.ts';
 import type { CallResult, Settlement } from './ledger/settlement.ts';
+import type { DialectName } from './providers/endpoints.ts';
 
 export interface EndedCall extends Pick<CallResult, 'upstream' | 'outcome' | 'ms' | 'firstTokenMs'> {
   readonly model: string;
+  /** That the client spoke. */
+  readonly dialect: DialectName;
   readonly settlement: Settlement;
 }
 
@@ -21,7 +24,7 @@ const kinds = ['input', 'output', 'cached', 'cache_writes'] as const;
 export function createCallMetrics(lanes: () => readonly LaneState[]) {
   const registry = new Registry();
   const registers = [registry];
-  const at = ['model', 'upstream'];
+  const at = ['model', 'upstream', 'dialect'];
   const counter = (name: string, help: string, ...labels: string[]) =>
     new Counter({ name, help, labelNames: [...at, ...labels], registers });
   const calls = counter('model_calls_total', 'Calls that ended', 'outcome');
@@ -65,8 +68,8 @@ export function createCallMetrics(lanes: () => readonly LaneState[]) {
 
   return {
     registry,
-    ended({ model, upstream, outcome, ms, firstTokenMs, settlement }: EndedCall): void {
-      const place = { model, upstream };
+    ended({ model, upstream, dialect, outcome, ms, firstTokenMs, settlement }: EndedCall): void {
+      const place = { model, upstream, dialect };
       calls.inc({ ...place, outcome });
       duration.observe(place, ms / 1000);
       if (firstTokenMs !== null) firstToken.observe(place, firstTokenMs / 1000);
@@ -74,8 +77,8 @@ export function createCallMetrics(lanes: () => readonly LaneState[]) {
       cost.inc(place, dollarsOf(settlement.cost));
     },
     /** An attempt that failed, whatever came of the call. */
-    failed(model: string, upstream: string, code: string): void {
-      errors.inc({ model, upstream, code });
+    failed(at: Pick<EndedCall, 'model' | 'upstream' | 'dialect'>, code: string): void {
+      errors.inc({ ...at, code });
     },
   };
 }

@@ -11,7 +11,7 @@ import type { Account } from './ledger/accounts.ts';
 import type { Reservation } from './ledger/ledger.ts';
 import type { CallResult, LostAttempt } from './ledger/settlement.ts';
 import type { CallMetrics } from './metrics.ts';
-import type { Endpoint } from './providers/endpoints.ts';
+import type { DialectName, Endpoint } from './providers/endpoints.ts';
 import { ownCodes, ownWords, UpstreamFailure, upstreamCodes } from './providers/failure.ts';
 import { type ModelCall, type UpstreamAnswer, WholeBody } from './providers/upstream.ts';
 import { noUsage } from './providers/usage.ts';
@@ -33,6 +33,7 @@ interface CallFacts {
   readonly caller: Caller;
   readonly reservation: Reservation;
   readonly started: number;
+  readonly dialect: DialectName;
 }
 
 type Counted = Pick<CallResult, 'sentBytes' | 'contentBytes' | 'usage' | 'usageIsPartial'>;
@@ -145,7 +146,7 @@ export class CallUnderWay {
   }
 
   #settle(failure: unknown, signal: AbortSignal, counted: Counted): void {
-    const { parts, model, reservation, started } = this.#facts;
+    const { parts, model, dialect, reservation, started } = this.#facts;
     const own = {
       upstream: this.upstream,
       outcome: outcomeOf(failure, signal),
@@ -153,14 +154,17 @@ export class CallUnderWay {
       firstTokenMs: this.#firstTokenMs,
     };
     const settlement = reservation.settle({ ...own, ...counted, lost: this.#lost });
-    parts.metrics.ended({ model: model.name, ...own, settlement });
+    parts.metrics.ended({ model: model.name, dialect, ...own, settlement });
   }
 
   #report(upstream: string, failure: UpstreamFailure, next: 'again' | 'elsewhere' | 'given up'): void {
-    const { parts, model, caller } = this.#facts;
+    const { parts, model, dialect, caller } = this.#facts;
     const { code, status, message } = failure;
     // Codes of upstreams are without end, and measurements must not be.
-    parts.metrics.failed(model.name, upstream, ownCodes.has(code) ? code : String(status));
+    parts.metrics.failed(
+      { model: model.name, upstream, dialect },
+      ownCodes.has(code) ? code : String(status),
+    );
     // The upstream's words may repeat what was asked: they are for the client, and not for the log.
     const own = ownCodes.has(code) ? `${upstream}: ${code}` : `${upstream} answered ${status}`;
     const what = ownWords.has(code) ? message : own;

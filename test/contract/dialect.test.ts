@@ -183,6 +183,7 @@ function suite(bench: DialectBench): void {
       cache_write_tokens: 2 * writes,
     });
     const metrics = await (await gateway.ask('/v1/metrics')).text();
+    expect(metrics).to.contain(`dialect="${bench.name.toLowerCase()}"`);
     expect(metrics).to.match(new RegExp(`model_tokens_total\\{[^}]*kind="cached"[^}]*\\} ${2 * cached}\n`));
   });
 

@@ -30,6 +30,8 @@ const coveredElsewhere = [
   ...['decision.checked', 'decision.recorded'],
   // test/integration/agent-planning.test.ts
   ...['agent.started', 'agent.prompted', 'agent.ended', 'agent.read_back'],
+  // test/integration/agent-commands.test.ts
+  ...['config.checked', 'config.written'],
   // test/integration/backup-crash.test.ts
   ...['backup.copied', 'backup.written', 'backup.named', 'restore.unpacked', 'restore.moving'],
   ...['restore.moved', 'restore.placed', 'restore.retired'],

@@ -31,6 +31,8 @@ interface Place {
   /** Of agents.json. */
   readonly file: string;
   run(...args: readonly string[]): ReturnType<typeof ended>;
+  /** Is killed at a crash point. */
+  killedAt(point: string, ...args: readonly string[]): ReturnType<typeof ended>;
 }
 
 /** A home and a project folder; PATH has no agents, and the person's home no logins. */
@@ -40,11 +42,14 @@ function makePlace(): Place {
   for (const path of [join(home, 'config'), folder, tools]) mkdirSync(path, { recursive: true });
   writeFileSync(join(home, 'config/core.json'), JSON.stringify({ context: { url: null } }));
   const PATH = [tools, '/usr/bin', '/bin'].join(':');
+  const run = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    ended(core, [...args, '--home', home], { PATH, HOME: root, COLUMNS: '80', ...env }, folder);
   return {
     home,
     folder,
     file: join(home, 'config/agents.json'),
-    run: (...args) => ended(core, [...args, '--home', home], { PATH, HOME: root, COLUMNS: '80' }, folder),
+    run: (...args) => run(args),
+    killedAt: (point, ...args) => run(args, { CORE_CRASH_AT: point }),
   };
 }
 
@@ -167,6 +172,16 @@ describe('the commands about coding agents', function () {
       expect(stderr).to.contain(`[${code}]`).and.to.contain('agents.json');
       expect(readFileSync(place.file, 'utf8')).to.equal(content);
     }
+  });
+
+  it('leave the file as it was or as it shall be, wherever they are killed', async () => {
+    install(place.folder, claude, 'claude-agent-acp', '9.8.7');
+    for (const point of ['config.checked', 'config.written'] as const) {
+      const { code, signal } = await place.killedAt(point, 'agent', 'add', 'claude', '--yes');
+      expect([code, signal], point).to.deep.equal([null, 'SIGKILL']);
+      expect(existsSync(join(place.home, 'config/agents.json')), point).to.equal(point === 'config.written');
+    }
+    expect(written().agents).to.have.all.keys('claude');
   });
 
   it('go on where a killed command left its lock and half a file', async () => {

@@ -97,6 +97,17 @@ describe('Core as tools of the Model Context Protocol', () => {
     expect(runs[0]).to.include({ run_id: planned.run_id, waits_for: 'build' });
   });
 
+  it('gives the same run for the same key, and refuses a key that another request has', async () => {
+    const number = await world.newIssue(body);
+    const request = { ...ref, number, idempotency_key: 'from-an-editor-1', wait_seconds: 0 };
+    const { run_id } = await shown(client, 'plan_issue', request);
+    expect((await shown(client, 'plan_issue', { ...request, wait_seconds: 120 })).run_id).to.equal(run_id);
+    const other = await called(client, 'plan_issue', { ...request, task: 'Another', number: undefined });
+    expect(other.text).to.include('[idempotency_key_reused]');
+    const bad = await called(client, 'plan_issue', { ...request, idempotency_key: 'two words' });
+    expect(bad.text).to.include('[invalid_idempotency_key]');
+  });
+
   it('plans a task without an issue, which counts as written by an outsider whoever owns the token', async () => {
     const folders = { state: join(world.home, 'state'), tokens: join(world.home, 'config/tokens') };
     const scopes = ['read', 'plan', 'approve', 'execute'] as const;

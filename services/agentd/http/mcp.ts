@@ -11,7 +11,7 @@ import type { BackgroundWork } from './background-work.ts';
 import { requireToken } from './query.ts';
 import { planInBackground } from './run-changes.ts';
 import { runView } from './run-view.ts';
-import { person } from './write-routes.ts';
+import { person, requireUsableKey } from './write-routes.ts';
 
 interface McpOptions {
   readonly agent: CoreAgent;
@@ -87,10 +87,15 @@ export function mcpParts(
       const { run_id } = await runNamed(name);
       return { run_id, patch: await agent.diff(run_id) };
     },
-    async plan(request, waitMs, call) {
+    async plan({ idempotency_key: key, ...request }, waitMs, call) {
+      if (key !== undefined) requireUsableKey(key);
+      const keyed = key === undefined ? {} : { idempotency_key: key };
       // What another agent writes may come from anywhere, whoever's token it uses.
       const scopes = by.scopes.filter((scope) => scope !== 'approve');
-      const { run } = await planInBackground({ ...request, by: { ...by, scopes } }, { agent, work });
+      const { run } = await planInBackground(
+        { ...request, ...keyed, by: { ...by, scopes } },
+        { agent, work },
+      );
       await ended(run.run_id, waitMs, call);
       return runView(await agent.run(run.run_id));
     },

@@ -130,20 +130,25 @@ interface RunWork<B> {
 
 function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {
   const key = header('idempotency-key');
-  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+  if (key !== undefined) requireUsableKey(key);
+  return { ...body, ...(key === undefined ? {} : { idempotency_key: key }), by: person(identity) };
+}
+
+/** @throws InvalidInput (`invalid_idempotency_key`, `idempotency_key_holds_secret`) */
+export function requireUsableKey(key: string): void {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new InvalidInput(
       'invalid_idempotency_key',
       'Idempotency-Key must be 1 to 255 visible ASCII characters without spaces',
     );
   }
-  const [secret] = findSecrets(key ?? '');
+  const [secret] = findSecrets(key);
   if (secret !== undefined) {
     throw new InvalidInput(
       'idempotency_key_holds_secret',
       `Idempotency-Key holds what looks like a secret (${secret.kind}); keys are stored as they are: use one without`,
     );
   }
-  return { ...body, ...(key === undefined ? {} : { idempotency_key: key }), by: person(identity) };
 }
 
 function acceptedReply({ run_id, status }: Run, created?: boolean): Reply {

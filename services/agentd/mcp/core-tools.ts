@@ -44,7 +44,11 @@ export interface CoreToolParts {
   show(name: string): Promise<RunDetail>;
   diff(name: string): Promise<{ readonly run_id: string; readonly patch: Uint8Array }>;
   /** Plans in the background. @returns the run as it is when its planning has ended, or that many milliseconds later */
-  plan(request: Omit<PlanRequest, 'by'>, waitMs: number, call: ToolCall): Promise<RunDetail>;
+  plan(
+    request: Omit<PlanRequest, 'by' | 'idempotency_key'> & { readonly idempotency_key: string | undefined },
+    waitMs: number,
+    call: ToolCall,
+  ): Promise<RunDetail>;
 }
 
 const plan = PlanBody.type.props;
@@ -58,6 +62,7 @@ const PlanInput = t.strict({
   planner: plan.planner,
   dry_run: plan.dry_run,
   wait_seconds: optional(integerBetween(0, 600)),
+  idempotency_key: optional(NonEmptyString),
 });
 
 const ListInput = t.strict({
@@ -117,6 +122,8 @@ export function coreTools(parts: CoreToolParts): Record<CoreToolName, McpTool> {
         repo: 'Name of the repository',
         number: 'Number of the issue; or leave it out and give a task',
         task: 'What is to be done, where there is no issue; its first line is the title',
+        idempotency_key:
+          'The same key and request again give the same run: choose one before the first call, and repeat it where no answer came',
         wait_seconds: `How long to wait for the plan; default ${defaultWaitSeconds}`,
       },
       readOnly: false,

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { readConcernPart } from '#kit/config/concern.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
+import { planningSeconds } from '#kit/config/planning-seconds.ts';
 import type { AgentMap, EventRole } from '#kit/contracts/bridge/events.ts';
 import { NonEmptyString } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
@@ -16,7 +17,6 @@ const Agents = t.strict({
       may_propose: t.array(t.string),
     }),
   ),
-  planner: t.strict({ bounds: t.strict({ seconds: t.number }) }),
 });
 
 /** The role of events that name none, by its key. */
@@ -88,7 +88,7 @@ export function readRoleMap(folders: Pick<Folders, 'config'>): RoleMap {
 }
 
 function readRoles(folders: Pick<Folders, 'config'>): RoleFacts {
-  const { roles, planner } = readConcernPart(Agents, 'agents', folders);
+  const { roles } = readConcernPart(Agents, 'agents', folders);
   const facts = roles.map(({ name, key, purpose, may_propose }) => ({
     key,
     name,
@@ -100,6 +100,6 @@ function readRoles(folders: Pick<Folders, 'config'>): RoleFacts {
     throw new InvalidInput('config_invalid', 'config/agents.json: /roles is []: must name a role');
   return {
     view: { roles: facts, default_role: preset.name },
-    planningSeconds: planner.bounds.seconds,
+    planningSeconds: planningSeconds(folders),
   };
 }

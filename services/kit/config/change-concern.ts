@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type * as t from 'io-ts';
+import { crashPoint } from '../crash-point.ts';
 import { writeFileDurably } from '../durable-file.ts';
 import { type Folders, prepareFolder } from '../folders.ts';
 import { withFileLock } from '../storage/lock.ts';
@@ -29,7 +30,9 @@ export function changeConcern<A>(folders: Pick<Folders, 'config'>, change: Conce
     const own = isObject(files.user.document) ? files.user.document : {};
     const document = { ...own, ...members(own) };
     check(decodeConcern(codec, { ...files, user: { path, document } }), path);
+    crashPoint('config.checked');
     writeFileDurably(path, `${JSON.stringify(document, null, 2)}\n`);
+    crashPoint('config.written');
     return path;
   });
 }

@@ -4,6 +4,7 @@ import { CoreError, Interrupted } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { CallMetrics } from '../metrics.ts';
+import { dialectOf } from '../providers/endpoints.ts';
 import { lateFailure } from '../providers/failure.ts';
 import { type Caller, CallUnderWay } from '../stream.ts';
 import { decodeCall, estimateTokens, type SentCall } from './decode-call.ts';
@@ -73,7 +74,8 @@ export class ModelCalls {
     const { totalMs } = this.#parts;
     const limit = setTimeout(() => ending.abort(lateFailure(underWay.upstream, 'total', totalMs)), totalMs);
     const parts = { ...this.#parts, retries: this.#parts.retries() };
-    const underWay = new CallUnderWay({ parts, model, caller, reservation, started });
+    const dialect = dialectOf[decoded.endpoint];
+    const underWay = new CallUnderWay({ parts, model, dialect, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
       const outputLimit = reservation.bounded ? each : null;

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, constants, readFileSync, realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { environment } from '#kit/environment.ts';
+import { findProgram } from '#kit/find-program.ts';
 import { type AnswerMessage, PendingCalls } from '../../record/thread.ts';
 import type { Changes, GraphDigests, Position } from '../changes.ts';
 
@@ -79,16 +79,6 @@ export function isolatedCommand(folder: string): CommandLine | null {
       ...['--bind', folder, folder, '--chdir', folder, '--', node, ...args],
     ],
   };
-}
-
-function findProgram(name: string): string | null {
-  for (const folder of [...(environment.PATH ?? '').split(delimiter), '/usr/bin', '/bin']) {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return join(folder, name);
-    } catch {}
-  }
-  return null;
 }
 
 /** Why a process of the engine is gone: its parent ended it, or it ended by itself. */
