@@ -12,6 +12,7 @@ import { gateway } from './gateway.ts';
 import { ingest } from './ingest.ts';
 import { listOverHttp } from './list-over-http.ts';
 import { memory } from './memory.ts';
+import { review } from './review.ts';
 import { search } from './search.ts';
 import { stack } from './stack.ts';
 import { start } from './start.ts';
@@ -33,6 +34,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   bus,
   bridge,
   terminal,
+  review,
 };
 
 const { values, positionals } = parseArgs({

@@ -291,6 +291,24 @@ describe('The review page over HTTP', () => {
     expect((await again.get('/')).status).to.equal(401);
   });
 
+  it('sends parts of the change of a run, and none of another patch', async () => {
+    const run = await review.planned();
+    const part = (name: string, query: string) =>
+      `${path(run)}/change/${name}?digest=${run.plan!.patch}&${query}`;
+    expect(await get(`${path(run)}?view=split`)).to.contain('row both');
+    expect(await get(part('rows', 'view=unified&from=5&end=7'), mira)).to.match(/^<div role="row"/);
+    expect(await get(part('row', 'view=split&line=6'), mira)).to.equal('6');
+    expect(await get(part('line', 'line=6'), mira)).to.contain('greeted as a stranger');
+    const refused = [
+      `${path(run)}?view=sideways`,
+      part('rows', 'view=unified&from=0&end=5000'),
+      part('rows', 'view=unified&from=-1&end=2'),
+      part('line', 'line=x'),
+      `${path(run)}/change/line?line=0&digest=${'0'.repeat(64)}`,
+    ];
+    for (const address of refused) expect((await mira.get(address)).status, address).to.equal(400);
+  });
+
   it('says live that a run has changed', async () => {
     const run = await review.planned();
     const stream = await mira.get(`${path(run)}/live?after=${run.head.seq}`);
@@ -311,7 +329,7 @@ describe('The review page over HTTP', () => {
     const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, address]) =>
       address!.replaceAll('&amp;', '&'),
     );
-    expect(assets).to.have.length(4);
+    expect(assets).to.have.length(6);
     for (const address of assets) {
       const answer = await mira.get(address);
       noteRoute('GET', address);
@@ -320,6 +338,8 @@ describe('The review page over HTTP', () => {
       expect((await answer.text()).length).to.be.greaterThan(100);
       expect((await mira.get(address, { 'if-none-match': etag })).status).to.equal(304);
     }
+    const imported = await mira.get('/assets/diff-chunks.js');
+    expect(imported.headers.get('cache-control')).to.equal('no-cache');
     expect((await mira.get('/assets/..%2fsession.ts')).status).to.equal(404);
     expect(page).to.not.match(/ on[a-z]+=|<style|javascript:|https?:\/\//);
   });

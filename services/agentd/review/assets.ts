@@ -4,7 +4,10 @@ import { createRequire } from 'node:module';
 import { NotFound } from '#kit/errors.ts';
 import { type Route, route } from '#kit/http/route.ts';
 
-/** Scripts, styles and pictures of the page, each at a fixed path, with its content's hash in the address. */
+/**
+ * Scripts, styles and pictures of the page, each at a fixed path, with its content's hash in the address. A script that another
+ * imports is asked for without it, and so asked for again each time.
+ */
 
 const require = createRequire(import.meta.url);
 const own = (name: string) => new URL(`client/${name}`, import.meta.url);
@@ -14,10 +17,21 @@ const sources = {
     type: 'text/javascript; charset=utf-8',
     file: () => require.resolve('htmx.org/dist/htmx.min.js'),
   },
-  'review.js': { type: 'text/javascript; charset=utf-8', file: () => own('review.js') },
+  'review.js': script('review.js'),
+  'diff.js': script('diff.js'),
+  'diff-chunks.js': script('diff-chunks.js'),
+  'diff-comments.js': script('diff-comments.js'),
+  'diff-keys.js': script('diff-keys.js'),
+  'diff-store.js': script('diff-store.js'),
   'review.css': { type: 'text/css; charset=utf-8', file: () => own('review.css') },
+  'diff.css': { type: 'text/css; charset=utf-8', file: () => own('diff.css') },
   'icon.svg': { type: 'image/svg+xml', file: () => own('icon.svg') },
 } as const;
+
+function script(name: string) {
+  return { type: 'text/javascript; charset=utf-8', file: () => own(name) };
+}
+
 type AssetName = keyof typeof sources;
 
 interface Asset {
@@ -59,12 +73,13 @@ export function assetRoutes(): Route[] {
         query: { v: { description: 'Hash of its content', schema: { type: 'string' } } },
         answers: { 200: { description: 'The file', content: 'text/css' } },
       },
-      async ({ params, header }) => {
+      async ({ params, query, header }) => {
         const name = params.name!;
         if (!Object.hasOwn(sources, name))
           throw new NotFound('path_not_found', `there is nothing at /assets/${name}`);
         const { type, bytes, hash } = asset(name as AssetName);
-        const headers = { ETag: `"${hash}"`, 'Cache-Control': 'public, max-age=31536000, immutable' };
+        const lasting = query.v === undefined ? 'no-cache' : 'public, max-age=31536000, immutable';
+        const headers = { ETag: `"${hash}"`, 'Cache-Control': lasting };
         if (header('if-none-match') === headers.ETag)
           return { status: 304, headers, content: { type, bytes: '' } };
         return { headers, content: { type, bytes } };

@@ -1,6 +1,6 @@
 import type { ActionState, Run } from '../runs/run.ts';
 import { csrfField } from './csrf.ts';
-import { type Html, html, nothing } from './html.ts';
+import { type Html, html, nothing, raw } from './html.ts';
 
 /**
  * The forms of decisions. Each carries the digest and the approval of every action that it covers as they are on the page: when either
@@ -44,12 +44,13 @@ ${wordField([action])}${anywayField(look.run, [action])}
 
 function rejectForm(action: ActionState, look: Look): Html {
   const { action_id, ordinal, kind } = action.definition;
+  const into = kind === 'apply_patch' ? raw(' data-diff-into="reason"') : nothing;
   return html`<details class="reject" data-reject id="${action_id}-reject"><summary>Reject<span class="visually-hidden"> ${ordinal} ${kind}</span>…</summary>
 <form method="post" action="/runs/${look.run.run_id}/decisions" class="stack">
 ${csrfField(look.csrf)}<input type="hidden" name="decision" value="reject">
 <input type="hidden" name="seen" value="${seenAction(action)}">
 <label for="${action_id}-reason">Why? The next plan of this issue learns from it.</label>
-<textarea id="${action_id}-reason" name="reason" rows="3" required></textarea>
+<textarea id="${action_id}-reason" name="reason" rows="3" required${into}></textarea>
 <button class="danger">Reject ${ordinal} ${kind}</button>
 </form></details>`;
 }

@@ -75,8 +75,10 @@ function head(title: string): Html {
 <title>${title} · Core</title>
 <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${assetPath('review.css')}" integrity="${assetIntegrity('review.css')}">
+<link rel="stylesheet" href="${assetPath('diff.css')}" integrity="${assetIntegrity('diff.css')}">
 <script src="${assetPath('htmx.js')}" integrity="${assetIntegrity('htmx.js')}" defer></script>
 <script src="${assetPath('review.js')}" integrity="${assetIntegrity('review.js')}" type="module"></script>
+<script src="${assetPath('diff.js')}" integrity="${assetIntegrity('diff.js')}" type="module"></script>
 </head>`;
 }
 

@@ -29,11 +29,15 @@ interface PageFacts {
   readonly query?: NonNullable<RouteFacts['query']>;
 }
 
-export function htmlReply(page: Html, status = 200): Reply {
+/** @param kind a part is put into a page that is there already */
+export function htmlReply(page: Html, status = 200, kind: 'page' | 'part' = 'page'): Reply {
   return {
     status,
     headers: pageHeaders,
-    content: { type: 'text/html; charset=utf-8', bytes: `<!doctype html>\n${String(page)}` },
+    content: {
+      type: 'text/html; charset=utf-8',
+      bytes: `${kind === 'page' ? '<!doctype html>\n' : ''}${String(page)}`,
+    },
   };
 }
 

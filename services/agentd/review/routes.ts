@@ -6,7 +6,7 @@ import { ApprovalState } from '../action.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
 import type { Run } from '../runs/run.ts';
 import { assetRoutes } from './assets.ts';
-import { patchLines } from './change.ts';
+import { Changes, changeRoutes, patchLines, viewParameter } from './change.ts';
 import { csrfField } from './csrf.ts';
 import { approvalWord } from './decisions.ts';
 import { graphPart } from './graph-picture.ts';
@@ -27,6 +27,7 @@ import { shownText } from './visible-text.ts';
 
 /** The review page: the same use cases as the interface for programs, for people with a browser. */
 export function reviewRoutes(parts: ReviewParts): Route[] {
+  const changes = new Changes(parts.agent);
   return [
     ...assetRoutes(),
     ...signInRoutes(parts),
@@ -35,12 +36,13 @@ export function reviewRoutes(parts: ReviewParts): Route[] {
     pageRoute(parts, { path: '/', summary: 'The runs', query: listParameters }, async (visit) =>
       htmlReply(await runsPage(parts.agent, visit)),
     ),
-    ...readingRoutes(parts),
-    ...changingRoutes(parts),
+    ...readingRoutes(parts, changes),
+    ...changeRoutes(parts, changes),
+    ...changingRoutes(parts, changes),
   ];
 }
 
-function readingRoutes(parts: ReviewParts): Route[] {
+function readingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
   const { agent } = parts;
   const contents: Readonly<Record<Exclude<Tab, 'review'>, (run: Run) => Html | Promise<Html>>> = {
     issue: (run) => issueThread(agent, run),
@@ -50,7 +52,12 @@ function readingRoutes(parts: ReviewParts): Route[] {
     recovery: (run) => recoveryPart(agent, run),
   };
   return [
-    aboutRun('', 'A run, as it is decided', async (visit, run) => reviewPage(parts, visit, run)),
+    aboutRun(
+      '',
+      'A run, as it is decided',
+      async (visit, run) => reviewPage(parts, diffs, visit, run),
+      viewParameter,
+    ),
     ...Object.entries(contents).map(([tab, content]) =>
       aboutRun(tabs[tab as Tab].path, `A run: its ${tab}`, async (visit, run) =>
         runLayout(visit, run, tab as Tab, await content(run)),
@@ -88,8 +95,13 @@ function readingRoutes(parts: ReviewParts): Route[] {
     }),
   ];
 
-  function aboutRun(path: string, summary: string, page: (visit: Visit, run: Run) => Promise<Html>): Route {
-    return pageRoute(parts, { path: `/runs/{run_id}${path}`, summary }, async (visit) =>
+  function aboutRun(
+    path: string,
+    summary: string,
+    page: (visit: Visit, run: Run) => Promise<Html>,
+    query: typeof viewParameter | Record<never, never> = {},
+  ): Route {
+    return pageRoute(parts, { path: `/runs/{run_id}${path}`, summary, query }, async (visit) =>
       htmlReply(await page(visit, await agent.run(visit.request.params.run_id!))),
     );
   }
@@ -131,7 +143,7 @@ const DecisionForm = t.strict({
 type DecisionForm = t.TypeOf<typeof DecisionForm>;
 
 /** What changes a run. A conflict shows the run as it is now, with what is other than it was on the page. */
-function changingRoutes(parts: ReviewParts): Route[] {
+function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
   const { agent, changes } = parts;
   return [
     aboutRun('decisions', 'Approve or reject actions', 'approve', DecisionForm, async ({ by }, body, run) => {
@@ -200,7 +212,7 @@ function changingRoutes(parts: ReviewParts): Route[] {
       } catch (error) {
         if (!(error instanceof CoreError) || error.status >= 500 || error.status === 404) throw error;
         const now = await agent.run(run.run_id);
-        return htmlReply(await reviewPage(parts, visit, now, refusal(error)), error.status);
+        return htmlReply(await reviewPage(parts, diffs, visit, now, refusal(error)), error.status);
       }
     });
   }

@@ -3,7 +3,7 @@ import { gates, risks } from '#kit/contracts/vocabulary.ts';
 import { isOpen, type Run } from '../runs/run.ts';
 import { actionArticle } from './action.ts';
 import { moment, riskBadge, statusBadge } from './badges.ts';
-import { changePart } from './change.ts';
+import { type Changes, changePart } from './change.ts';
 import { controls } from './controls.ts';
 import { gateForm } from './decisions.ts';
 import { type Html, html, nothing } from './html.ts';
@@ -70,6 +70,7 @@ function runFacts({ run_id, request, usage, created_at, updated_at, pull_request
 /** The page on which a run is decided. */
 export async function reviewPage(
   parts: ReviewParts,
+  changes: Changes,
   visit: Visit,
   run: Run,
   said: Notice | null = null,
@@ -77,7 +78,7 @@ export async function reviewPage(
   const [plan, validation, change] = await Promise.all([
     planPart(parts.agent, run),
     validationPart(parts.agent, run),
-    changePart(parts.agent, run),
+    changePart(changes, visit, run),
   ]);
   const look = {
     run,

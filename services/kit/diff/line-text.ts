@@ -6,8 +6,8 @@ import { isTextLine, lineKinds, type Patch } from './patch.ts';
 export interface Mark {
   readonly at: number;
   readonly length: number;
-  /** A tab, a space at the end of the line, or an escape such as `\x1b`. */
-  readonly kind: 'tab' | 'space' | 'escape';
+  /** A tab, a space at the end of the line, an escape such as `\x1b`, or a tab that has no sign. */
+  readonly kind: 'tab' | 'space' | 'escape' | 'gap';
 }
 
 export interface LaidText {
@@ -67,7 +67,7 @@ export function laidText(line: string, exact: boolean): LaidText {
   };
   const tab = (): void => {
     const length = tabStop - (text.length % tabStop);
-    if (exact) marks.push({ at: text.length, length, kind: 'tab' });
+    marks.push({ at: text.length, length, kind: exact ? 'tab' : 'gap' });
     text += ' '.repeat(length);
   };
   const sign = (character: string): void => {
@@ -108,7 +108,8 @@ export function laidText(line: string, exact: boolean): LaidText {
   return { text, marks };
 }
 
-function rawText({ lines, kinds }: Patch, index: number): string {
+/** What a line of a patch says, without its sign, as it came. */
+export function rawText({ lines, kinds }: Patch, index: number): string {
   const line = lines[index]!;
   return isTextLine(kinds[index]!) ? line.slice(1) : line;
 }

@@ -74,6 +74,7 @@ export function exactRow(text: string, glyphs: Glyphs): Row {
 
 function signOf(mark: Mark, text: string, into: number, { unicode }: Glyphs): Row {
   if (mark.kind === 'escape') return [span(text, escapeStyle)];
+  if (mark.kind === 'gap') return [span(text)];
   const sign = unicode ? spaceSigns[mark.kind] : mark.kind === 'tab' ? '>' : '.';
   const style: Style = unicode ? { color: 'gray' } : { color: 'gray', inverse: true };
   return into > 0 ? [span(text)] : [span(sign, style), ...(text.length > 1 ? [span(text.slice(1))] : [])];
