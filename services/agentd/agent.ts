@@ -158,6 +158,19 @@ export interface CheckedApproval {
   readonly problem: string | null;
 }
 
+/** One signed decision, with what others check it by. */
+export interface SignedDecision extends Pick<CheckedApproval, 'seq' | 'action_id' | 'decision' | 'approver'> {
+  readonly principal: string;
+  readonly key: string;
+  readonly signed_at: string;
+  /** Of `ssh-keygen -Y`. */
+  readonly namespace: string;
+  /** What is signed. */
+  readonly text: string;
+  /** Armoured. */
+  readonly signature: string;
+}
+
 /** What an offline check of a run found; `problems` is empty when all holds. */
 export interface Verification {
   readonly run_id: string;

@@ -17,6 +17,7 @@ import type { ApprovedValidation } from './actions/executor.ts';
 import { planOutdated } from './actions/kind.ts';
 import { type Executors, executorsFor } from './actions/registry.ts';
 import type { PlanRequest, Watch } from './agent.ts';
+import { statementDigest } from './attestation/statement.ts';
 import { httpContext } from './context/http-context.ts';
 import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
 import { type ExecuteOptions, type ExecutionParts, executeApproved } from './execution/execute-approved.ts';
@@ -218,6 +219,7 @@ function composeWork(
       safeguards: safeguardsFor(forge, policy, store),
       record: {
         putArtifact: (content) => store.putArtifact(run.run_id, content),
+        statementDigest: (seq) => statementDigest(store, run.run_id, seq),
         addMasked: async (found) => void (await store.append(run.run_id, (now) => maskedEvents(now, found))),
       },
       validation: openApproved,

@@ -313,9 +313,33 @@ export class CoreAgent {
    * @param signersFile `allowed_signers` as it was when the run was approved; default: as it is
    */
   async verify(idOrPrefix: string, signersFile?: string) {
+    const runId = await this.#store.resolve(idOrPrefix);
+    return this.#store.verify(runId, await this.#signatures(signersFile));
+  }
+
+  async #signatures(signersFile: string | undefined): Promise<ApprovalSignatures> {
     const { signatures } = await this.#work();
-    const checked = signersFile === undefined ? signatures : signatures.withSigners(resolve(signersFile));
-    return this.#store.verify(await this.#store.resolve(idOrPrefix), checked);
+    return signersFile === undefined ? signatures : signatures.withSigners(resolve(signersFile));
+  }
+
+  /** The signed decisions of a run, for whoever checks them without Core. */
+  async signatures(idOrPrefix: string) {
+    const run_id = await this.#store.resolve(idOrPrefix);
+    const { signedDecisions } = await import('./runs/verify/signatures.ts');
+    const { signersFile: signers_file } = await this.#signatures(undefined);
+    return { run_id, signers_file, decisions: signedDecisions(run_id, await this.#store.events(run_id)) };
+  }
+
+  /** The in-toto statement of a run, as the record said with an event; the newest without one. */
+  async statement(idOrPrefix: string, seq?: number): Promise<string> {
+    const { statementOf } = await import('./attestation/statement.ts');
+    return statementOf(this.#store, await this.#store.resolve(idOrPrefix), seq);
+  }
+
+  /** @param text a DSSE envelope of `core attest` */
+  async verifyAttestation(text: string, signersFile?: string) {
+    const { verifyAttestation } = await import('./attestation/verify-attestation.ts');
+    return verifyAttestation(text, { store: this.#store, signatures: await this.#signatures(signersFile) });
   }
 
   /** Full id or unique prefix of a run whose record may be damaged. */

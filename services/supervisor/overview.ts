@@ -28,6 +28,8 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
     undo: 'take back what a run did',
     cancel: 'stop a run',
     verify: 'check the record of a run offline',
+    signatures: 'the signed decisions of a run, for whoever checks them without Core',
+    attest: 'a signed statement of what was planned, approved, validated and published',
     recover: 'what the record of a run lost, and going on without it',
     prune: 'remove what old runs left on this disk',
     backup: 'all state in one file, also while it runs; backup verify checks one',

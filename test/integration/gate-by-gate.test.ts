@@ -1,9 +1,12 @@
 import { writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { tokenNameFor } from '#kit/tokens/token.ts';
+import { allowSigners, newSigner } from '../fixtures/signing/signer.ts';
 import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
-import { describeWith } from '../needs.ts';
+import { describeWith, itWith } from '../needs.ts';
 
 describeWith(['tmux'], 'An issue, gate by gate', () => {
   let world: World;
@@ -59,6 +62,29 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     await again.shows('The gate build', 'approve and execute');
     expect((await world.agent.runs({ limit: 10 })).runs).to.have.length(1);
   });
+
+  itWith(
+    ['ssh'],
+    'signs what is approved with --sign, asking once for the passphrase of the key',
+    async () => {
+      const signer = newSigner('a long secret');
+      const person = tokenNameFor(userInfo().username);
+      allowSigners(join(world.home, 'config/allowed_signers'), [{ principal: person, signer }]);
+      const policy = '{"approval": {"require_signature": true}}';
+      writeFileSync(join(world.home, 'config/policy.json'), policy);
+      const shown = run({ PAGER: 'cat' }, ['run', '1', '--sign', '--key', signer.key]);
+      await shown.shows('The gate build', 'approve and execute');
+      shown.keys('Enter');
+      await shown.shows('signing 4 decisions with', 'Enter passphrase');
+      shown.type('a long secret');
+      shown.keys('Enter');
+      await shown.shows(/delivered as\s+core\/1-/, 'The gate publish');
+      const [only] = (await world.agent.runs({ limit: 1 })).runs;
+      const { approvals, problems } = await world.agent.verify(only!.run_id);
+      expect(problems).to.deep.equal([]);
+      expect(approvals.map(({ signature }) => signature?.principal)).to.deep.equal(Array(4).fill(person));
+    },
+  );
 
   it('takes a task in place of an issue, which goes on by its run', async () => {
     const task = `Greet strangers\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;

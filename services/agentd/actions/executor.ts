@@ -165,6 +165,8 @@ export interface RunRecord {
   /** @returns the sha256 */
   putArtifact(content: string | Uint8Array): Promise<string>;
   addMasked(found: readonly MaskedSecret[]): Promise<void>;
+  /** sha256 of the in-toto statement of the run, as the record said with this event. */
+  statementDigest(seq: number): Promise<string>;
 }
 
 /** A fact of the first succeeded action of a kind. */

@@ -67,7 +67,13 @@ export const openPullRequest: ActionType<'open_pull_request', Params> = {
   executor,
 };
 
-function executor({ clone, forge, writer, safeguards }: ExecutionPorts): ActionExecutor<OpenPullRequest> {
+function executor({
+  clone,
+  forge,
+  writer,
+  safeguards,
+  record,
+}: ExecutionPorts): ActionExecutor<OpenPullRequest> {
   /** The recorded one, else that of our account by head branch and base; the newest where there are several. */
   async function find({ action, state }: Step<OpenPullRequest>): Promise<PullRequest | undefined> {
     const { target, params } = action;
@@ -102,7 +108,10 @@ function executor({ clone, forge, writer, safeguards }: ExecutionPorts): ActionE
     },
     async render({ action, run }) {
       const { title, body } = action.params;
-      const values = slotValues(run, await clone.changedSince());
+      const values = {
+        ...slotValues(run, await clone.changedSince()),
+        statement: await record.statementDigest(run.head.seq),
+      };
       const { forge_time } = await forge.repository(action.target);
       return {
         bytes: { title: fillTemplate(title, values), body: fillTemplate(body, values) },

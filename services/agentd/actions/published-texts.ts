@@ -9,6 +9,7 @@ export const slots = {
   approved_by: 'who approved the actions, by action',
   validation: 'result of the validation',
   audit_head: 'head of the run record when the text was written',
+  statement: 'sha256 of the in-toto statement of the run when the text was written',
   pull_request: 'address of the pull request',
   changed_since: 'files of the patch that changed on the base branch since',
 } as const;
@@ -115,7 +116,7 @@ Validation: {{validation}}
 
 Files of this change that moved on the base branch since it was planned: {{changed_since}}
 
-Run \`${options.run_id}\`, record at {{audit_head}}.
+Run \`${options.run_id}\`, record at {{audit_head}}. In-toto statement of it: sha256 \`{{statement}}\`.
 
 ${marker(options.run_id, options.action_id)}
 `;

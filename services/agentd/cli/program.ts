@@ -1,6 +1,7 @@
 import { Command, type Option } from 'commander';
 import type { CommandContext, Run } from './command.ts';
 import { agent } from './commands/agents.ts';
+import { attest, signatures } from './commands/attest.ts';
 import { decide } from './commands/decide.ts';
 import { cancel, executeApproved, recover, resume, undo } from './commands/execute.ts';
 import { gateByGate } from './commands/gate-by-gate.ts';
@@ -42,6 +43,8 @@ const commands: readonly ((program: Command, run: Run) => void)[] = [
   actions,
   diff,
   verify,
+  signatures,
+  attest,
   config,
   decide('approve'),
   decide('reject'),

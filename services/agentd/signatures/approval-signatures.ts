@@ -33,11 +33,12 @@ type SignatureTerms = Pick<Policy['approval'], 'expires_after_days' | 'require_s
 /** Which signatures count: those that `allowed_signers` has keys for, as it is when they are checked. */
 export class ApprovalSignatures {
   readonly #terms: SignatureTerms;
-  readonly #signersFile: string;
+  /** Path of `allowed_signers`. */
+  readonly signersFile: string;
 
   constructor(terms: SignatureTerms, signersFile: string) {
     this.#terms = terms;
-    this.#signersFile = signersFile;
+    this.signersFile = signersFile;
   }
 
   /** The same terms with another list of keys, as it was earlier. */
@@ -107,7 +108,7 @@ export class ApprovalSignatures {
     for (const principal of [approver, ...(this.#terms.signers[approver] ?? [])]) {
       const found = verifySignature(text, value, {
         namespace: approvalNamespace,
-        signersFile: this.#signersFile,
+        signersFile: this.signersFile,
         principal,
         at,
       });
@@ -118,7 +119,7 @@ export class ApprovalSignatures {
       'signature_invalid',
       `the signature is not one of ${approver} over this decision: ${[...new Set(problems)].join('; ')}`,
       {
-        hint: `A key of ${approver} must stand in ${this.#signersFile} for the namespace ${approvalNamespace}, under this name or one of approval.signers in policy.json.`,
+        hint: `A key of ${approver} must stand in ${this.signersFile} for the namespace ${approvalNamespace}, under this name or one of approval.signers in policy.json.`,
       },
     );
   }

@@ -21,7 +21,7 @@ export interface SignOptions {
  * @returns armoured signatures, in the order of the texts
  * @throws Failed (`ssh_keygen_missing`), Refused (`signing_failed`)
  */
-export function sign(texts: readonly string[], { namespace, key }: SignOptions): string[] {
+export function sign(texts: readonly (string | Uint8Array)[], { namespace, key }: SignOptions): string[] {
   return inFolder((folder) => {
     const files = texts.map((text, index) => put(folder, `text-${index + 1}`, text));
     const keyFile = isPublicKey(key) ? put(folder, 'key.pub', `${key}\n`) : key;
@@ -59,7 +59,7 @@ export interface VerifyOptions {
  * @throws Failed (`ssh_keygen_missing`), Refused (`allowed_signers_missing`)
  */
 export function verifySignature(
-  text: string,
+  text: string | Uint8Array,
   signature: string,
   { namespace, signersFile, principal, at }: VerifyOptions,
 ): { readonly key: string } | { readonly problem: string } {
@@ -74,6 +74,34 @@ export function verifySignature(
     const [, key] = /with \S+ key (SHA256:\S+)/.exec(stdout) ?? [];
     if (status === 0 && key !== undefined) return { key };
     return { problem: lastLine(stderr) ?? `${signersFile} has no such key for ${principal}` };
+  });
+}
+
+/**
+ * Who made a signature: its key, and the principals of the file that have it. Without a file, and where no line of it has the key,
+ * there is no principal.
+ * @throws Refused (`signature_invalid`) where it is no signature of the text in this namespace
+ */
+export function signerOf(
+  text: string | Uint8Array,
+  signature: string,
+  { namespace, signersFile }: { readonly namespace: string; readonly signersFile: string | null },
+): { readonly key: string; readonly principals: readonly string[] } {
+  return inFolder((folder) => {
+    const file = put(folder, 'signature', signature);
+    const checked = run(['-Y', 'check-novalidate', '-n', namespace, '-s', file], {
+      input: text,
+      timeout: verifyMs,
+    });
+    const [, key] = /with \S+ key (SHA256:\S+)/.exec(checked.stdout) ?? [];
+    if (checked.status !== 0 || key === undefined)
+      throw new Refused(
+        'signature_invalid',
+        `this is no signature of it in the namespace ${namespace}: ${lastLine(checked.stderr) ?? 'ssh-keygen does not say why'}`,
+      );
+    if (signersFile === null || !existsSync(signersFile)) return { key, principals: [] };
+    const { stdout } = run(['-Y', 'find-principals', '-f', signersFile, '-s', file], { timeout: verifyMs });
+    return { key, principals: stdout.split(/[,\n]+/).filter((name) => name !== '') };
   });
 }
 
@@ -114,7 +142,7 @@ function lastLine(text: string): string | null {
   );
 }
 
-function put(folder: string, name: string, content: string): string {
+function put(folder: string, name: string, content: string | Uint8Array): string {
   const path = join(folder, name);
   writeFileSync(path, content, { mode: 0o600 });
   return path;

@@ -197,6 +197,7 @@ const slotMeanings: Readonly<Record<string, string>> = {
   approved_by: 'who approved, action by action',
   validation: "the validation's result",
   audit_head: "the head of this run's record",
+  statement: 'the digest of the in-toto statement of this run',
   pull_request: 'the address of the pull request',
   changed_since: 'files of the patch that changed on the base branch since',
 };

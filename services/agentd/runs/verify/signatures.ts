@@ -1,6 +1,7 @@
 import type { Approval } from '../../action.ts';
-import type { CheckedApproval, FoundProblem } from '../../agent.ts';
+import type { CheckedApproval, FoundProblem, SignedDecision } from '../../agent.ts';
 import { type ApprovalSignatures, requiredBy } from '../../signatures/approval-signatures.ts';
+import { approvalNamespace, approvalText, signedFacts } from '../../signatures/approval-text.ts';
 import type { RunEvent } from '../event.ts';
 import { logName } from '../log/run-folder.ts';
 
@@ -28,6 +29,20 @@ export function checkSignatures(
     return [{ where, what: `the approval of ${action_id} by ${approver} is not signed (${requiredBy})` }];
   });
   return { approvals: found.map(({ approval: _, ...one }) => one), problems };
+}
+
+/** Every signed decision of the record, whoever took it back since. */
+export function signedDecisions(runId: string, events: readonly RunEvent[]): SignedDecision[] {
+  return events.flatMap((event): SignedDecision[] => {
+    if (event.type !== 'approval_recorded') return [];
+    const { action_id, approval } = event.data;
+    const facts = signedFacts({ run_id: runId, action_id }, approval);
+    if (facts === null) return [];
+    const { decision, approver, signature } = approval;
+    const { value, principal, key, signed_at } = signature!;
+    const common = { seq: event.seq, action_id, decision, approver, principal, key, signed_at };
+    return [{ ...common, namespace: approvalNamespace, text: approvalText(facts), signature: value }];
+  });
 }
 
 function findDecisions(runId: string, events: readonly RunEvent[], signatures: ApprovalSignatures): Found[] {
