@@ -6,7 +6,7 @@ import { writePages } from './generate/write-pages.ts';
 
 /**
  * `npm run site -- [serve|build|preview] [--port N]`: installs what is missing, generates, and hands over to VitePress.
- * `npm run site -- pictures` takes the pictures of the terminal again.
+ * `npm run site -- pictures` takes the pictures of the terminal and of the review page again.
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const vitepress = `${folder}node_modules/vitepress/bin/vitepress.js`;
@@ -25,6 +25,11 @@ async function main(): Promise<number> {
     const { takePictures } = await import('./pictures/pictures.ts');
     for (const { name, svg } of await takePictures()) {
       writeFileSync(`${folder}public/${name}`, svg);
+      say(`site/public/${name}`);
+    }
+    const { takeScreenshots } = await import('./pictures/review-pages.ts');
+    for (const { name, png } of await takeScreenshots()) {
+      writeFileSync(`${folder}public/${name}`, png);
       say(`site/public/${name}`);
     }
     return 0;
