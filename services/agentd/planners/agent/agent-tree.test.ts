@@ -12,6 +12,7 @@ import {
   rmSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -24,7 +25,7 @@ import {
   type TestRepository,
 } from '../../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../../test/fixtures/repositories/temporary-folder.ts';
-import { describeWith } from '../../../../test/needs.ts';
+import { describeWith, itWith } from '../../../../test/needs.ts';
 import { createScratchCopy, type GitScratchCopy } from '../../planning/scratch-copy.ts';
 import { sandboxes } from '../../sandboxes/registry.ts';
 import { toolPaths } from '../../sandboxes/tool-paths.ts';
@@ -257,6 +258,24 @@ describe('The tree of an agent', () => {
     expect(error).to.include({ code: 'agent_tree_too_large' });
     expect(error.message).to.contain('more than 20000 changed files');
   });
+
+  itWith(
+    ['time'],
+    'refuses a real file of 2 GB, new and in the place of a small one',
+    async function (this: Mocha.Context) {
+      this.timeout(600_000);
+      const piece = Buffer.alloc(64 * 1024 * 1024, 'x');
+      for (const path of ['huge.bin', 'src/a.js']) {
+        const file = openSync(join(tree.workspace, path), 'w');
+        for (let number = 0; number < 32; number++) writeSync(file, piece);
+        closeSync(file);
+        const error = await refusal();
+        expect(error).to.include({ code: 'agent_tree_too_large' });
+        expect(error.message).to.contain(`'${path}' with 2147483648 `);
+        rmSync(join(tree.workspace, path));
+      }
+    },
+  );
 
   it('refuses more bytes than a change may have', async () => {
     const piece = Buffer.alloc(16 * 1024 * 1024);
