@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { Approval, ProposedAction } from '#kit/contracts/action.ts';
+import type { ActionTerms } from '#kit/contracts/approval.ts';
 import { ActionCase } from '#kit/contracts/context/execution.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from '#kit/contracts/vocabulary.ts';
 import { nullable, oneOf, optional, Timestamp } from '#kit/decode.ts';
@@ -122,8 +123,19 @@ export const ActionHistory = t.strict({
 });
 export type ActionHistory = t.TypeOf<typeof ActionHistory>;
 
-const { kind, params, approval, decision, state, outcome, started_at, finished_at, ...shown } =
-  ProposedAction.type.props;
+const {
+  kind,
+  params,
+  approval,
+  decision,
+  decisions,
+  approval_progress,
+  state,
+  outcome,
+  started_at,
+  finished_at,
+  ...shown
+} = ProposedAction.type.props;
 
 /** What every action says, whatever its kind, with the members of `ProposedAction`; `params` come on top. */
 export const ActionFacts = t.strict({
@@ -174,8 +186,15 @@ export type VcsFacts = t.TypeOf<typeof VcsFacts>;
 export interface StateOf<Definition> {
   readonly definition: Definition;
   readonly approval: ApprovalState;
-  /** The decision in force; null while none was made. Expiry is judged when it is used. */
+  /**
+   * The decision in force: the last one, and where rules ask, the one that met them or rejected it; null while there is none. Expiry
+   * is judged when it is used.
+   */
   readonly decision: Approval | null;
+  /** The latest decision of each person, oldest first. */
+  readonly decisions: readonly Approval[];
+  /** What rules ask of its approval; null where none does, so that one approval is enough. */
+  readonly terms: ActionTerms | null;
   readonly state: ActionStateName;
   readonly outcome: ActionOutcome | null;
   /** The last intent; with no result after it the outcome is unknown. */

@@ -14,6 +14,7 @@ import type { Validation } from './validation/validation.ts';
 type SharedPorts =
   | 'store'
   | 'policy'
+  | 'approvals'
   | 'secrets'
   | 'context'
   | 'deliverEarlier'

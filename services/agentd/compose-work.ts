@@ -11,12 +11,13 @@ import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
 import { ownVersion } from '#kit/program.ts';
 import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
-import { serviceToken } from '#kit/tokens/tokens.ts';
+import { openTokens, serviceToken } from '#kit/tokens/tokens.ts';
 import { actionKinds, type SandboxTerms } from './action.ts';
 import type { ApprovedValidation } from './actions/executor.ts';
 import { planOutdated } from './actions/kind.ts';
 import { type Executors, executorsFor } from './actions/registry.ts';
 import type { PlanRequest, Watch } from './agent.ts';
+import type { ApprovalsNow } from './approval/current.ts';
 import { statementDigest } from './attestation/statement.ts';
 import { httpContext } from './context/http-context.ts';
 import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
@@ -45,6 +46,7 @@ import { plannerFor, plannersHere } from './planners/registry.ts';
 import type { MissingPrograms } from './planning/draft-plan.ts';
 import type { PlannerServices } from './planning/planner.ts';
 import { planningRole } from './planning/roles.ts';
+import { readPolicy } from './policy.ts';
 import type { Vcs } from './ports/vcs.ts';
 import type { RunRequest } from './runs/event.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
@@ -245,8 +247,14 @@ function composeWork(
 
   const agentAdmin = new AgentAdmin({ folders, home, services: planners, secrets });
 
+  const tokens = openTokens(folders);
+  const approvals = (): ApprovalsNow => {
+    const now = readPolicy(folders);
+    const signatures = new ApprovalSignatures(now.approval, signersFile(folders));
+    return { policy: now, tokens: tokens.list(), signatures };
+  };
   const signatures = new ApprovalSignatures(policy.approval, signersFile(folders));
-  const execution: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf, signatures };
+  const execution: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf, approvals };
   /** Loaded when something is planned first. */
   const planning = once(async () => {
     const { composePlanning } = await import('./compose-planning.ts');
@@ -256,6 +264,7 @@ function composeWork(
       context,
       deliverEarlier: async (signal) => (delivery === null ? null : deliverEarlier(delivery, signal)),
       policy,
+      approvals,
       secrets,
       planners,
       validationConfig,
@@ -289,7 +298,11 @@ function composeWork(
       forgeFor(forges, request, signal),
     issueNamed: (text: string, folder: string) => findIssue(forges, text, folder),
     repositoryOf: (folder: string) => findRepository(forges, folder),
-    approvalDays: () => policy.approval.expires_after_days,
+    approvals,
+    decisionPolicy: () => ({
+      expires_after_days: policy.approval.expires_after_days,
+      people: policy.people,
+    }),
     signatures,
     tools: async () => tools,
     /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */

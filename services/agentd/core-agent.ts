@@ -15,7 +15,7 @@ import type {
   Watch,
 } from './agent.ts';
 import type { Work } from './compose-work.ts';
-import { cancelRun, checkScope, decideActions } from './execution/decisions.ts';
+import { cancelRun, checkScope, type DecisionPolicy, decideActions } from './execution/decisions.ts';
 import type { ExecuteOptions } from './execution/execute-approved.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
@@ -82,7 +82,18 @@ export class CoreAgent {
     }
     if (delivery !== null)
       for (const id of run.plan?.supersedes ?? []) await deliverWithTimeout(delivery, id);
-    return run;
+    return this.#approveStanding(run);
+  }
+
+  /** Once the plan was delivered, as before every approval. */
+  async #approveStanding(run: Run): Promise<Run> {
+    const [{ approvals, delivery }, { approveStanding }] = await Promise.all([
+      this.#work(),
+      import('./execution/standing.ts'),
+    ]);
+    const after = await approveStanding(this.#store, run, approvals);
+    if (delivery !== null && after !== run) await deliverWithTimeout(delivery, run.run_id);
+    return after;
   }
 
   runs(query: RunQuery) {
@@ -193,25 +204,29 @@ export class CoreAgent {
 
   async decide(request: DecisionRequest): Promise<Run> {
     checkScope(request.by, 'approve');
-    const { approvalDays, delivery, signatures } = await this.#work();
-    const days = approvalDays();
+    const { decisionPolicy, delivery, signatures } = await this.#work();
+    const policy = decisionPolicy();
     if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
     // Delivered before anything of the plan is approved, where the context service was away when it was made.
     const undelivered = delivery === null ? null : await deliverWithTimeout(delivery, request.run_id);
-    const run = await this.#decided(request, days, signatures);
+    const run = await this.#decided(request, policy, signatures);
     await this.#store.writeViews(request.run_id);
     if (delivery !== null && undelivered === null) await deliverWithTimeout(delivery, request.run_id);
     return run;
   }
 
   /** Under the lease of the issue, so that no plan that would supersede the run is sealed meanwhile. */
-  async #decided(request: DecisionRequest, days: number, signatures: ApprovalSignatures): Promise<Run> {
+  async #decided(
+    request: DecisionRequest,
+    policy: DecisionPolicy,
+    signatures: ApprovalSignatures,
+  ): Promise<Run> {
     const { request: issue } = await this.#store.read(request.run_id);
     const lease = await patientLease(this.#store, issueLease(issue));
     try {
       await this.#finishSuperseding(await this.#store.read(request.run_id));
       const run = await this.#store.append(request.run_id, (now) => {
-        const events = decideActions(now, request, days, signatures);
+        const events = decideActions(now, request, policy, signatures);
         crashPoint('decision.checked');
         return events;
       });

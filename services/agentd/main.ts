@@ -62,9 +62,8 @@ export function openServices({ home }: { readonly home: string | undefined }): S
       ];
     },
     async approvalDays() {
-      const { readConcern } = await import('#kit/config/concern.ts');
-      const { Policy } = await import('./policy.ts');
-      return readConcern(Policy, 'policy', folders).approval.expires_after_days;
+      const { readPolicy } = await import('./policy.ts');
+      return readPolicy(folders).approval.expires_after_days;
     },
     async signingKey(given) {
       const [{ readSettings }, { findSigningKey }] = await Promise.all([

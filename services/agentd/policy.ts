@@ -1,7 +1,11 @@
 import * as t from 'io-ts';
 import { minimatch } from 'minimatch';
+import { readConcern } from '#kit/config/concern.ts';
 import { integerBetween, NonEmptyString } from '#kit/decode.ts';
+import type { Folders } from '#kit/folders.ts';
 import { type ActionKind, Author, actionKinds } from './action.ts';
+import { checkApprovalPolicy } from './approval/check-policy.ts';
+import { ApprovalRule, KnownPerson, StandingApproval } from './approval/rule.ts';
 
 const Score = integerBetween(0, 100);
 
@@ -14,7 +18,13 @@ export const Policy = t.strict({
     require_signature: t.boolean,
     /** Name of a token to further principals of `allowed_signers` that sign in its name, for example `mira@example.org`. */
     signers: t.record(NonEmptyString, t.array(NonEmptyString)),
+    /** Who must agree, beyond one person with a token. */
+    rules: t.array(ApprovalRule),
+    /** What is approved in advance. */
+    standing: t.array(StandingApproval),
   }),
+  /** Whom rules count, by name. */
+  people: t.record(t.string, KnownPerson),
   /** Who commits. The people who approved are named in the pull request. */
   commit_author: Author,
   /** Globs; the forge's own protection and the default branch come on top. */
@@ -58,6 +68,11 @@ export const Policy = t.strict({
   }),
 });
 export type Policy = t.TypeOf<typeof Policy>;
+
+/** policy.json as it is now. @throws InvalidInput (`config_invalid`) */
+export function readPolicy(folders: Pick<Folders, 'config'>): Policy {
+  return checkApprovalPolicy(readConcern(Policy, 'policy', folders));
+}
 
 /**
  * Why our branch is never pushed to, as far as the policy and the repository's own branches say; null where it may be.

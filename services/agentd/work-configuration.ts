@@ -2,7 +2,7 @@ import { readConcern } from '#kit/config/concern.ts';
 import type { Folders } from '#kit/folders.ts';
 import { checkForgesConfig, ForgesConfig } from './forges/registry.ts';
 import { AgentsConfig, checkAgentsConfig } from './planning/roles.ts';
-import { Policy } from './policy.ts';
+import { readPolicy } from './policy.ts';
 import { ValidationConfig } from './validation/configuration.ts';
 
 /** The files that it is in. */
@@ -13,7 +13,7 @@ export type WorkConfiguration = ReturnType<typeof readWorkConfiguration>;
 /** What planning and execution are configured by. @throws InvalidInput (`config_invalid`, `forges_invalid`) */
 export function readWorkConfiguration(folders: Pick<Folders, 'config'>) {
   return {
-    policy: readConcern(Policy, 'policy', folders),
+    policy: readPolicy(folders),
     agents: checkAgentsConfig(readConcern(AgentsConfig, 'agents', folders)),
     validation: readConcern(ValidationConfig, 'validation', folders),
     forges: checkForgesConfig(readConcern(ForgesConfig, 'forges', folders)),

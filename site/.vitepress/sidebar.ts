@@ -39,6 +39,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['mcp', 'Use Core from another agent'],
       ['guide-teams', 'Work as a team'],
       ['guide-signed-approvals', 'Sign approvals'],
+      ['guide-who-must-agree', 'Who must agree'],
       ['guide-remote-access', 'Reach it from elsewhere'],
       ['terminal', 'Decide in the terminal'],
       ['review', 'Review in the browser'],

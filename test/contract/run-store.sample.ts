@@ -131,6 +131,7 @@ export function planned(runId: string, howMany = 3): NewEvent[] {
     checks: [{ name: 'applies', passed: true, detail: '' }],
     sealed: actions.map(({ action_id, digest }) => ({ action_id, digest })),
     supersedes: undefined,
+    approval_terms: undefined,
   };
   return [
     { type: 'planning_started', data: { pid: 1 } },
@@ -152,6 +153,8 @@ export function decided(
       approval: {
         decision,
         approver: 'mira',
+        person: undefined,
+        standing: undefined,
         claimed_approver: null,
         reason: decision === 'reject' ? 'not this way' : null,
         digest: action.digest,

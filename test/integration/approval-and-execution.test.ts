@@ -158,7 +158,7 @@ describe('approval and execution', () => {
 
     it('has a recovery manifest from the plan on, over HTTP and on the command line', async () => {
       const run = await planned();
-      const daemon = await startDaemon(world);
+      const daemon = await startDaemon(world, ['read', 'plan', 'approve']);
       const client = createHttpClient({ baseUrl: daemon.url, token: daemon.token });
       try {
         const manifest = await client.get(`/v1/runs/${run.run_id}/branch-recovery`, UnknownRecord);

@@ -282,6 +282,48 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
     expect((await verified(run)).problems).to.deep.equal([]);
   });
 
+  describe('where a rule asks for them', () => {
+    const jo: Person = { name: 'jo', scopes };
+    const rule = { name: 'signed by two', gates: ['build'], approvers: 2, require_signature: true };
+
+    function ruled(): void {
+      const document = { approval: { rules: [rule] }, people: { mira: {}, jo: {} } };
+      writeFileSync(join(world.home, 'config/policy.json'), JSON.stringify(document));
+      allowSigners(signersFile, [
+        { principal: 'mira', signer },
+        { principal: 'jo', signer: mallory },
+      ]);
+    }
+
+    it('count those alone, also of the second person, and at the execution by the keys of then', async () => {
+      ruled();
+      const run = await planned();
+      const actions = builds(run).map(seen);
+      const common = {
+        run_id: run.run_id,
+        decision: 'approve',
+        reason: null,
+        claimed_approver: null,
+      } as const;
+      expect(await failure(world.agent.decide({ ...common, actions, by: mira }))).to.include({
+        code: 'signature_required',
+        status: 422,
+      });
+      const one = await decideSigned(run, builds(run));
+      expect(one.actions[0]!.approval).to.equal('required');
+      const two = await decideSigned(one, builds(one), { by: jo, key: mallory });
+      expect(two.actions[0]!.approval).to.equal('approved');
+      allowSigners(signersFile, [{ principal: 'mira', signer }]);
+      const refused = await executed(two);
+      expect(outcomeOf(refused, 'create_branch')).to.include({ code: 'signature_invalid' });
+      expect(outcomeOf(refused, 'create_branch').message).to.contain('approved by 1 of 2');
+      ruled();
+      const done = await executed(two);
+      expect(done.actions[0]!.state).to.equal('succeeded');
+      expect((await verified(done)).problems).to.deep.equal([]);
+    });
+  });
+
   describe('whoever can write into the state folder', () => {
     /** Writes events as Core does, with a chain and a head that hold. */
     function forge(run: Run, events: readonly NewEvent[]): void {
@@ -298,7 +340,16 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
       return run.actions.map((action) => {
         const { action_id, digest } = action.definition;
         const none = { claimed_approver: null, reason: null, signature: undefined };
-        const approval = { decision: 'approve', approver: 'mira', digest, at, expires_at, ...none } as const;
+        const unruled = { person: undefined, standing: undefined };
+        const approval = {
+          decision: 'approve',
+          approver: 'mira',
+          digest,
+          at,
+          expires_at,
+          ...none,
+          ...unruled,
+        } as const;
         return {
           type: 'approval_recorded',
           data: { action_id, approval: { ...approval, ...change(action) } },

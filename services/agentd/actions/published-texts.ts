@@ -1,4 +1,6 @@
+import { approverText } from '#kit/contracts/action.ts';
 import { Failed } from '#kit/errors.ts';
+import { progressOf } from '../approval/progress.ts';
 import { outcomeFact, type RunSoFar } from './executor.ts';
 
 /** The texts that a run publishes: templates, and what fills their slots at execution. */
@@ -47,14 +49,16 @@ export function slotValues(run: RunSoFar, changedSince: readonly string[]): Slot
 }
 
 function approvedBy(run: RunSoFar): string {
-  const rows = run.actions.flatMap(({ definition, approval, decision }) => {
+  const rows = run.actions.flatMap(({ definition, approval, decision, decisions, terms }) => {
     if (approval !== 'approved' || decision === null) return [];
     const { ordinal, kind, digest } = definition;
-    const { signature } = decision;
-    const key = signature === undefined ? '' : `, signed with ${inlineCode(signature.key)}`;
-    return [
-      `- ${ordinal} \`${kind}\` (\`${digest.slice(0, 12)}\`): ${decision.approver}, ${decision.at}${key}`,
-    ];
+    const counted = terms === null ? [decision] : decisions;
+    const who = counted.map((one) => {
+      const key = one.signature === undefined ? '' : `, signed with ${inlineCode(one.signature.key)}`;
+      return `${approverText(one)}, ${one.at}${key}`;
+    });
+    const met = terms === null ? '' : ` (${progressOf({ terms, digest }, decisions, decision.at).text})`;
+    return [`- ${ordinal} \`${kind}\` (\`${digest.slice(0, 12)}\`): ${who.join('; ')}${met}`];
   });
   return rows.join('\n');
 }
@@ -127,7 +131,7 @@ export function issueComment(runId: string, actionId: string): string {
 
 Validation: {{validation}}
 
-Each step was approved by a person; run \`${runId}\`.
+Each step was approved before it ran; run \`${runId}\`.
 
 ${marker(runId, actionId)}
 `;

@@ -54,7 +54,8 @@ export async function verifyAttestation(
   if (given.length === 0) problems.push('the attestation is not signed');
   for (const { signature, ...approval } of approved) {
     const { action_id } = approval;
-    const whole = { ...approval, claimed_approver: null, reason: null, signature: signature ?? undefined };
+    const unsaid = { claimed_approver: null, reason: null, person: undefined, standing: undefined };
+    const whole = { ...approval, ...unsaid, signature: signature ?? undefined };
     const problem = signatures.recordedProblem({ run_id, action_id }, whole);
     if (problem !== null) problems.push(`the approval of ${action_id}: ${problem.message}`);
   }

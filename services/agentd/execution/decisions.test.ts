@@ -17,14 +17,13 @@ import type { DataOf, NewEvent } from '../runs/event.ts';
 import { beforeFirst } from '../runs/log/event-line.ts';
 import { writeLines } from '../runs/log/event-log.ts';
 import { fold } from '../runs/log/fold.ts';
-import type { Run } from '../runs/run.ts';
+import { nowFor, type Run } from '../runs/run.ts';
 import {
   approvalProblem,
   cancelRun,
   checkScope,
   decideActions,
   findAction,
-  nowFor,
   requireCompletePlan,
 } from './decisions.ts';
 
@@ -37,6 +36,7 @@ const id = first.action_id;
 const future = '2999-01-01T00:00:00.000Z';
 const past = '2026-01-02T03:04:05.000Z';
 const by = { name: 'mira', scopes: ['approve'] };
+const week = { expires_after_days: 7, people: {} };
 
 const undoStarted: NewEvent = { type: 'undo_started', data: { undo_id: 'u', by: 'mira', pid: 1 } };
 const undoFinished: NewEvent = {
@@ -74,7 +74,7 @@ function request(change: Partial<DecisionRequest> = {}): DecisionRequest {
 }
 
 function approvals(run: Run, asked: DecisionRequest, days = 7): DataOf<'approval_recorded'>[] {
-  return decideActions(run, asked, days, unsigned).map((event) => {
+  return decideActions(run, asked, { expires_after_days: days, people: {} }, unsigned).map((event) => {
     if (event.type !== 'approval_recorded') throw new TypeError(event.type);
     return event.data;
   });
@@ -100,6 +100,8 @@ describe('a decision', () => {
     const approval = {
       decision: 'approve',
       approver: 'mira',
+      person: undefined,
+      standing: undefined,
       claimed_approver: 'Mira M.',
       reason: 'fine',
       at: future,
@@ -218,7 +220,7 @@ describe('a decision', () => {
   ];
   for (const [title, code, message, events, change] of refusals) {
     it(`is refused when it ${title}`, () => {
-      const error = errorOf(() => decideActions(runOf(events), request(change), 7, unsigned));
+      const error = errorOf(() => decideActions(runOf(events), request(change), week, unsigned));
       expect(error.code).to.equal(code);
       expect(error.message).to.contain(message);
     });
@@ -229,7 +231,7 @@ describe('a decision', () => {
       const result = state === 'running' ? [] : [resulted(id, { state })];
       const run = runOf([...plan, decided(first), executionStarted(), intended(id), ...result]);
       const error = errorOf(() =>
-        decideActions(run, request({ decision: 'reject', reason: 'no' }), 7, unsigned),
+        decideActions(run, request({ decision: 'reject', reason: 'no' }), week, unsigned),
       );
       expect(error.code).to.equal('action_started');
       expect(error.message).to.contain(`1 create_branch is ${state}`);
@@ -237,10 +239,10 @@ describe('a decision', () => {
   }
 
   it('says which field a person has to change', () => {
-    const reason = errorOf(() => decideActions(runOf(plan), request({ decision: 'reject' }), 7, unsigned));
+    const reason = errorOf(() => decideActions(runOf(plan), request({ decision: 'reject' }), week, unsigned));
     expect(reason.errors.map(({ pointer }) => pointer)).to.deep.equal(['/reason']);
     const asked = request({ actions: [{ action_id: id, digest: otherDigest }] });
-    const digest = errorOf(() => decideActions(runOf(plan), asked, 7, unsigned));
+    const digest = errorOf(() => decideActions(runOf(plan), asked, week, unsigned));
     expect(digest.errors).to.deep.equal([{ pointer: '/digest', detail: `must be ${first.digest}` }]);
   });
 

@@ -1,27 +1,31 @@
-import type { GivenSignature } from '#kit/contracts/action.ts';
-import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import { approverText, type GivenSignature } from '#kit/contracts/action.ts';
+import type { AppliedRule } from '#kit/contracts/approval.ts';
+import { Conflict, type CoreError, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import type { Approval, ApprovalState } from '../action.ts';
 import { planOutdated } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import type { DecisionRequest, Person } from '../agent.ts';
+import { personOf } from '../approval/people.ts';
+import { asRecorded, deciderOf, progressOf, whyOfNoUse } from '../approval/progress.ts';
+import type { People } from '../approval/rule.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { type ActionState, isActive, type Run } from '../runs/run.ts';
+import { type ActionState, approvalEnd, approvalProgress, isActive, nowFor, type Run } from '../runs/run.ts';
 import { type ApprovalSignatures, requiredBy } from '../signatures/approval-signatures.ts';
 
-/** The later of the clock and the run's last event: a clock set back never revives an expired approval. */
-export function nowFor(run: Run): string {
-  const clock = new Date().toISOString();
-  return [clock, run.updated_at].toSorted().at(-1)!;
+/** What of the policy a decision is made by. */
+export interface DecisionPolicy {
+  readonly expires_after_days: number;
+  readonly people: People;
 }
 
 /**
  * The events of one decision, or a refusal that changes nothing. Either decision can be changed until the action has
- * started.
+ * started. Of several actions, those that the person has approved already for a rule that asks for more are left out.
  */
 export function decideActions(
   run: Run,
   request: DecisionRequest,
-  expiresAfterDays: number,
+  { expires_after_days, people }: DecisionPolicy,
   signatures: ApprovalSignatures,
 ): NewEvent[] {
   if (request.actions.length === 0)
@@ -41,33 +45,119 @@ export function decideActions(
     if (request.anyway !== true) requireNoFailedValidation(run, request);
   }
   const at = nowFor(run);
-  const expires_at = new Date(Date.parse(at) + expiresAfterDays * 86_400_000).toISOString();
-  return request.actions.map(({ action_id, digest, seen_approval, signature }) => {
+  const expires_at = new Date(Date.parse(at) + expires_after_days * 86_400_000).toISOString();
+  const approves = request.decision === 'approve';
+  const somebody = personOf(people, request.by.name);
+  const person = somebody === null ? undefined : { name: somebody.person, known_as: [...somebody.known_as] };
+  const already: CoreError[] = [];
+  const events = request.actions.flatMap(({ action_id, digest, seen_approval, signature }): NewEvent[] => {
     const action = findAction(run, action_id);
     checkNotStarted(action);
     checkSeen(action, seen_approval);
     checkDigest(action.definition, digest);
+    const useless = approves
+      ? whyUseless(run, action, { approver: request.by.name, people, at, signed: signature !== undefined })
+      : null;
+    if (useless?.code === 'approved_already') {
+      already.push(useless);
+      return [];
+    }
+    if (useless !== null) throw useless;
     const approval: Approval = {
       decision: request.decision,
       approver: request.by.name,
+      person: action.terms === null ? undefined : person,
+      standing: undefined,
       claimed_approver: request.claimed_approver,
       reason: request.reason,
       digest,
       at,
-      expires_at: request.decision === 'approve' ? expires_at : null,
+      expires_at: approves ? expires_at : null,
       signature: undefined,
     };
-    return {
-      type: 'approval_recorded',
-      data: {
-        action_id: action.definition.action_id,
-        approval:
-          signature === undefined
-            ? unsigned(approval, signatures)
-            : signed(run, action, approval, signature, signatures),
-      },
-    };
+    const recorded =
+      signature === undefined
+        ? unsigned(approval, signatures)
+        : signed(run, action, approval, signature, signatures);
+    return [
+      { type: 'approval_recorded', data: { action_id: action.definition.action_id, approval: recorded } },
+    ];
   });
+  if (events.length === 0) throw already[0]!;
+  return events;
+}
+
+interface Approving {
+  readonly approver: string;
+  readonly people: People;
+  readonly at: string;
+  readonly signed: boolean;
+}
+
+/** Why an approval would not bring an action nearer to what its rules ask; null where it would, or where no rule asks. */
+function whyUseless(
+  { run_id }: Run,
+  { definition, terms, decisions }: ActionState,
+  { approver, people, at, signed }: Approving,
+): CoreError | null {
+  if (terms === null) return null;
+  const { ordinal, kind, digest } = definition;
+  const somebody = personOf(people, approver);
+  const { text, rules } = progressOf({ terms, digest }, decisions, at);
+  const name = `${ordinal} ${kind}`;
+  const so = `it has ${text}`;
+  if (somebody === null) {
+    return new Refused(
+      'approver_unknown',
+      `${name}: a rule counts people, and people of policy.json does not list the token '${approver}', so that nobody knows whose it is; ${so}`,
+      {
+        hint: `Whoever keeps policy.json adds "${approver}" to people, or to the tokens of the person it is of.`,
+      },
+    );
+  }
+  const { person } = somebody;
+  const rejection = decisions.find(
+    (one) => one.decision === 'reject' && asRecorded(one)?.person !== person && one.approver !== approver,
+  );
+  if (rejection !== undefined) {
+    return new Conflict(
+      'action_rejected',
+      `${name}: ${rejection.approver} rejected it: ${rejection.reason}; where a rule asks people, only who rejected can change that`,
+      { hint: `${rejection.approver} approves it after all, or the issue is planned again.` },
+    );
+  }
+  const why = whyOfNoUse({ terms, digest }, decisions, at, { ...somebody, signed });
+  const other = `Somebody else approves it with a token of their own: core approve ${run_id}`;
+  if (why === 'approved_already')
+    return new Conflict('approved_already', `${name}: ${person} has approved it already; ${so}`, {
+      hint: other,
+    });
+  if (why === 'approver_is_requester') {
+    return new Refused(
+      'approver_is_requester',
+      `${name}: ${person} asked for this run, and the rule '${ruleOf(terms.rules, 'not_requester')}' wants somebody else; ${so}`,
+      { hint: other },
+    );
+  }
+  if (why === 'signature_required') {
+    return new Refused(
+      'signature_required',
+      `${name}: the rule '${ruleOf(terms.rules, 'require_signature')}' counts signed approvals alone; ${so}`,
+      { hint: 'approve --sign signs it with your SSH key.' },
+    );
+  }
+  if (why === null) return null;
+  const owners = [...new Set(rules.flatMap(({ missing_owners }) => missing_owners.flat()))];
+  const known = somebody.known_as.length === 0 ? 'nobody' : somebody.known_as.join(', ');
+  return new Refused(
+    'not_code_owner',
+    `${name}: only a code owner is missing (${owners.join(', ')}), and ${person} is known as ${known} there; ${so}`,
+    { hint: `One of the owners approves it; people of policy.json says who is who in CODEOWNERS.` },
+  );
+}
+
+function ruleOf(rules: readonly AppliedRule[], asks: 'not_requester' | 'require_signature'): string {
+  return rules.find((rule) => rule[asks])?.name ?? '';
 }
 
 /** @throws Refused (`signature_required`) */
@@ -81,12 +171,15 @@ function unsigned(approval: Approval, signatures: ApprovalSignatures): Approval 
 /** Holds until the time that was signed. */
 function signed(
   { run_id }: Run,
-  { definition: { action_id }, decision: before }: ActionState,
+  { definition: { action_id }, terms, decision: inForce, decisions }: ActionState,
   approval: Approval,
   { value, signed_at, expires_at }: GivenSignature,
   signatures: ApprovalSignatures,
 ): Approval {
   const { decision, digest, approver, at } = approval;
+  const own = decisions.findLast((one) => deciderOf(one) === deciderOf(approval)) ?? null;
+  // Where rules count people, nobody's decision takes the place of another's.
+  const before = terms === null ? inForce : own;
   const facts = { run_id, action_id, decision, digest, approver, signed_at, expires_at };
   const signer = signatures.accept(facts, value, at, before?.at ?? null);
   return { ...approval, expires_at, signature: { value, signed_at, ...signer } };
@@ -151,14 +244,16 @@ export function findAction(run: Run, actionId: string): ActionState {
 
 /** Why an action may not run now, as far as its approval decides; null when it may. */
 export function approvalProblem(action: ActionState, now: string): { code: string; message: string } | null {
-  const { approval, decision, definition } = action;
+  const { approval, decision, definition, terms } = action;
   if (approval === 'rejected')
     return {
       code: 'action_rejected',
       message: `rejected by ${decision?.approver}: ${decision?.reason ?? 'no reason given'}`,
     };
   if (approval !== 'approved' || decision === null) {
-    return { code: 'approval_required', message: `not approved; approval is ${approval}` };
+    const progress = approvalProgress(action, now);
+    const so = progress === undefined ? `approval is ${approval}` : `approved by ${progress.text}`;
+    return { code: 'approval_required', message: `not approved; ${so}` };
   }
   if (decision.digest !== definition.digest) {
     return {
@@ -166,13 +261,13 @@ export function approvalProblem(action: ActionState, now: string): { code: strin
       message: `approved was ${decision.digest.slice(0, 12)}, the action is ${definition.digest.slice(0, 12)}`,
     };
   }
-  if (decision.expires_at === null || decision.expires_at <= now) {
-    return {
-      code: 'approval_expired',
-      message: `the approval by ${decision.approver} expired at ${decision.expires_at} (approval.expires_after_days of config/policy.json); approve it again`,
-    };
-  }
-  return null;
+  const end = approvalEnd(action);
+  if (end !== null && end > now) return null;
+  const whose = terms === null ? `the approval by ${approverText(decision)}` : 'an approval that it needs';
+  return {
+    code: 'approval_expired',
+    message: `${whose} expired at ${end} (approval.expires_after_days of config/policy.json); approve it again`,
+  };
 }
 
 function checkRunTakesDecisions(run: Run): void {

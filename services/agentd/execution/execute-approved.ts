@@ -4,18 +4,12 @@ import { Conflict, Refused } from '#kit/errors.ts';
 import { repoDirRequired } from '../actions/commit.ts';
 import type { Executors } from '../actions/registry.ts';
 import type { ExecutionRequest, Watch } from '../agent.ts';
+import type { ReadApprovals } from '../approval/current.ts';
 import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { type ActionState, isOpen, type Run, waitsOf } from '../runs/run.ts';
+import { type ActionState, isOpen, nowFor, type Run, waitsOf } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
-import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
-import {
-  approvalProblem,
-  findAction,
-  nowFor,
-  requireCompletePlan,
-  requireNotSuperseded,
-} from './decisions.ts';
+import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
 import { checkCheckout } from './delivery.ts';
 import type { LookAtBase } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
@@ -25,7 +19,7 @@ export interface ExecutionParts {
   readonly store: RunStore;
   readonly executors: (run: Run) => Promise<Executors>;
   readonly lookAtBase: LookAtBase;
-  readonly signatures: ApprovalSignatures;
+  readonly approvals: ReadApprovals;
 }
 
 export interface ExecuteOptions extends ExecutionRequest {

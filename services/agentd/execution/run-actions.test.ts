@@ -18,6 +18,7 @@ import type { ActionIntent } from '../action.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor, Effect, Reconciliation, Step } from '../actions/executor.ts';
 import { type ActionDefinition, type ActionOf, actionDigest, type Executors } from '../actions/registry.ts';
+import type { ApprovalsNow } from '../approval/current.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { FileRunStore } from '../runs/file-run-store.ts';
 import type { ActionState } from '../runs/run.ts';
@@ -38,6 +39,17 @@ interface World {
   /** What else happens while the forge is asked. */
   readonly meanwhile?: () => Promise<unknown>;
 }
+
+/** As a policy says that has no rules. */
+const withoutRules: ApprovalsNow = {
+  policy: {
+    approval: { expires_after_days: 7, require_signature: false, rules: [], standing: [] },
+    people: {},
+    risk: { critical_paths: [] },
+  },
+  tokens: [],
+  signatures: unsigned,
+};
 
 describe('an action of which the outcome is not known', () => {
   let stateDir: string;
@@ -91,7 +103,7 @@ describe('an action of which the outcome is not known', () => {
       store,
       executors: executorsOf(world),
       lookAtBase: () => Promise.reject(lost),
-      signatures: unsigned,
+      approvals: () => withoutRules,
     };
     await new Execution(parts, scope, { progress, signal: stop.signal }).runAll([first]);
     return (await store.read(runId)).actions[0]!;

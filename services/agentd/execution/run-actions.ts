@@ -6,12 +6,13 @@ import type { ActionIntent } from '../action.ts';
 import type { ActionExecutor, Effect, Step } from '../actions/executor.ts';
 import { type ActionDefinition, actionDigest, contradiction, type Executors } from '../actions/registry.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
+import type { ReadApprovals } from '../approval/current.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
-import { type ActionState, type Run, willPublish } from '../runs/run.ts';
+import { type ActionState, nowFor, type Run, willPublish } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
-import type { ApprovalSignatures, SignatureProblem } from '../signatures/approval-signatures.ts';
-import { approvalProblem, findAction, nowFor } from './decisions.ts';
+import { problemNow } from './approvals-now.ts';
+import { approvalProblem, findAction } from './decisions.ts';
 import { baseEvents, type LookAtBase } from './moved-base.ts';
 
 type Executor = ActionExecutor<ActionDefinition>;
@@ -27,7 +28,7 @@ interface Parts {
   readonly store: RunStore;
   readonly executors: Executors;
   readonly lookAtBase: LookAtBase;
-  readonly signatures: ApprovalSignatures;
+  readonly approvals: ReadApprovals;
 }
 
 interface ExecutionScope {
@@ -42,7 +43,7 @@ export class Execution {
   readonly #store: RunStore;
   readonly #executors: Executors;
   readonly #lookAtBase: LookAtBase;
-  readonly #signatures: ApprovalSignatures;
+  readonly #approvals: ReadApprovals;
   readonly #scope: ExecutionScope;
   readonly #watch: Watch;
   /** Whose checks passed in a dry run. */
@@ -53,11 +54,11 @@ export class Execution {
   /** Ends what can stop cleanly; a started effect on a forge finishes. */
   readonly #stop: AbortSignal;
 
-  constructor({ store, executors, lookAtBase, signatures }: Parts, scope: ExecutionScope, watch: Watch) {
+  constructor({ store, executors, lookAtBase, approvals }: Parts, scope: ExecutionScope, watch: Watch) {
     this.#store = store;
     this.#executors = executors;
     this.#lookAtBase = lookAtBase;
-    this.#signatures = signatures;
+    this.#approvals = approvals;
     this.#scope = scope;
     this.#watch = watch;
     this.#stop = AbortSignal.any([watch.signal, this.#cancel.signal]);
@@ -190,14 +191,9 @@ export class Execution {
     return null;
   }
 
-  /** Why the action may not run now: its approval, or the signature of that. */
-  #approvalProblem(run: Run, state: ActionState): SignatureProblem | null {
+  #approvalProblem(run: Run, state: ActionState): { code: string; message: string } | null {
     const now = nowFor(run);
-    const { decision, definition } = state;
-    return (
-      approvalProblem(state, now) ??
-      this.#signatures.problemOf({ run_id: run.run_id, action_id: definition.action_id }, decision!, now)
-    );
+    return approvalProblem(state, now) ?? problemNow(run, state, now, this.#approvals);
   }
 
   async #start(executor: Executor, step: Step<ActionDefinition>): Promise<Attempt> {
@@ -223,7 +219,7 @@ export class Execution {
   }
 
   /**
-   * Approval and expiry are read again under the append lock that the intent is written under.
+   * Approval and expiry are read again under the append lock that the intent is written under, and with them what is configured now.
    * @returns the intent, or why it was refused
    */
   async #intend(actionId: string, make: (run: Run) => ActionIntent): Promise<ActionIntent | string> {

@@ -1,13 +1,16 @@
 import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
-import { type ActionState, draftOf, type Run, waitsOf } from '../runs/run.ts';
+import { type ActionState, approvalProgress, draftOf, type Run, waitsOf } from '../runs/run.ts';
 
 /** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */
-export function actionView({ definition, ...now }: ActionState): ProposedAction {
+export function actionView(action: ActionState): ProposedAction {
+  const { definition, ...now } = action;
   return {
     ...definition,
     approval: now.approval,
     decision: now.decision,
+    decisions: [...now.decisions],
+    approval_progress: approvalProgress(action, new Date().toISOString()),
     state: now.state,
     outcome: now.outcome,
     started_at: now.started_at,

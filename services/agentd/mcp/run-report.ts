@@ -19,6 +19,7 @@ export function runReport(run: RunDetail): Record<string, unknown> {
         'risk',
         'risk_score',
         'approval',
+        'approval_progress',
         'state',
         'outcome',
       ]),

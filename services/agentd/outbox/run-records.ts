@@ -1,3 +1,4 @@
+import { approverText } from '#kit/contracts/action.ts';
 import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { contextRepository } from '../planning/context.ts';
@@ -119,7 +120,7 @@ function actionRecord(
   return {
     action_id,
     approval,
-    decided_by: decision === null ? null : wireLine(decision.approver),
+    decided_by: decision === null ? null : wireLine(approverText(decision)),
     decided_at: decision?.at ?? null,
     reason: decision?.reason == null ? null : wireText(decision.reason, 9_000),
     earlier_rejections: rejections.map(({ approver, at, reason }) => ({

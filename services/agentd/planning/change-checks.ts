@@ -8,6 +8,7 @@ import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { FileChange, Influence, ValidationPlan } from '../action.ts';
 import type { ChangeFacts } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
+import { touchedPaths } from '../approval/terms.ts';
 import type { TreeReader } from '../git/tree.ts';
 import type { Policy } from '../policy.ts';
 
@@ -23,7 +24,7 @@ export async function changeFacts(
   const decides = new Set(validation === null ? [] : decidingFiles(validation));
   const validation_files: string[] = [];
   const install_scripts: string[] = [];
-  for (const path of new Set(touchedPaths(files))) {
+  for (const path of touchedPaths(files)) {
     if (path.split('/').at(-1) === 'package.json') {
       const before = scriptsOf(await base.read(path));
       const now = scriptsOf(await after.read(path));
@@ -53,10 +54,6 @@ export function guardedPaths(
     return touched.filter((path) => patterns.some((pattern) => pattern.match(path)));
   };
   return { sensitive: matching(risk.sensitive_paths), critical: matching(risk.critical_paths) };
-}
-
-function touchedPaths(files: readonly FileChange[]): string[] {
-  return files.flatMap(({ path, old_path }) => (old_path === null ? [path] : [path, old_path]));
 }
 
 /** Memories as a count: their names mean nothing to people, and the influences list them. */

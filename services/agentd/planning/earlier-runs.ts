@@ -85,11 +85,14 @@ async function supersede(store: Store, runId: string, by_run: string): Promise<R
   return after;
 }
 
-/** Nothing of it is approved, and nothing of it has begun. */
+/** Nothing of it was approved by a person, and nothing of it has begun. */
 function isWaiting({ status, actions }: Run): boolean {
   return (
     status === 'awaiting_approval' &&
-    actions.every(({ approval, intent }) => approval !== 'approved' && intent === null)
+    actions.every(
+      ({ approval, decision, intent }) =>
+        (approval !== 'approved' || decision?.standing !== undefined) && intent === null,
+    )
   );
 }
 

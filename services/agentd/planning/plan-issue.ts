@@ -4,11 +4,15 @@ import { Conflict, CoreError, codeOf, messageOf } from '#kit/errors.ts';
 import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { Influence, SandboxTerms, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
+import { codeOwnersOf } from '../approval/code-owners.ts';
+import type { ReadApprovals } from '../approval/current.ts';
+import { planTerms, termsNotices } from '../approval/plan-terms.ts';
+import { touchedPaths } from '../approval/terms.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { type TreeReader, treeReader } from '../git/tree.ts';
 import type { Repository } from '../ports/forge.ts';
 import type { ContextUse, NewEvent, PlanFacts } from '../runs/event.ts';
-import { maskedEvents, type Run } from '../runs/run.ts';
+import { maskedEvents, nowFor, type Run } from '../runs/run.ts';
 import { executorLease, issueLease, patientLease } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { contextRepository } from './context.ts';
@@ -39,6 +43,7 @@ import { storedConversation } from './stored-conversation.ts';
 /** What planning is made of. None of it can write to a repository or a forge. */
 export interface PlanningPorts extends SourcePorts, DraftPorts, GatheringPorts {
   readonly secrets: SecretFinder;
+  readonly approvals: ReadApprovals;
   readonly scratch: (mirror: Mirror, run: Run, baseCommit: string) => Promise<GitScratchCopy>;
   /** Scratch copies are made again from what is recorded; none outlives its planning. */
   readonly discardScratch: (runId: string) => Promise<void>;
@@ -199,7 +204,19 @@ export class PlanIssue {
       proposal,
     );
     watch.signal.throwIfAborted();
+    const paths = touchedPaths(
+      draft.actions.flatMap((action) => (action.kind === 'apply_patch' ? action.params.files : [])),
+    );
+    const base = treeReader(mirror.dir, base_commit);
+    const approval_terms = await planTerms(this.#ports.approvals(), {
+      request: run.request,
+      actions: draft.actions,
+      paths,
+      now: nowFor(run),
+      codeOwners: () => codeOwnersOf(forge.kind, base.read, paths),
+    });
     const notices = [
+      ...termsNotices(approval_terms, draft.actions),
       ...alreadyThere,
       ...rightsNotices(sources.repository, draft.actions),
       ...unknownStandings(sources),
@@ -230,6 +247,7 @@ export class PlanIssue {
         checks: [...draft.checks],
         sealed: draft.actions.map(({ action_id, digest }) => ({ action_id, digest })),
         supersedes: earlier.superseded.length === 0 ? undefined : [...earlier.superseded],
+        approval_terms,
       };
       crashPoint('plan.before_seal');
       const sealed = await store.append(runId, (now): NewEvent[] => {

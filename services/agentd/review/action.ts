@@ -1,8 +1,8 @@
 import { until } from '#kit/cli/moments.ts';
-import { rejectedText } from '#kit/contracts/action.ts';
+import { approverText, rejectedText } from '#kit/contracts/action.ts';
 import type { FileChange } from '../action.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
-import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { type ActionState, approvalProgress, isOpen, type Run } from '../runs/run.ts';
 import { badge, moment, moments, riskBadge, standing } from './badges.ts';
 import { decisionForms } from './decisions.ts';
 import { type Html, html, nothing } from './html.ts';
@@ -91,14 +91,20 @@ function origins({ influences }: ActionDefinition): Html {
   )}</ul></details>`;
 }
 
-function approvalText({ approval, decision }: ActionState): Html {
+function approvalText(action: ActionState): Html {
+  const { approval, decision, decisions } = action;
+  const progress = approval === 'rejected' ? undefined : approvalProgress(action, new Date().toISOString());
+  if (progress !== undefined) {
+    const who = decisions.map(({ approver }) => plainLine(approver)).join(', ');
+    return html`${approval}: <strong>${shownLine(progress.text)}</strong>${who === '' ? '' : ` (${who})`}; needs ${shownLine(progress.needs)}`;
+  }
   if (decision === null) return html`${approval === 'required' ? 'waits for a decision' : approval}`;
   const claimed = decision.claimed_approver === null ? '' : ` (as ${plainLine(decision.claimed_approver)})`;
   const expires =
     decision.expires_at === null
       ? nothing
       : html`, expires <span title="${moments(decision.expires_at)}">${until(decision.expires_at, new Date())}</span>`;
-  return html`${approval} by <strong>${shownLine(decision.approver)}</strong>${claimed} ${moment(decision.at)}${expires}${decision.reason === null ? nothing : html`: ${shownLine(decision.reason)}`}`;
+  return html`${approval} by <strong>${shownLine(approverText(decision))}</strong>${claimed} ${moment(decision.at)}${expires}${decision.reason === null ? nothing : html`: ${shownLine(decision.reason)}`}`;
 }
 
 function params({ params: values }: ActionDefinition): Html {

@@ -1,3 +1,4 @@
+import { approverText } from '#kit/contracts/action.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import type { DataOf, EventType, RunEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
@@ -71,7 +72,7 @@ const words: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   plan_sealed: ({ plan }) => `${plan.sealed.length} actions: ${plan.title}`,
   planning_failed: ({ code, message }) => `${code}: ${message}`,
   approval_recorded: ({ action_id, approval }) =>
-    `${approval.decision} of ${action_id} by ${approval.approver}${approval.reason === null ? '' : `: ${approval.reason}`}`,
+    `${approval.decision} of ${action_id} by ${approverText(approval)}${approval.reason === null ? '' : `: ${approval.reason}`}`,
   execution_started: ({ kind, by, dry_run }) => `${kind} by ${by}${dry_run ? ', a dry run' : ''}`,
   workspace_opened: ({ vcs, warning }) =>
     `${vcs.kind} ${vcs.version}${warning === null ? '' : `; ${warning}`}`,

@@ -1,4 +1,5 @@
 import * as t from 'io-ts';
+import { PlanTerms } from '#kit/contracts/approval.ts';
 import { RunTrigger } from '#kit/contracts/plan.ts';
 import { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
@@ -90,6 +91,8 @@ export const PlanFacts = t.strict({
   sealed: t.array(t.strict({ action_id: t.string, digest: Sha256 })),
   /** Earlier runs of the issue whose place this one takes; left out where there was none. */
   supersedes: optional(t.array(t.string)),
+  /** What the approvals need; left out where one person's is enough for each action. */
+  approval_terms: optional(PlanTerms),
 });
 export type PlanFacts = t.TypeOf<typeof PlanFacts>;
 

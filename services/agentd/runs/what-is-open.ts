@@ -1,5 +1,5 @@
 import { exitCodes } from '#kit/errors.ts';
-import { type ActionState, deadActions, isOpen, type Run } from './run.ts';
+import { type ActionState, approvalEnd, deadActions, isOpen, type Run } from './run.ts';
 
 interface Sorted {
   /** An execution would try these now. */
@@ -28,8 +28,7 @@ function sorted(actions: readonly ActionState[], now: Date): Sorted {
     const close = (): void => void closed.add(action_id);
     if (state === 'succeeded') runs.add(action_id);
     else if (depends_on.some((id) => closed.has(id))) close();
-    else if (isOpen(action) && (action.approval === 'required' || isExpired(action, now)))
-      found.waiting.push(action);
+    else if (isOpen(action) && needsDecision(action, now)) found.waiting.push(action);
     else if (state === 'refused' && !mayWorkLater(action)) {
       close();
       found.stuck.push(action);
@@ -41,9 +40,24 @@ function sorted(actions: readonly ActionState[], now: Date): Sorted {
   return found;
 }
 
-export function isExpired({ decision }: ActionState, now: Date): boolean {
-  return decision?.expires_at != null && Date.parse(decision.expires_at) <= now.getTime();
+export function isExpired(action: ActionState, now: Date): boolean {
+  const end = approvalEnd(action);
+  return end !== null && Date.parse(end) <= now.getTime();
 }
+
+/** Nobody approved it, or what approved it does not count any more: an approval brings it on. */
+function needsDecision(action: ActionState, now: Date): boolean {
+  const { approval, outcome } = action;
+  return approval === 'required' || isExpired(action, now) || lapsed.includes(outcome?.code ?? '');
+}
+
+const lapsed: readonly string[] = [
+  'approver_revoked',
+  'approval_rules_changed',
+  'standing_changed',
+  'signature_required',
+  'signature_invalid',
+];
 
 /** It was no rule that stopped it: a disk was full, or a service did not answer. */
 function mayWorkLater({ outcome }: ActionState): boolean {

@@ -9,6 +9,7 @@ import {
   Timestamp,
   UtcTimestamp,
 } from '../decode.ts';
+import { ApprovalProgress } from './approval.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from './vocabulary.ts';
 
 /** As `ssh-keygen -Y sign` writes it. */
@@ -44,8 +45,12 @@ export type ApprovalSignature = t.TypeOf<typeof ApprovalSignature>;
 /** One decision by a person about one action. */
 export const Approval = t.strict({
   decision: oneOf(['approve', 'reject']),
-  /** Name of the token that signed it. */
+  /** Name of the token that signed it; of a standing approval, of its author. */
   approver: t.string,
+  /** Whose token it was by `people` of the policy, and the owners of CODEOWNERS that they are; where rules ask about the action. */
+  person: optional(t.strict({ name: t.string, known_as: t.array(t.string) })),
+  /** The standing approval that it was given by, without a person at that time. */
+  standing: optional(t.strict({ name: t.string, digest: Sha256 })),
   /** A name given in the request, not verified. */
   claimed_approver: nullable(t.string),
   reason: nullable(t.string),
@@ -64,6 +69,11 @@ export function signedBy({ approver, signature }: Pick<Approval, 'approver' | 's
   return signature.principal === approver ? ', signed' : `, signed by ${signature.principal}`;
 }
 
+/** Who decided, for people. Not safe to print. */
+export function approverText({ approver, standing }: Pick<Approval, 'approver' | 'standing'>): string {
+  return standing === undefined ? approver : `the standing approval '${standing.name}' of ${approver}`;
+}
+
 /** A proposed action as it stands, as every service shows and reads it. */
 export const ProposedAction = t.strict({
   run_id: t.string,
@@ -79,6 +89,10 @@ export const ProposedAction = t.strict({
   approval: oneOf(approvals),
   /** The decision in force, with its reason and expiry. */
   decision: nullable(Approval),
+  /** The latest decision of each person who made one, oldest first. */
+  decisions: optional(t.array(Approval)),
+  /** Left out where no rule asks about the action: one approval is enough. */
+  approval_progress: optional(ApprovalProgress),
   dry_run: t.boolean,
   depends_on: t.array(t.string),
   params: t.UnknownRecord,

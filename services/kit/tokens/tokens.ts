@@ -203,10 +203,15 @@ export function revokeToken(folders: TokenFolders, name: string): TokenRecord {
   return revoked!;
 }
 
-/** The token that a command line of this person uses, with the name that it signs with. Made at first use. */
+/**
+ * The token that a command line of this person uses, with the name that it signs with. Made at first use. In a folder without the
+ * token of the one who owns the installation, it is the only named one that is there: that of somebody else who works with it.
+ */
 export function ownToken(folders: TokenFolders): Identity & { readonly text: string } {
   ensureTokens(folders);
   const records = readRegistry(registryOf(folders))?.records ?? [];
+  const colleague = colleagueToken(folders, records);
+  if (colleague !== null) return colleague;
   const record = records.find(({ kind }) => kind === 'person');
   const text = record === undefined ? null : readTokenFile(tokenPath(folders.tokens, record.name));
   if (record === undefined || text === null || !inForce(record, Date.now())) {
@@ -221,6 +226,22 @@ export function ownToken(folders: TokenFolders): Identity & { readonly text: str
     );
   }
   return { name: record.name, scopes: record.scopes, text };
+}
+
+function colleagueToken(
+  { tokens }: TokenFolders,
+  records: readonly TokenRecord[],
+): (Identity & { readonly text: string }) | null {
+  const there = records.flatMap((record) => {
+    const text = readTokenFile(tokenPath(tokens, record.name));
+    return text === null ? [] : [{ ...record, text }];
+  });
+  const named = there.filter(({ kind }) => kind === 'named');
+  const [own] = named;
+  if (own === undefined || named.length > 1 || there.some(({ kind }) => kind === 'person')) return null;
+  // Whoever only knows the name is not that person.
+  if (sha256(own.text) !== own.sha256 || !inForce(own, Date.now())) return null;
+  return { name: own.name, scopes: own.scopes, text: own.text };
 }
 
 /**

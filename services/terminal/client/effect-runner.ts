@@ -168,11 +168,19 @@ export async function decideAll(
   { run_id, decision, actions, reason, anyway }: Omit<Effect & { kind: 'decide' }, 'kind' | 'said'>,
 ): Promise<void> {
   let done = 0;
+  let already: unknown;
   try {
     for (const action of actions) {
-      await daemon.decide(run_id, decision, action, { reason, anyway });
-      done++;
+      try {
+        await daemon.decide(run_id, decision, action, { reason, anyway });
+        done++;
+      } catch (error) {
+        // Of a gate, what this person has approved before waits for others.
+        if (codeOf(error) !== 'approved_already') throw error;
+        already = error;
+      }
     }
+    if (done === 0 && already !== undefined) throw already;
   } catch (error) {
     if (done === 0) throw error;
     const word = decision === 'approve' ? 'Approved' : 'Rejected';

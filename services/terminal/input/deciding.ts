@@ -1,4 +1,4 @@
-import type { ProposedAction } from '#kit/contracts/action.ts';
+import { approverText, type ProposedAction } from '#kit/contracts/action.ts';
 import type { Panes } from '../layout/pane-content.ts';
 import { decisionOn, gateActions, notYetShown, type Readiness, readiness } from '../state/decisions.ts';
 import type { Step } from '../state/messages.ts';
@@ -16,7 +16,7 @@ export function approve(state: State, open: OpenRun, panes: Panes): Step<State> 
   const action = decidable(state, open);
   if ('effects' in action) return action;
   if (action.approval === 'approved') {
-    const by = action.decision?.approver ?? 'somebody';
+    const by = action.decision === null ? 'somebody' : approverText(action.decision);
     return say(state, `${named(action)} is approved already, by ${by}`);
   }
   const ready = readiness(open, action);
@@ -117,6 +117,9 @@ function approvedText(open: OpenRun, decisions: readonly Decision[]): string {
     },
   };
   const what = actions.length === 1 ? named(actions[0]!) : `${actions.length} actions`;
+  const asked = actions.find(({ approval_progress }) => approval_progress?.met === false);
+  if (asked !== undefined)
+    return `Your approval of ${what} is recorded; ${named(asked)} needs ${asked.approval_progress!.needs}`;
   const missing = new Set(actions.flatMap((action) => unapprovedNeeds(now, action)).map(named));
   if (missing.size === 0) return `Approved ${what}; x executes what is approved`;
   return `Approved ${what}; before it can run ${[...missing].join(', ')} must be approved too`;

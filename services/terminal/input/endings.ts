@@ -91,8 +91,17 @@ function howItEnded(now: RunDetail): Notice {
 export function newDecisions(before: RunDetail | null, now: RunDetail): readonly ProposedAction[] {
   return now.actions.filter((action) => {
     const old = before?.actions.find(({ action_id }) => action_id === action.action_id);
-    return old !== undefined && action.decision !== null && old.decision?.at !== action.decision.at;
+    return old !== undefined && lastDecision(action) !== null && lastAt(old) !== lastAt(action);
   });
+}
+
+/** The last one that somebody made; rules may ask for more than it. */
+function lastDecision({ decisions, decision }: ProposedAction): ProposedAction['decision'] {
+  return decisions?.at(-1) ?? decision;
+}
+
+function lastAt(action: ProposedAction): string | undefined {
+  return lastDecision(action)?.at;
 }
 
 function decidedByOthers(changed: readonly ProposedAction[]): Notice | null {
@@ -101,6 +110,12 @@ function decidedByOthers(changed: readonly ProposedAction[]): Notice | null {
 }
 
 function decisionText(action: ProposedAction): string {
-  const { approver, reason } = action.decision!;
-  return `${approver} ${action.approval} ${named(action)}${reason ? `: ${reason}` : ''}`;
+  const last = lastDecision(action)!;
+  const { approver, reason, decision } = last;
+  const what = decision === 'approve' ? 'approved' : 'rejected';
+  const far =
+    what === 'approved' && action.approval_progress !== undefined
+      ? ` (${action.approval_progress.text})`
+      : '';
+  return `${approver} ${what} ${named(action)}${far}${reason ? `: ${reason}` : ''}`;
 }

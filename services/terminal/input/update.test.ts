@@ -259,6 +259,8 @@ describe('Approving', () => {
       action!.decision = {
         decision: 'approve',
         approver: 'mira',
+        person: undefined,
+        standing: undefined,
         claimed_approver: null,
         reason: null,
         digest: action!.digest,

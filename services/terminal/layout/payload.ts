@@ -1,6 +1,6 @@
 import { withoutLookAlikes } from '#kit/cli/look-alikes.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { type ProposedAction, rejectedText, signedBy } from '#kit/contracts/action.ts';
+import { approverText, type ProposedAction, rejectedText, signedBy } from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -109,11 +109,16 @@ function targetLines({ target }: ProposedAction): TextLine[] {
   return [field('acts on', `${forge} ${owner}/${repo}${base}`)];
 }
 
-export function approvalText({ approval, decision }: ProposedAction): string {
+export function approvalText({ approval, decision, decisions, approval_progress }: ProposedAction): string {
+  if (approval_progress !== undefined && approval !== 'rejected') {
+    const who = (decisions ?? []).map(({ approver }) => approver).join(', ');
+    const so = approval === 'required' ? 'waits for people' : approval;
+    return `${so}: ${approval_progress.text}${who === '' ? '' : ` (${who})`}; needs ${approval_progress.needs}`;
+  }
   if (decision === null) return approval === 'required' ? 'waits for you' : approval;
   const claimed = decision.claimed_approver === null ? '' : ` (as ${decision.claimed_approver})`;
   const expires = decision.expires_at === null ? '' : `, until ${moment(decision.expires_at)}`;
-  return `${approval} by ${decision.approver}${claimed}${signedBy(decision)} at ${moment(decision.at)}${expires}`;
+  return `${approval} by ${approverText(decision)}${claimed}${signedBy(decision)} at ${moment(decision.at)}${expires}`;
 }
 
 function moment(at: string): string {

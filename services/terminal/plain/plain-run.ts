@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { ProposedAction } from '#kit/contracts/action.ts';
+import { approverText, type ProposedAction } from '#kit/contracts/action.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { isChanged, safeText } from '#kit/diff/line-text.ts';
 import { type Patch, parsePatch } from '#kit/diff/patch.ts';
@@ -145,7 +145,11 @@ export class PlainRun {
   async #approve(action: ProposedAction): Promise<void> {
     const { dialogue } = this.#options;
     if (action.approval === 'approved') {
-      dialogue.say(visibleLine(`${named(action)} is approved already, by ${action.decision?.approver}.`));
+      dialogue.say(
+        visibleLine(
+          `${named(action)} is approved already, by ${action.decision === null ? 'somebody' : approverText(action.decision)}.`,
+        ),
+      );
       return;
     }
     if (readiness(this.#open, action) !== 'ready') this.#print(action);

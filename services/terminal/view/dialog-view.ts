@@ -1,5 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { type ProposedAction, signedBy } from '#kit/contracts/action.ts';
+import { approverText, type ProposedAction, signedBy } from '#kit/contracts/action.ts';
 import { gateEffects } from '#kit/contracts/vocabulary.ts';
 import { anywayWord, approvalWord } from '../input/deciding.ts';
 import { changesCode, takesBack } from '../input/dialog-input.ts';
@@ -117,8 +117,13 @@ function gateAction(open: OpenRun, action: ProposedAction, { glyphs }: Looks): R
     span(state[ready].padEnd(15), ready === 'ready' ? { color: 'green' } : { color: 'yellow' }),
     span(title === kind ? '' : visibleLine(glyphs.plain(title))),
   ];
+  const { approval_progress: progress } = action;
+  const agreed = progress === undefined ? '' : `${progress.text}; needs ${progress.needs}`;
   return [
     row,
+    ...(progress === undefined
+      ? []
+      : [[span(`       ${visibleLine(agreed)}`, { color: 'cyan' })] satisfies Row]),
     ...action.risk_reasons.map(
       (reason): Row => [span(`       ${glyphs.dot} ${visibleLine(reason)}`, { color: 'gray' })],
     ),
@@ -128,7 +133,7 @@ function gateAction(open: OpenRun, action: ProposedAction, { glyphs }: Looks): R
 /** What is decided already, so that nobody looks for it. */
 function decidedAction(action: ProposedAction): Row {
   const { approval, decision, state } = action;
-  const what = decision === null ? state : `${approval} by ${decision.approver}${signedBy(decision)}`;
+  const what = decision === null ? state : `${approval} by ${approverText(decision)}${signedBy(decision)}`;
   const reason = decision?.reason ? `: ${decision.reason}` : '';
   return [
     span(`  ${String(action.ordinal).padStart(2)} ${action.kind.padEnd(17)} `, { color: 'gray' }),

@@ -117,12 +117,13 @@ async function decided(
     anyway,
     by,
   });
-  const { digestLines, movedLines } = await import('../views/of-run.ts');
+  const { digestLines, movedLines, progressLines } = await import('../views/of-run.ts');
   return answer(context, runJson(run), () => {
     const { paint } = terminal;
     const chosen = run.actions.filter(({ definition }) => ids.includes(definition.action_id));
-    const { approver = '', expires_at = null } = chosen[0]?.decision ?? {};
-    const what = `${counted(chosen.length, 'action')} as ${visibleLine(approver)}`;
+    const own = chosen.flatMap(({ decisions }) => decisions.filter(({ approver }) => approver === by.name));
+    const expires_at = own[0]?.expires_at ?? null;
+    const what = `${counted(chosen.length, 'action')} as ${visibleLine(by.name)}`;
     const expiry = expires_at === null ? '' : `, expires ${until(expires_at, terminal.now())}`;
     const head =
       decision === 'approve'
@@ -134,6 +135,7 @@ async function decided(
       '',
       ...digestLines(chosen, terminal),
       '',
+      ...withEmptyLine(progressLines(chosen, terminal)),
       ...leftRejected.flatMap(({ definition: { ordinal, kind } }) => [
         `${paint.yellow('note')}  ${ordinal} ${kind} stays rejected; name it by its number to approve it`,
         '',
@@ -216,6 +218,10 @@ function asSeen(selected: readonly ActionState[], digests: readonly string[]): S
     'digest_mismatch',
     `${ordinal} ${kind} has the digest ${digest}, which is none of those that you named; look at it again`,
   );
+}
+
+function withEmptyLine(lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [...lines, ''];
 }
 
 /** Approved all the same. */

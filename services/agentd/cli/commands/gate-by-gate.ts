@@ -217,9 +217,29 @@ class Walk {
         return this.#stopped();
       case 'go': {
         const approved = await this.#decide(run, undecided, 'approve', null);
+        if (await this.#waitsForOthers(approved, undecided)) return exitCodes.done;
         return this.#execute(approved, [...inGate(ready), ...undecided], repoDir);
       }
     }
+  }
+
+  /** Where rules ask for more people than the one who sits here, the walk ends until they have agreed. */
+  async #waitsForOthers({ run_id, actions }: StoredRun, decided: readonly ActionState[]): Promise<boolean> {
+    const { terminal, suggestions } = this.#context;
+    const ids = decided.map(({ definition }) => definition.action_id);
+    const open = actions.filter(
+      ({ definition, approval }) => ids.includes(definition.action_id) && approval === 'required',
+    );
+    if (open.length === 0) return false;
+    const { progressLines } = await import('../views/of-run.ts');
+    const { gate } = open[0]!.definition;
+    this.#say(
+      ['Your approval is recorded, and others must agree:', ...progressLines(open, terminal)].join('\n'),
+    );
+    const theirs = commandLine(suggestions, 'approve', shortRunId(run_id), '--gate', gate);
+    this.#say(`They approve with their own token: ${visibleLine(theirs)}\nThen go on where it was:`);
+    this.#say(`  ${this.#goOn()}`);
+    return true;
   }
 
   /** Before anything is asked, so that nobody approves what cannot be delivered. */

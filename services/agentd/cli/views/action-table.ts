@@ -3,9 +3,11 @@ import { wrapText } from '#kit/cli/fit-text.ts';
 import { type Cell, type Column, tableOf } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { rejectedText } from '#kit/contracts/action.ts';
+import type { ApprovalProgress } from '#kit/contracts/approval.ts';
 import type { ActionHistory, Risk } from '../../action.ts';
 import { type ActionDefinition, actionType } from '../../actions/registry.ts';
-import { type ActionState, deadActions } from '../../runs/run.ts';
+import { needsText } from '../../approval/progress.ts';
+import { type ActionState, approvalProgress, deadActions, type Run } from '../../runs/run.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 
 /** Columns of a table of actions, and the cells of one action. */
@@ -95,6 +97,57 @@ export function standings(actions: readonly ActionState[]): ReadonlyMap<string, 
 export function actionText(definition: ActionDefinition, symbols: Symbols): { main: string; note: string } {
   const { main, note } = actionType(definition.kind).describe(definition, symbols.minus);
   return { main: visibleLine(main), note: visibleLine(note) };
+}
+
+/** Where the approval of an action stands, in a word or by how far its rules are met: `1 of 2`. */
+export function approvalWord(action: ActionState, now: Date): string {
+  const { approval, decision } = action;
+  if (approval === 'approved' && decision?.standing !== undefined) return 'standing';
+  const progress = approval === 'rejected' ? undefined : approvalProgress(action, now.toISOString());
+  return progress === undefined ? approval : shortProgress(progress);
+}
+
+function shortProgress({ rules }: ApprovalProgress): string {
+  const [first, ...others] = rules.map(({ text }) => text.split(',')[0]!);
+  const all = others.every((text) => text === first) ? [first!] : [first!, ...others];
+  const open = rules.find(({ met, missing_owners }) => !met && missing_owners.length > 0);
+  return `${all.join(' + ')}${open === undefined ? '' : ', no owner'}`;
+}
+
+/** What the approvals need, as a column; left out where one person's is enough for each. */
+export function needsColumn(run: Pick<Run, 'plan' | 'actions'>): ActionColumns {
+  const terms = run.plan?.approval_terms;
+  if (terms === undefined) return { columns: [], cells: () => [] };
+  return {
+    columns: [{ title: 'needs', gives: { turn: 2, to: 12 }, excess: 'wrap' }],
+    cells({ definition, terms: asked }) {
+      if (asked !== null) return [needsText(asked)];
+      const { action_id } = definition;
+      const use = terms.actions.find((one) => one.action_id === action_id)?.standing;
+      return [use == null ? '1 person' : 'standing'];
+    },
+  };
+}
+
+/** One line for each way in which rules are met so far, with the actions that it is about. */
+export function progressLines(actions: readonly ActionState[], terminal: Terminal): string[] {
+  const asked = actions.flatMap((action) => {
+    const progress = approvalProgress(action, terminal.now().toISOString());
+    return progress === undefined || action.approval === 'rejected' ? [] : [{ action, progress }];
+  });
+  const groups = Map.groupBy(asked, ({ progress }) => progress.text);
+  const { yellow, green } = terminal.paint;
+  return [...groups].map(([text, all]) => {
+    const { met } = all[0]!.progress;
+    const names = all.map(({ action: { definition } }) => definition.ordinal).join(', ');
+    const owners = [...new Set(all.flatMap(({ progress }) => progress.rules).flatMap(missingOwners))];
+    const who = owners.length === 0 ? '' : ` (${owners.join(', ')})`;
+    return `${met ? green('agreed') : yellow('waits')}  ${names}: ${visibleLine(`${text}${who}`)}`;
+  });
+}
+
+function missingOwners({ missing_owners }: ApprovalProgress['rules'][number]): string[] {
+  return missing_owners.flat();
 }
 
 /** What an action does: it stands at the end, and is wrapped under itself. */

@@ -1,14 +1,15 @@
 import { until } from '#kit/cli/moments.ts';
 import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { rejectedText, signedBy } from '#kit/contracts/action.ts';
-import type { ActionHistory, Influence } from '../../action.ts';
-import type { ActionState, Run } from '../../runs/run.ts';
+import { approverText, rejectedText, signedBy } from '#kit/contracts/action.ts';
+import type { ActionHistory, Approval, Influence } from '../../action.ts';
+import { type ActionState, approvalProgress, type Run } from '../../runs/run.ts';
 import { labelled, quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 import {
   actionTable,
   actionText,
+  approvalWord,
   historyColumn,
   riskCells,
   riskColumns,
@@ -55,12 +56,12 @@ export function digestLines(actions: readonly ActionState[], terminal: Terminal)
       whatColumn,
     ],
     cells(action: ActionState, index: number): Cell[] {
-      const { definition, approval, state } = action;
+      const { definition, state } = action;
       const { main, note } = actionText(definition, terminal.symbols);
       return [
         ...riskCells(definition, terminal.paint),
         ...history.cells(action, index),
-        approval,
+        approvalWord(action, terminal.now()),
         stands.get(definition.action_id) ?? state,
         { text: definition.digest.slice(0, 12), brief: definition.digest.slice(0, 8) },
         note === '' ? main : `${main}  ${note}`,
@@ -106,6 +107,7 @@ export function actionDetail(
     ['state', action.state],
     ...(outcome === null ? [] : [['outcome', outcome.message] satisfies Row]),
     ['approval', approvalText(action, terminal.now())],
+    ...agreementRows(action, terminal.now()),
     ...(decision?.reason ? [['reason', decision.reason] satisfies Row] : []),
     ['digest', `sha256 ${definition.digest}`],
     ...(definition.depends_on.length === 0
@@ -150,11 +152,34 @@ function historyRows(history: ActionHistory | null | undefined): Row[] {
   ];
 }
 
-function approvalText({ approval, decision }: ActionState, now: Date): string {
+function approvalText(action: ActionState, now: Date): string {
+  const { approval, decision, terms } = action;
+  const progress = approvalProgress(action, now.toISOString());
+  if (progress !== undefined && approval !== 'rejected') return `${approval}, ${progress.text}`;
   if (decision === null) return approval;
-  const end = decision.expires_at === null ? '' : `, expires ${until(decision.expires_at, now)}`;
-  const claimed = decision.claimed_approver === null ? '' : ` (as ${decision.claimed_approver})`;
-  return `${approval} by ${decision.approver}${claimed}${signedBy(decision)}${end}`;
+  const end = terms === null && decision.expires_at !== null;
+  return `${approval} by ${deciderText(decision, end ? now : null)}`;
+}
+
+/** What rules ask, and who has agreed so far. */
+function agreementRows(action: ActionState, now: Date): Row[] {
+  const progress = approvalProgress(action, now.toISOString());
+  if (progress === undefined) return [];
+  return [
+    ...progress.rules.map(({ name, text }): Row => ['rule', `${name}: ${text}`]),
+    ['needs', progress.needs],
+    ...action.decisions.map(
+      (one): Row => [one.decision === 'approve' ? 'agreed' : 'rejected', deciderText(one, now)],
+    ),
+  ];
+}
+
+/** @param now null leaves the end out */
+function deciderText(decision: Approval, now: Date | null): string {
+  const { claimed_approver, expires_at } = decision;
+  const claimed = claimed_approver === null ? '' : ` (as ${claimed_approver})`;
+  const end = expires_at === null || now === null ? '' : `, expires ${until(expires_at, now)}`;
+  return `${approverText(decision)}${claimed}${signedBy(decision)}${end}`;
 }
 
 /** A parameter that is shown on lines of its own. */

@@ -4,13 +4,14 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import type { PlanFacts } from '../../runs/event.ts';
-import type { Run } from '../../runs/run.ts';
+import { approvalEnd, type Run } from '../../runs/run.ts';
 import { apart, counted, quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 import {
   actionTable,
   actionText,
   historyColumn,
+  needsColumn,
   riskCells,
   riskColumns,
   whatColumn,
@@ -67,13 +68,15 @@ function actionLines(run: Run, terminal: Terminal): string[] {
   const noted = texts.filter(({ note }) => note !== '').map(({ main }) => main.length);
   const mainWidth = Math.min(24, Math.max(0, ...noted));
   const history = historyColumn(run.actions);
+  const needs = needsColumn(run);
   const columns = {
-    columns: [...riskColumns, ...history.columns, whatColumn],
+    columns: [...riskColumns, ...history.columns, ...needs.columns, whatColumn],
     cells(action: Run['actions'][number], index: number) {
       const { main, note } = texts[index]!;
       return [
         ...riskCells(action.definition, terminal.paint),
         ...history.cells(action, index),
+        ...needs.cells(action, index),
         note === '' ? main : `${main.padEnd(mainWidth)}  ${note}`,
       ];
     },
@@ -102,7 +105,7 @@ function noteLines(notice: string, { paint, width, called }: Terminal): string[]
 export function firstExpiry(run: Run, now: Date): string | null {
   const ends = run.actions
     .filter(({ approval, state }) => approval === 'approved' && state === 'pending')
-    .flatMap(({ decision }) => decision?.expires_at ?? []);
+    .flatMap((action) => approvalEnd(action) ?? []);
   return ends.length === 0 ? null : until(ends.sort()[0]!, now);
 }
 

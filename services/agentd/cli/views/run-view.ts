@@ -5,10 +5,17 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { movedText } from '#kit/contracts/run.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
-import { type ActionState, type Run, waitsOf, willPublish } from '../../runs/run.ts';
+import { type ActionState, isOpen, type Run, waitsOf, willPublish } from '../../runs/run.ts';
 import { counted, labelled, table, wrapping } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
-import { actionTable, actionText, standings, whatColumn } from './action-table.ts';
+import {
+  actionTable,
+  actionText,
+  approvalWord,
+  progressLines,
+  standings,
+  whatColumn,
+} from './action-table.ts';
 import { type FailedStep, failedStepLines } from './failed-step.ts';
 import { commandLine, nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines } from './plan-view.ts';
@@ -62,6 +69,7 @@ export function runView(
       ? []
       : [`${paint.red('failed')}  ${visibleLine(failure.message)}  ${paint.dim(`[${failure.code}]`)}`, '']),
     ...(run.actions.length > 0 && !brief ? [...stateLines(run, terminal), ''] : []),
+    ...agreementLines(run, terminal),
     ...resultLines(run, terminal),
     ...keptLines(run, terminal),
     ...(failed === null ? [] : failedStepLines(failed, terminal)),
@@ -124,7 +132,7 @@ function stateLines(run: Run, terminal: Terminal): string[] {
     cells(action: ActionState): Cell[] {
       const { definition, approval, state, outcome } = action;
       return [
-        { text: approval, paint: approvals[approval] },
+        { text: approvalWord(action, terminal.now()), paint: approvals[approval] },
         { text: stands.get(definition.action_id) ?? state, paint: statePaint(state, paint) },
         took(action),
         outcome?.message ?? actionText(definition, symbols).main,
@@ -132,6 +140,12 @@ function stateLines(run: Run, terminal: Terminal): string[] {
     },
   };
   return actionTable(run.actions, columns, terminal);
+}
+
+/** How far the rules about who must agree are met, for what has not started. */
+function agreementLines(run: Run, terminal: Terminal): string[] {
+  const lines = progressLines(run.actions.filter(isOpen), terminal);
+  return lines.length === 0 ? [] : [...lines, ''];
 }
 
 /** Branch, commit, pull request and comment, as far as they exist. */

@@ -476,7 +476,11 @@ describe('an event', () => {
     if (event.type !== 'approval_recorded') throw new TypeError(event.type);
     return event.data.approval;
   };
-  const approved = { approval: 'approved', decision: approval(approveAll[0]!) };
+  const approved = {
+    approval: 'approved',
+    decision: approval(approveAll[0]!),
+    decisions: [approval(approveAll[0]!)],
+  };
   const outcomeOf = ({ data }: NewEvent) => (data as { readonly outcome: unknown }).outcome;
 
   /** Title, the events before, the event, and what of the run is another after it; actions by their id, each with what changed. */
@@ -538,7 +542,13 @@ describe('an event', () => {
       'that rejects is the decision in force',
       [...plan, approveAll[0]!],
       rejectAll[0]!,
-      { [first]: { approval: 'rejected', decision: approval(rejectAll[0]!) } },
+      {
+        [first]: {
+          approval: 'rejected',
+          decision: approval(rejectAll[0]!),
+          decisions: [approval(rejectAll[0]!)],
+        },
+      },
     ],
     [
       'that decides lets a refused action wait again, and that action alone',
@@ -795,7 +805,7 @@ describe('an event', () => {
       recovered('mira'),
       {
         recoveries: ['ada', 'mira'].map((by) => ({ ...recovered(by).data, at })),
-        [third]: { approval: 'required', decision: null },
+        [third]: { approval: 'required', decision: null, decisions: [] },
       },
     ],
     [
@@ -807,7 +817,7 @@ describe('an event', () => {
         head_kept: true,
         recoveries: [{ ...recovered('mira').data, at }],
         ...Object.fromEntries(
-          [first, second, third].map((id) => [id, { approval: 'required', decision: null }]),
+          [first, second, third].map((id) => [id, { approval: 'required', decision: null, decisions: [] }]),
         ),
       },
     ],
@@ -818,7 +828,7 @@ describe('an event', () => {
       {
         head_kept: true,
         recoveries: [{ ...recovered('mira').data, at }],
-        [first]: { approval: 'required', decision: null, ...waiting },
+        [first]: { approval: 'required', decision: null, decisions: [], ...waiting },
         [second]: waiting,
       },
     ],
@@ -903,6 +913,8 @@ describe('a run that was just created', () => {
         definition: { ...definition, history: undefined, rejected_before: undefined },
         approval: 'required',
         decision: null,
+        decisions: [],
+        terms: null,
         state: 'pending',
         outcome: null,
         intent: null,

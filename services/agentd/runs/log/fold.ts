@@ -1,5 +1,7 @@
+import type { Approval } from '#kit/contracts/action.ts';
 import { Failed } from '#kit/errors.ts';
-import type { DataOf, RunEvent, Usage } from '../event.ts';
+import { progressOf, withDecision } from '../../approval/progress.ts';
+import type { DataOf, PlanFacts, RunEvent, Usage } from '../event.ts';
 import {
   type ActionState,
   type AgentWork,
@@ -98,16 +100,16 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     case 'action_proposed':
       return { actions: [...run.actions, proposed(event.data)] };
     case 'plan_sealed':
-      return { plan: event.data.plan, status: settledStatus(run.actions) };
+      return {
+        plan: event.data.plan,
+        actions: withTerms(run.actions, event.data.plan),
+        status: settledStatus(run.actions),
+      };
     case 'planning_failed':
       return { status: 'failed', failure: event.data, cancelling: false };
     case 'approval_recorded': {
       const { action_id, approval } = event.data;
-      const state = approval.decision === 'approve' ? 'approved' : 'rejected';
-      return settled(
-        run,
-        decided(withAction(run, action_id, { approval: state, decision: approval }), action_id),
-      );
+      return settled(run, decided(run.actions, action_id, approval));
     }
     case 'execution_started':
       return startExecution(run, event.data);
@@ -178,18 +180,54 @@ function change(run: Run, event: RunEvent): Partial<Run> {
 function undecided(actions: readonly ActionState[]): readonly ActionState[] {
   return actions.map((action) =>
     action.intent === null
-      ? { ...action, approval: 'required', decision: null, state: 'pending', outcome: null }
+      ? { ...action, approval: 'required', decision: null, decisions: [], state: 'pending', outcome: null }
       : action,
   );
 }
 
+function withTerms(actions: readonly ActionState[], plan: PlanFacts): readonly ActionState[] {
+  return actions.map((action) => ({ ...action, terms: termsOf(plan, action.definition.action_id) }));
+}
+
+/** What rules ask of an action by the sealed plan; null where none does. */
+export function termsOf({ approval_terms: terms }: PlanFacts, actionId: string): ActionState['terms'] {
+  const rules = terms?.actions.find(({ action_id }) => action_id === actionId)?.rules ?? [];
+  if (terms === undefined || rules.length === 0) return null;
+  return { requesters: terms.requesters, code_owners: terms.code_owners, rules };
+}
+
 /** An action that was refused or blocked waits again after a decision. */
-function decided(actions: readonly ActionState[], actionId: string): readonly ActionState[] {
-  return actions.map((action) =>
-    action.definition.action_id === actionId && (action.state === 'refused' || action.state === 'blocked')
-      ? { ...action, state: 'pending', outcome: null }
-      : action,
-  );
+function decided(
+  actions: readonly ActionState[],
+  actionId: string,
+  approval: Approval,
+): readonly ActionState[] {
+  return actions.map((action) => {
+    if (action.definition.action_id !== actionId) return action;
+    const after = { ...action, ...decisionsWith(action, approval) };
+    const waits = action.state === 'refused' || action.state === 'blocked';
+    return waits ? { ...after, state: 'pending', outcome: null } : after;
+  });
+}
+
+/**
+ * Without rules the last decision is in force, whoever made it. With rules each person's last one counts: one rejection rejects, and
+ * approvals approve once they meet every rule at the time of the last of them.
+ */
+function decisionsWith(
+  { definition: { digest }, terms, decisions: before }: ActionState,
+  approval: Approval,
+): Pick<ActionState, 'approval' | 'decision' | 'decisions'> {
+  const decisions = withDecision(before, approval);
+  if (terms === null) {
+    const state = approval.decision === 'approve' ? 'approved' : 'rejected';
+    return { approval: state, decision: approval, decisions };
+  }
+  const rejection = decisions.findLast(({ decision }) => decision === 'reject');
+  if (rejection !== undefined) return { approval: 'rejected', decision: rejection, decisions };
+  if (progressOf({ terms, digest }, decisions, approval.at).met)
+    return { approval: 'approved', decision: approval, decisions };
+  return { approval: 'required', decision: null, decisions };
 }
 
 function unknownEvent(event: never): never {
@@ -201,6 +239,8 @@ function proposed({ action }: DataOf<'action_proposed'>): ActionState {
     definition: action,
     approval: 'required',
     decision: null,
+    decisions: [],
+    terms: null,
     state: 'pending',
     outcome: null,
     intent: null,

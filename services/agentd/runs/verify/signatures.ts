@@ -1,8 +1,10 @@
 import type { Approval } from '../../action.ts';
 import type { CheckedApproval, FoundProblem, SignedDecision } from '../../agent.ts';
+import { deciderOf } from '../../approval/progress.ts';
 import { type ApprovalSignatures, requiredBy } from '../../signatures/approval-signatures.ts';
 import { approvalNamespace, approvalText, signedFacts } from '../../signatures/approval-text.ts';
 import type { RunEvent } from '../event.ts';
+import { termsOf } from '../log/fold.ts';
 import { logName } from '../log/run-folder.ts';
 
 interface Found extends CheckedApproval {
@@ -68,20 +70,26 @@ function findDecisions(runId: string, events: readonly RunEvent[], signatures: A
   });
 }
 
-/** Approvals under which an action was started, or could be. */
+/** Approvals under which an action was started, or could be: the last one, and where rules count people the last of each. */
 function countingApprovals(found: readonly Found[], events: readonly RunEvent[]): Set<Found> {
   const bySeq = new Map(found.map((one) => [one.seq, one]));
-  const inForce = new Map<string, Found>();
+  const inForce = new Map<string, readonly Found[]>();
+  const plan = events.find((event) => event.type === 'plan_sealed')?.data.plan;
   const counting = new Set<Found>();
   let dryRun = false;
   for (const event of events) {
     const decision = bySeq.get(event.seq);
-    if (decision !== undefined) inForce.set(decision.action_id, decision);
+    if (decision !== undefined) {
+      const { action_id, approval } = decision;
+      const ruled = plan !== undefined && termsOf(plan, action_id) !== null;
+      const others = ruled ? (inForce.get(action_id) ?? []) : [];
+      const kept = others.filter((one) => deciderOf(one.approval) !== deciderOf(approval));
+      inForce.set(action_id, [...kept, decision]);
+    }
     if (event.type === 'execution_started') dryRun = event.data.dry_run;
     if (event.type !== 'action_intent' || dryRun) continue;
-    const under = inForce.get(event.data.action_id);
-    if (under?.decision === 'approve') counting.add(under);
+    for (const one of inForce.get(event.data.action_id) ?? []) counting.add(one);
   }
-  for (const one of inForce.values()) if (one.decision === 'approve') counting.add(one);
-  return counting;
+  for (const one of [...inForce.values()].flat()) counting.add(one);
+  return new Set([...counting].filter(({ decision }) => decision === 'approve'));
 }

@@ -11,6 +11,7 @@ import {
   sampleRequest,
   turn,
 } from '../../../../test/contract/run-store.sample.ts';
+import type { Approval } from '../../action.ts';
 import { actionDigest } from '../../actions/registry.ts';
 import type { DataOf, NewEvent } from '../event.ts';
 import { beforeFirst } from '../log/event-line.ts';
@@ -50,6 +51,35 @@ const opened = [
   executionStarted(),
   intended(opening),
   resulted(opening, {}, { number: 7 }),
+];
+
+/** The same plan, whose first action two people must approve, and its second a standing approval covers. */
+const ruled = plan.map((event): NewEvent => {
+  if (event.type !== 'plan_sealed') return event;
+  const digest = 'd'.repeat(64);
+  const asks = { approvers: 2, not_requester: true, code_owners: false, require_signature: false };
+  const approval_terms = {
+    requesters: ['mira'],
+    code_owners: null,
+    actions: [
+      { action_id: first, rules: [{ name: 'two people', digest, ...asks }], standing: null },
+      { action_id: second, rules: [], standing: { name: 'early', digest, author: 'mira' } },
+    ],
+  };
+  return { ...event, data: { plan: { ...event.data.plan, approval_terms } } };
+});
+
+/** A decision of a person, or of a standing approval, that whoever can write the record may have made up. */
+function by(name: string, of = branch, change: Partial<Approval> = {}): NewEvent {
+  const event = decided(of);
+  if (event.type !== 'approval_recorded') throw new TypeError(event.type);
+  const { approval, action_id } = event.data;
+  const person = { name, known_as: [] };
+  return { ...event, data: { action_id, approval: { ...approval, approver: name, person, ...change } } };
+}
+const start = [executionStarted(), intended(first)];
+const unmet = (how: string) => [
+  `WHERE (action_intent): ${first} was started at ${at}, approved by ${how}: its rules were not met`,
 ];
 
 /** Line 1 creates the run, lines 2 to 9 plan it; the events here follow `created`. */
@@ -100,6 +130,30 @@ const forged: Readonly<Record<string, readonly [events: NewEvent[], problems: st
   'approves for ever': [
     [...plan, decided(branch, 'approve', null!)],
     [`10 (approval_recorded): the approval of ${first} never expires`],
+  ],
+  'starts what one person approved, and two must': [
+    [...ruled, by('jo'), ...start],
+    unmet('1 of 2').map((text) => text.replace('WHERE', '12')),
+  ],
+  'starts what one person approved twice': [
+    [...ruled, by('jo'), by('jo', branch, { approver: 'jo-laptop' }), ...start],
+    unmet('1 of 2').map((text) => text.replace('WHERE', '13')),
+  ],
+  'starts what the requester approved too, who does not count': [
+    [...ruled, by('jo'), by('mira'), ...start],
+    unmet('1 of 2').map((text) => text.replace('WHERE', '13')),
+  ],
+  'starts what somebody unknown approved too': [
+    [...ruled, by('jo'), by('kim', branch, { person: undefined }), ...start],
+    unmet('1 of 2').map((text) => text.replace('WHERE', '13')),
+  ],
+  'starts what two people approved and a third rejected': [
+    [...ruled, by('lee', branch, { decision: 'reject', expires_at: null }), by('jo'), by('kim'), ...start],
+    [`14 (action_intent): ${first} was started although lee had rejected it`],
+  ],
+  'approves by a standing approval that its plan does not name': [
+    [...ruled, by('mira', patch, { person: undefined, standing: { name: 'early', digest: 'e'.repeat(64) } })],
+    [`10 (approval_recorded): the plan does not name the standing approval 'early' that approves ${second}`],
   ],
   'decides after a newer run took its place': [
     [...plan, superseded, decided(branch)],
@@ -184,6 +238,11 @@ const forged: Readonly<Record<string, readonly [events: NewEvent[], problems: st
 const allowed: Readonly<Record<string, NewEvent[]>> = {
   'plans again before it seals': [...plan.slice(0, 4), ...plan],
   'is superseded before an action has started': [...plan, decided(branch), superseded],
+  'starts what the people whom its rules count agreed about, and what a standing approval covers': [
+    ...[...ruled, by('mira'), by('jo'), by('kim')],
+    by('mira', patch, { person: undefined, standing: { name: 'early', digest: 'd'.repeat(64) } }),
+    ...[executionStarted(), intended(first), resulted(first), intended(second), resulted(second)],
+  ],
   'approves what it had rejected': [
     ...[...plan, decided(branch, 'reject'), decided(branch)],
     ...[executionStarted(), intended(first), resulted(first)],

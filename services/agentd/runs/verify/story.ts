@@ -1,7 +1,9 @@
 import type { Approval } from '../../action.ts';
 import { actionDigest } from '../../actions/registry.ts';
 import type { FoundProblem } from '../../agent.ts';
+import { progressOf, withDecision } from '../../approval/progress.ts';
 import type { DataOf, PlanFacts, RunEvent } from '../event.ts';
+import { termsOf } from '../log/fold.ts';
 import { logName } from '../log/run-folder.ts';
 
 interface Story {
@@ -12,7 +14,8 @@ interface Story {
   >;
   plan: PlanFacts | null;
   readonly sealed: Map<string, string>;
-  readonly decisions: Map<string, Approval>;
+  /** The latest of each person, by action, oldest first. */
+  readonly decisions: Map<string, readonly Approval[]>;
   readonly started: Set<string>;
   /** Actions whose intent has no result yet, in this execution. */
   readonly open: Set<string>;
@@ -140,7 +143,8 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
   if (story.started.has(actionId)) problems.push(`${actionId} was decided after it had started`);
   if (approval.decision === 'approve' && approval.expires_at === null)
     problems.push(`the approval of ${actionId} never expires`);
-  story.decisions.set(actionId, approval);
+  problems.push(...judgeStanding(story, actionId, approval));
+  story.decisions.set(actionId, withDecision(story.decisions.get(actionId) ?? [], approval));
   return problems;
 }
 
@@ -151,14 +155,29 @@ function judgeIntent(story: Story, actionId: string, at: string): string[] {
     return [`${actionId} was started again while its outcome was open: two executors worked on the run`];
   story.open.add(actionId);
   if (!story.sealed.has(actionId)) return [`${actionId} was started, but is not in the sealed plan`];
-  const decision = story.decisions.get(actionId);
+  const decisions = story.decisions.get(actionId) ?? [];
+  const decision = decisions.at(-1);
   if (decision === undefined) return [`${actionId} was started without an approval`];
-  if (decision.decision === 'reject')
-    return [`${actionId} was started although ${decision.approver} had rejected it`];
+  const terms = story.plan === null ? null : termsOf(story.plan, actionId);
+  const rejected = terms === null ? decision : decisions.findLast((one) => one.decision === 'reject');
+  if (rejected?.decision === 'reject')
+    return [`${actionId} was started although ${rejected.approver} had rejected it`];
+  if (terms !== null) {
+    const { met, text } = progressOf({ terms, digest: story.sealed.get(actionId)! }, decisions, at);
+    return met ? [] : [`${actionId} was started at ${at}, approved by ${text}: its rules were not met`];
+  }
   if (decision.expires_at !== null && decision.expires_at <= at) {
     return [`${actionId} was started at ${at}, after its approval had expired at ${decision.expires_at}`];
   }
   return [];
+}
+
+/** A standing approval is one that the plan named, and approves nothing that rules ask people about. */
+function judgeStanding({ plan }: Story, actionId: string, { standing, approver }: Approval): string[] {
+  if (standing === undefined) return [];
+  const use = plan?.approval_terms?.actions.find(({ action_id }) => action_id === actionId);
+  if (use?.standing?.digest === standing.digest && use.standing.author === approver) return [];
+  return [`the plan does not name the standing approval '${standing.name}' that approves ${actionId}`];
 }
 
 function judgeResult(story: Story, result: DataOf<'action_result'>): string[] {

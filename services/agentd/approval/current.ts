@@ -1,0 +1,35 @@
+import type { TokenRecord } from '#kit/tokens/token.ts';
+import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
+import type { ApprovalPolicy } from './rule.ts';
+
+/** What decides about approvals besides the record of a run, as it is now. */
+export interface ApprovalsNow {
+  readonly policy: ApprovalPolicy;
+  readonly tokens: readonly Pick<TokenRecord, 'name' | 'scopes' | 'revoked'>[];
+  readonly signatures: Pick<ApprovalSignatures, 'problemOf'>;
+}
+
+/** Reads it. @throws CoreError where it cannot be read */
+export type ReadApprovals = () => ApprovalsNow;
+
+/**
+ * Why a token may not do this any more; null where it may, or where this installation does not know it. One that has expired since is
+ * no reason: what it did in its time stands.
+ */
+export function whyTokenMayNot(
+  name: string,
+  scope: 'approve' | 'admin',
+  { tokens }: Pick<ApprovalsNow, 'tokens'>,
+): string | null {
+  const token = tokens.find((one) => one.name === name);
+  if (token === undefined) return null;
+  if (token.revoked !== null) return `the token '${name}' was revoked at ${token.revoked}`;
+  if (token.scopes.includes(scope) || token.scopes.includes('admin')) return null;
+  return `the token '${name}' has the scopes ${token.scopes.join(', ')} now, without ${scope}`;
+}
+
+/** Who answers for a standing approval must be known here and have the scope `admin`. */
+export function whyNotAuthor(author: string, current: Pick<ApprovalsNow, 'tokens'>): string | null {
+  const known = current.tokens.some(({ name }) => name === author);
+  return known ? whyTokenMayNot(author, 'admin', current) : `there is no token '${author}'`;
+}

@@ -1,0 +1,163 @@
+import { type Approval, approverText } from '#kit/contracts/action.ts';
+import type { ActionTerms } from '#kit/contracts/approval.ts';
+import { CoreError } from '#kit/errors.ts';
+import { type ApprovalsNow, type ReadApprovals, whyNotAuthor, whyTokenMayNot } from '../approval/current.ts';
+import { personOf } from '../approval/people.ts';
+import { asRecorded, type Identify, needsText, progressOf } from '../approval/progress.ts';
+import { ruleDigest } from '../approval/rule.ts';
+import { applied, requestersOf, rulesFor, touchedPaths, whyNotCovered } from '../approval/terms.ts';
+import type { ActionState, Run } from '../runs/run.ts';
+
+interface Problem {
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * Why the approval of an action, good by its record, does not count by what is configured now; null where it does: who approved must
+ * still be who they were and may still approve, rules that were added since must be met, and a standing approval must still be there.
+ */
+export function problemNow(run: Run, action: ActionState, now: string, read: ReadApprovals): Problem | null {
+  let current: ApprovalsNow;
+  try {
+    current = read();
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    return { code: error.code, message: error.message };
+  }
+  const problemOf = (one: Approval) => decisionProblem(run.run_id, action, one, current, now);
+  const decisions = action.decisions.filter((one) => problemOf(one) === null);
+  return (
+    countProblem(action, decisions, problemOf, now) ??
+    peopleProblem(action, decisions, current, now) ??
+    ruleProblem(run, action, decisions, current, now) ??
+    standingProblem(run, action, current, now)
+  );
+}
+
+/** Why a decision does not count by itself: its token, or its signature. A standing approval is judged with its author, below. */
+function decisionProblem(
+  run_id: string,
+  { definition: { action_id } }: ActionState,
+  approval: Approval,
+  current: ApprovalsNow,
+  now: string,
+): Problem | null {
+  const { approver, standing } = approval;
+  const why = standing === undefined ? whyTokenMayNot(approver, 'approve', current) : null;
+  if (why === null) return current.signatures.problemOf({ run_id, action_id }, approval, now);
+  const message = `the approval by ${approver} does not count any more: ${why}; approve it again`;
+  return { code: 'approver_revoked', message };
+}
+
+/** @param counted decisions that count by themselves; what others rejected stays rejected */
+function countProblem(
+  { terms, definition, decision, decisions }: ActionState,
+  counted: readonly Approval[],
+  problemOf: (approval: Approval) => Problem | null,
+  now: string,
+): Problem | null {
+  if (terms === null) return decision === null ? null : problemOf(decision);
+  const { met, text } = progressOf({ terms, digest: definition.digest }, counted, now);
+  if (met) return null;
+  const problems = decisions.flatMap((one) => problemOf(one) ?? []);
+  const messages = problems.map(({ message }) => message).join('; ');
+  return { code: problems[0]?.code ?? 'approval_required', message: `approved by ${text}: ${messages}` };
+}
+
+/** Who counted as one person, or as an owner, still does. */
+function peopleProblem(
+  { terms, definition }: ActionState,
+  decisions: readonly Approval[],
+  current: ApprovalsNow,
+  now: string,
+): Problem | null {
+  if (terms === null) return null;
+  const still = stillKnown(current);
+  const { met, text } = progressOf({ terms, digest: definition.digest }, decisions, now, still);
+  if (met) return null;
+  const changed = decisions.flatMap((one) => {
+    const before = asRecorded(one);
+    const after = personOf(current.policy.people, one.approver);
+    if (before === null || JSON.stringify(before) === JSON.stringify(after)) return [];
+    const words = (somebody: typeof after) =>
+      somebody === null ? 'nobody' : [somebody.person, ...somebody.known_as].join(', ');
+    return [`the token '${one.approver}' was ${words(before)} at the approval and is ${words(after)} now`];
+  });
+  return rulesChanged(
+    `people of policy.json changed since, and it is approved by ${text}: ${changed.join('; ')}`,
+  );
+}
+
+/** The same person as recorded, and an owner where they are that now too. */
+function stillKnown({ policy }: ApprovalsNow): Identify {
+  return (approval) => {
+    const before = asRecorded(approval);
+    const after = personOf(policy.people, approval.approver);
+    if (before === null || after?.person !== before.person) return null;
+    return { person: before.person, known_as: before.known_as.filter((key) => after.known_as.includes(key)) };
+  };
+}
+
+/** Rules as they are now; those of the plan hold besides. */
+function ruleProblem(
+  run: Run,
+  { definition, terms: recorded }: ActionState,
+  decisions: readonly Approval[],
+  { policy }: ApprovalsNow,
+  now: string,
+): Problem | null {
+  const rules = rulesFor(policy, definition, pathsOf(run)).map(applied);
+  if (rules.length === 0) return null;
+  const code_owners = run.plan?.approval_terms?.code_owners ?? null;
+  const asksOwners = rules.find((rule) => rule.code_owners);
+  if (asksOwners !== undefined && code_owners === null) {
+    return rulesChanged(
+      `the rule '${asksOwners.name}' of policy.json asks for code owners now, and none asked for them when the plan was made; plan the issue again`,
+    );
+  }
+  const terms: ActionTerms = { requesters: requestersOf(policy.people, run.request), code_owners, rules };
+  const identify: Identify = (approval) => personOf(policy.people, approval.approver);
+  const progress = progressOf({ terms, digest: definition.digest }, decisions, now, identify);
+  const unmet = progress.rules.find(({ met }) => !met);
+  if (unmet === undefined) return null;
+  const before = recorded === null ? 'nobody in particular' : needsText(recorded);
+  return rulesChanged(
+    `the rules of policy.json changed since the plan was made: '${unmet.name}' asks for ${needsText({ ...terms, rules: rules.filter(({ name }) => name === unmet.name) })} now, the plan asked for ${before}; it is approved by ${unmet.text}`,
+  );
+}
+
+function rulesChanged(message: string): Problem {
+  return { code: 'approval_rules_changed', message };
+}
+
+function standingProblem(
+  run: Run,
+  { definition, decision }: ActionState,
+  current: ApprovalsNow,
+  now: string,
+): Problem | null {
+  if (decision?.standing === undefined) return null;
+  const { name, digest } = decision.standing;
+  const changed = (why: string): Problem => ({
+    code: 'standing_changed',
+    message: `${approverText(decision)} does not count any more: ${why}; approve it yourself`,
+  });
+  const standing = current.policy.approval.standing.find((one) => one.name === name);
+  if (standing === undefined) return changed('policy.json has none of that name now');
+  const digestNow = ruleDigest(standing);
+  if (digestNow !== digest) {
+    return changed(`it is ${digestNow.slice(0, 12)} in policy.json now, and was ${digest.slice(0, 12)}`);
+  }
+  const why =
+    whyNotAuthor(standing.author, current) ??
+    whyNotCovered(standing, current.policy, definition, pathsOf(run), now);
+  return why === null ? null : changed(why);
+}
+
+/** Paths that the patch of a run touches. */
+function pathsOf({ actions }: Pick<Run, 'actions'>): string[] {
+  return actions.flatMap(({ definition }) =>
+    definition.kind === 'apply_patch' ? touchedPaths(definition.params.files) : [],
+  );
+}
