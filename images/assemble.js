@@ -20,7 +20,7 @@ const unreadFolders = {
   bottleneck: ['src', 'test'],
   'fp-ts': ['es6'],
   'highlight.js': ['lib/languages', 'styles'],
-  hono: ['dist/cjs', 'dist/types'],
+  hono: ['dist/adapter', 'dist/cjs', 'dist/client', 'dist/middleware', 'dist/types'],
   'htmx.org': ['dist/editors', 'dist/ext', 'dist/scripts', 'dist/skills'],
   'markdown-it': ['dist/browser'],
   'neo4j-driver': ['lib/browser'],
@@ -36,8 +36,9 @@ copy('package.json');
 
 const sources = folders.flatMap((folder) => textsIn(join(root, folder)));
 const imported = dependencies.filter((name) => sources.some((text) => isImported(name, text)));
-/** What reads repositories, and names the grammars that it loads. */
+/** What reads repositories, and what colours diffs: they name the grammars that they load. */
 const parsed = textsIn(join(root, 'services/context/ingest'));
+const coloured = readFileSync(join(root, 'services/kit/diff/highlight.ts'), 'utf8');
 const packages = new Set();
 for (const name of imported) addPackage(name, root);
 for (const folder of [...packages].sort()) {
@@ -69,6 +70,8 @@ function isReadInPackage(folder, path) {
   if (path.includes('/node_modules') || unreadInPackages.test(path)) return false;
   const name = folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length);
   if ((unreadFolders[name] ?? []).some((unreadFolder) => path === `/${unreadFolder}`)) return false;
+  const [, language] = (name === 'highlight.js' && /\/languages\/([^/]+)\.js$/.exec(path)) || [];
+  if (language !== undefined) return coloured.includes(`\n  ${language}: '`);
   const [, grammar] = /\/tree-sitter-([a-z-]+)\.wasm$/.exec(path) ?? [];
   return grammar === undefined || parsed.some((text) => text.includes(`'${grammar}'`));
 }
