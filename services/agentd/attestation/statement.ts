@@ -75,12 +75,15 @@ function planned({ request, plan, issue, usage, actions }: Run) {
   };
 }
 
+/** The decision in force about each action; where rules count people, the last one of each. */
 function approved({ actions }: Run) {
-  return actions.flatMap(({ definition, decision }) => {
+  return actions.flatMap(({ definition, decision, decisions, terms }) => {
     if (decision === null) return [];
-    const { decision: what, approver, digest, at, expires_at, signature = null } = decision;
     const { action_id } = definition;
-    return [{ action_id, decision: what, approver, digest, at, expires_at, signature }];
+    const counted = terms === null ? [decision] : decisions;
+    return counted.map(({ decision: what, approver, digest, at, expires_at, signature = null }) => {
+      return { action_id, decision: what, approver, digest, at, expires_at, signature };
+    });
   });
 }
 
