@@ -100,7 +100,7 @@ const asides = [
   ['frobnicate', '--with-an-option-that-is-long', '--and-another-one'],
   ['context', 'search', 'greet', '--limit', 'as many as there are in all of the repositories that it knows'],
   ['model', 'usage', '--since', 'some day in the past that nobody remembers any more, or nearly so'],
-  ['token', 'revoke', 'a-token-with-a-long-name-that-nobody-ever-made-on-this-machine-or-another'],
+  ['token', 'revoke', 'a-token-with-a-long-name-that-nobody-ever-made-on-this-machine'],
 ];
 
 describe('What the commands print', () => {

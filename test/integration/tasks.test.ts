@@ -84,7 +84,7 @@ describe('A task in place of an issue', () => {
       number: null,
       title: 'Do nothing',
     });
-    const list = await world.command(['runs', '--limit', '1']);
+    const list = await world.command(['runs', '--all', '--limit', '1']);
     expect(list.stdout).to.include('demo/hello ').and.include('Do nothing');
     const shown = await world.command(['show', 'last']);
     expect(shown.stdout).to.include('demo/hello  Do nothing');
@@ -102,7 +102,7 @@ describe('A task in place of an issue', () => {
       .and.include('[task_without_change]');
     const without = await typed('Think about it');
     expect(without.code).to.equal(3);
-    expect(without.stderr).to.include('[task_without_patch]').and.include('./core model add');
+    expect(without.stderr).to.include('[task_without_patch]').and.include('core model add');
   });
 
   it('stands for itself: another one takes no place, and one key names one task', async () => {
