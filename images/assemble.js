@@ -17,6 +17,7 @@ const unreadFolders = {
   '@modelcontextprotocol/sdk': ['dist/cjs'],
   '@opentelemetry/api': ['build/esm', 'build/esnext'],
   ajv: ['lib'],
+  async: ['dist'],
   bottleneck: ['src', 'test'],
   'fp-ts': ['es6'],
   'highlight.js': ['lib/languages', 'styles'],
@@ -27,6 +28,18 @@ const unreadFolders = {
   rxjs: ['dist/bundles', 'dist/esm', 'dist/esm5', 'src'],
   uuid: ['dist/cjs-browser', 'dist/esm-browser'],
   'web-tree-sitter': ['debug'],
+};
+/** Of parts of packages that no program imports: servers on express, and logins by OAuth. */
+const unreadDependencies = {
+  '@modelcontextprotocol/sdk': [
+    '@hono/node-server',
+    'cors',
+    'eventsource',
+    'express',
+    'express-rate-limit',
+    'jose',
+    'raw-body',
+  ],
 };
 
 const folders = [...new Set(['kit', ...services])].map((name) => join('services', name));
@@ -112,8 +125,9 @@ function addPackage(name, from) {
       if (packages.has(found)) return;
       packages.add(found);
       const { dependencies = {}, peerDependencies = {}, optionalDependencies = {} } = manifest(found);
+      const unreadHere = unreadDependencies[name] ?? [];
       for (const next of Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }))
-        addPackage(next, found);
+        if (!unreadHere.includes(next)) addPackage(next, found);
       return;
     }
     if (folder === root || folder === dirname(folder)) return;
