@@ -154,7 +154,10 @@ function lastLines(
   const command = (words: string) =>
     `${program} ${words}${home === undefined ? '' : ` --home ${shellWord(home)}`}`;
   return `state  ${state}
-next   ${command('plan-issue --owner OWNER --repo REPO --number N')}    look  ${command('status')}    end  Ctrl-C
+next   ${command('plan-issue --owner OWNER --repo REPO --number N')}
+look   ${command('status')}
+page   ${command('review')}
+end    Ctrl-C
 `;
 }
 

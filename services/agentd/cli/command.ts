@@ -114,7 +114,7 @@ export async function runAndActions(
 
 /** The identifier of the run that a command is about. */
 export async function runNamed(
-  { services }: CommandContext,
+  { services, suggestions }: CommandContext,
   id: string | undefined,
   { runId: option }: RunOption,
   command: string,
@@ -126,6 +126,7 @@ export async function runNamed(
   if (found !== undefined && found.trim() !== '') return services.agent.runId(found, process.cwd());
   throw new InvalidInput(
     'run_missing',
-    `${command} needs a run: its identifier or a unique beginning of it, last, or its issue as 12 or owner/repo#12; the command runs lists them`,
+    `${command} needs a run: its identifier or a unique beginning of it, last, or its issue as 12 or owner/repo#12`,
+    { hint: `To see which there are: ${commandLine(suggestions, 'runs')}` },
   );
 }

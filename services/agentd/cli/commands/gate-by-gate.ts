@@ -40,14 +40,14 @@ export function gateByGate(program: Command, run: Run): void {
     .action(
       run(async (context, text: string | undefined, options: Options) => {
         requireOne('run', text, options);
-        requireTerminal(context);
+        requireTerminal(context, options);
         return new Walk(context, text ?? null, options).toTheEnd();
       }),
     );
 }
 
 /** Whoever has no terminal says each decision in a command of its own. */
-function requireTerminal({ terminal, suggestions, json }: CommandContext): void {
+function requireTerminal({ terminal, suggestions, json }: CommandContext, { task }: Options): void {
   if (!json && process.stdin.isTTY === true && terminal.outIsTerminal && terminal.errIsTerminal) return;
   const line = (...words: string[]) => commandLine(suggestions, ...words);
   throw new InvalidInput(
@@ -57,7 +57,9 @@ function requireTerminal({ terminal, suggestions, json }: CommandContext): void 
       : 'run asks before each gate, and there is no terminal to ask on',
     {
       hint: [
-        line('plan-issue', '--owner', 'OWNER', '--repo', 'REPO', '--number', 'N'),
+        task === undefined
+          ? line('plan-issue', '--owner', 'OWNER', '--repo', 'REPO', '--number', 'N')
+          : line('plan', '--task', task),
         line('approve', '--run-id', 'RUN', '--gate', 'build'),
         line('execute-approved', '--run-id', 'RUN', '--repo-dir', 'DIR'),
         'and the last two again with --gate publish',

@@ -151,7 +151,9 @@ function decideOrExecute(
   const id = shortRunId(run.run_id);
   const { dead, ready, stuck, waiting } = whatIsOpen(run, now);
   const needsCheckout = run.plan?.patch !== null;
-  const checkout = needsCheckout ? ['--repo-dir', run.execution?.repo_dir ?? 'DIR'] : [];
+  // Without it the branch goes to the checkout that the person is in.
+  const repoDir = run.execution?.repo_dir ?? null;
+  const checkout = needsCheckout && repoDir !== null ? ['--repo-dir', repoDir] : [];
   const execute: NextStep = {
     label: 'execute',
     command: command('execute-approved', '--run-id', id, ...checkout),

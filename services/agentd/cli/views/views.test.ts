@@ -138,7 +138,7 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
   it('suggests to execute what is approved, into the checkout', () => {
     const run = sampleRun({ approval: 'approved', gates: ['build'] });
     expect(runView(run, terminal(), suggestions)).to.contain(
-      './core execute-approved --run-id run_0199f3c2-71ab --repo-dir DIR',
+      './core execute-approved --run-id run_0199f3c2-71ab',
     );
   });
 
