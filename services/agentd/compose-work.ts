@@ -264,7 +264,7 @@ function composeWork(
       context,
       deliverEarlier: async (signal) => (delivery === null ? null : deliverEarlier(delivery, signal)),
       policy,
-      approvals,
+      approvals: () => ({ policy, tokens: tokens.list(), signatures }),
       secrets,
       planners,
       validationConfig,

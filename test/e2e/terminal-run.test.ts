@@ -41,7 +41,7 @@ describe('A run in the terminal interface', () => {
     source.git('remote', 'add', 'core', clone_url);
     const settings = { context: { url: null }, vcs: 'git', agentd: { checkouts: { slow: source.dir } } };
     writeFileSync(join(world.home, 'config/core.json'), JSON.stringify(settings));
-    daemon = await startDaemon(world);
+    daemon = await startDaemon(world, ['read', 'plan', 'approve', 'execute']);
   });
   afterEach(() => {
     terminal?.close();
