@@ -1,8 +1,8 @@
 import { InvalidInput } from '#kit/errors.ts';
 import type { ApprovalPolicy, People } from './rule.ts';
 
-/** In days. */
-export const longestStanding = 90;
+/** How far ahead a standing approval may expire. */
+const maxStandingDays = 90;
 
 /**
  * What the codec of the policy cannot say about rules, standing approvals and people.
@@ -30,8 +30,8 @@ export function checkApprovalPolicy<P extends ApprovalPolicy>(policy: P, now = D
     }
   }
   for (const [index, { expires_at }] of standing.entries()) {
-    if (Date.parse(expires_at) <= now + longestStanding * 86_400_000) continue;
-    const detail = `is ${expires_at}: must be within ${longestStanding} days from now`;
+    if (Date.parse(expires_at) <= now + maxStandingDays * 86_400_000) continue;
+    const detail = `is ${expires_at}: must be within ${maxStandingDays} days from now`;
     throw invalid(`/approval/standing/${index}/expires_at`, detail);
   }
   requireDistinct(people);

@@ -20,7 +20,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const readers = new Readers(recordPath(own.folders.state));
   const context = await composeContext({ ...own, config, readers });
   own.shutdown.add('the record', () => context.close());
-  // Whoever is told that it serves asks for its health, which beside the first question would start a second reading thread.
+  // Once it reports that it serves, it is asked for its health, which beside the first question would start a second reading thread.
   const begun = Promise.withResolvers<void>();
   return serveService(own, {
     concern: 'context',

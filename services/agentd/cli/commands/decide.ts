@@ -216,7 +216,7 @@ function asSeen(selected: readonly ActionState[], digests: readonly string[]): S
   const { ordinal, kind, digest } = other.definition;
   throw new Conflict(
     'digest_mismatch',
-    `${ordinal} ${kind} has the digest ${digest}, which is none of those that you named; look at it again`,
+    `${ordinal} ${kind} has the digest ${digest}, and you named another; look at it again`,
   );
 }
 
