@@ -101,7 +101,7 @@ export async function main(start: ProgramStart): Promise<number> {
   const { declared, program: name, version } = start;
   if (declared !== undefined) {
     const { declareProgram } = await import('./cli/program.ts');
-    declared(declareProgram({ name, version, run: () => Promise.resolve() }));
+    declared(await declareProgram({ name, version, run: () => Promise.resolve() }));
     return exitCodes.done;
   }
   const { runCommandLine } = await import('./cli/command-line.ts');

@@ -36,13 +36,16 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
   const place = placeOf(name, terminal, early);
   let exitCode: number = exitCodes.done;
 
-  const program = createProgram({
-    name,
-    version: options.version,
-    run: async (globals, command) => {
-      exitCode = await runOne(options, terminal, globals, command);
+  const program = await createProgram(
+    {
+      name,
+      version: options.version,
+      run: async (globals, command) => {
+        exitCode = await runOne(options, terminal, globals, command);
+      },
     },
-  });
+    args,
+  );
   let help = '';
   const output = {
     ...helpOutput(terminal, terminal.out),

@@ -1,16 +1,5 @@
 import { Command, type Option } from 'commander';
 import type { CommandContext, Run } from './command.ts';
-import { agent } from './commands/agents.ts';
-import { attest, signatures } from './commands/attest.ts';
-import { decide } from './commands/decide.ts';
-import { cancel, executeApproved, recover, resume, undo } from './commands/execute.ts';
-import { gateByGate } from './commands/gate-by-gate.ts';
-import { config, forges, prune, serve } from './commands/installation.ts';
-import { forge } from './commands/local-forge.ts';
-import { mcp } from './commands/mcp.ts';
-import { review } from './commands/review.ts';
-import { actions, diff, plan, planIssue, runs, show, verify } from './commands/runs.ts';
-import { sync } from './commands/sync.ts';
 import { notEmpty } from './option-values.ts';
 
 export interface GlobalOptions {
@@ -33,45 +22,50 @@ interface ProgramParts {
   readonly run: RunCommand;
 }
 
-/** In the order in which help lists them. */
-const commands: readonly ((program: Command, run: Run) => void)[] = [
-  gateByGate,
-  plan,
-  planIssue,
-  runs,
-  show,
-  actions,
-  diff,
-  verify,
-  signatures,
-  attest,
-  config,
-  decide('approve'),
-  decide('reject'),
-  executeApproved,
-  review,
-  sync,
-  resume,
-  undo,
-  cancel,
-  recover,
-  prune,
-  forges,
-  forge,
-  agent,
-  mcp,
-  serve,
-];
+type Declare = (program: Command, run: Run) => void;
 
-/** The parser of core-agentd. */
-export function createProgram(parts: ProgramParts): Command {
-  const program = declareProgram(parts);
+/**
+ * The commands by name, in the order in which help lists them. Only what a command line names is loaded: loading them all takes
+ * longer than most commands run.
+ */
+const commands: Readonly<Record<string, () => Promise<Declare>>> = {
+  run: async () => (await import('./commands/gate-by-gate.ts')).gateByGate,
+  plan: async () => (await import('./commands/runs.ts')).plan,
+  'plan-issue': async () => (await import('./commands/runs.ts')).planIssue,
+  runs: async () => (await import('./commands/runs.ts')).runs,
+  show: async () => (await import('./commands/runs.ts')).show,
+  actions: async () => (await import('./commands/runs.ts')).actions,
+  diff: async () => (await import('./commands/runs.ts')).diff,
+  verify: async () => (await import('./commands/runs.ts')).verify,
+  signatures: async () => (await import('./commands/attest.ts')).signatures,
+  attest: async () => (await import('./commands/attest.ts')).attest,
+  config: async () => (await import('./commands/installation.ts')).config,
+  approve: async () => (await import('./commands/decide.ts')).decide('approve'),
+  reject: async () => (await import('./commands/decide.ts')).decide('reject'),
+  'execute-approved': async () => (await import('./commands/execute.ts')).executeApproved,
+  review: async () => (await import('./commands/review.ts')).review,
+  sync: async () => (await import('./commands/sync.ts')).sync,
+  resume: async () => (await import('./commands/execute.ts')).resume,
+  undo: async () => (await import('./commands/execute.ts')).undo,
+  cancel: async () => (await import('./commands/execute.ts')).cancel,
+  recover: async () => (await import('./commands/execute.ts')).recover,
+  prune: async () => (await import('./commands/installation.ts')).prune,
+  forges: async () => (await import('./commands/installation.ts')).forges,
+  forge: async () => (await import('./commands/local-forge.ts')).forge,
+  agent: async () => (await import('./commands/agents.ts')).agent,
+  mcp: async () => (await import('./commands/mcp.ts')).mcp,
+  serve: async () => (await import('./commands/installation.ts')).serve,
+};
+
+/** The parser of core-agentd for this command line. */
+export async function createProgram(parts: ProgramParts, args: readonly string[]): Promise<Command> {
+  const program = await declareProgram(parts, commandWord(args));
   requireTogether(program);
   return program;
 }
 
-/** Every command of core-agentd with its options. */
-export function declareProgram({ name, version, run }: ProgramParts): Command {
+/** The command of this name with its options; every command where there is none of it. */
+export async function declareProgram({ name, version, run }: ProgramParts, command = ''): Promise<Command> {
   const program = new Command(name)
     .version(version)
     .description(
@@ -94,8 +88,17 @@ export function declareProgram({ name, version, run }: ProgramParts): Command {
       const rest = given.slice(0, -1) as unknown as A;
       return run(command.optsWithGlobals(), (context) => work(context, ...rest));
     };
-  for (const add of commands) add(program, action);
+  const named = Object.hasOwn(commands, command) ? commands[command] : undefined;
+  const declarations = await Promise.all(
+    (named === undefined ? Object.values(commands) : [named]).map((load) => load()),
+  );
+  for (const declare of declarations) declare(program, action);
   return program;
+}
+
+/** The first word that is neither an option nor the value of one. */
+function commandWord(args: readonly string[]): string | undefined {
+  return args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '--home');
 }
 
 /** Reports all options that are missing at once, and only after those that were typed are known to be right. */
