@@ -157,12 +157,15 @@ describe('What was approved is what runs', () => {
     await fc.assert(property.afterEach(restore), { numRuns: 6, endOnFailure: true });
   });
 
-  it('in the sandbox that was approved, though the configuration allows none by now', async function () {
-    if (!has('bubblewrap')) this.skip();
-    const { run, refusal } = await attacked(named('validation.json: sandbox none, allowed'));
-    expect(refusal).to.equal(null);
-    expect(run.actions[2]!.outcome!.facts.sandbox).to.equal('bubblewrap');
-  });
+  itWith(
+    ['bubblewrap'],
+    'in the sandbox that was approved, though the configuration allows none by now',
+    async () => {
+      const { run, refusal } = await attacked(named('validation.json: sandbox none, allowed'));
+      expect(refusal).to.equal(null);
+      expect(run.actions[2]!.outcome!.facts.sandbox).to.equal('bubblewrap');
+    },
+  );
 
   it('by the author who was approved, though the policy names another by now', async () => {
     const { run, refusal } = await attacked(named('policy.json: somebody else commits'));
