@@ -18,6 +18,6 @@ describe('Looking for a program', () => {
     for (const path of [program!, later!]) chmodSync(path, 0o755);
     expect(findProgram('core-tool', folders.join(delimiter))).to.equal(program);
     expect(findProgram('core-tool', folders.slice(0, 2).join(delimiter))).to.equal(null);
-    expect(findProgram('sh', 'relative')).to.match(/bin\/sh$/);
+    expect(findProgram('ldconfig', 'relative')).to.match(/sbin\/ldconfig$/);
   });
 });

@@ -3,11 +3,11 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import { environment } from './environment.ts';
 
 /**
- * First program of that name on PATH that may be executed, or in the folders of the system, some of which many people's PATH lacks; null
- * where there is none.
+ * First program of that name on PATH that may be executed, or in the folders of the system's administration, which many people's
+ * PATH lacks; null where there is none.
  */
 export function findProgram(name: string, path = environment.PATH ?? ''): string | null {
-  const folders = [...path.split(delimiter), '/usr/bin', '/bin', '/usr/sbin', '/sbin'];
+  const folders = [...path.split(delimiter), '/usr/sbin', '/sbin'];
   const found = folders
     .filter(isAbsolute)
     .map((folder) => join(folder, name))
