@@ -135,6 +135,7 @@ describe("the platform's functions", () => {
       [functionIds.cypher, 'MATCH (n) RETURN n', ''],
       [functionIds.planIssue, { ...requests[functionIds.planIssue], number: 0 }, '/number'],
       [functionIds.planIssue, { ...requests[functionIds.planIssue], event_id: '' }, '/event_id'],
+      [functionIds.planIssue, { event_id: 'e', owner: 'demo', repo: 'hello', task: ' ' }, '/task'],
       [
         functionIds.planIssue,
         { ...requests[functionIds.planIssue], trigger: { kind: 'shell' } },

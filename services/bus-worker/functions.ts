@@ -70,7 +70,7 @@ export function platformFunctions(services: Services, planning: Planning): reado
     workerFunction({
       id: functionIds.planIssue,
       description:
-        'Plans an issue into a durable run and waits until the planning has ended. Writes nothing to any repository. The same event again names the same run',
+        'Plans an issue, or a task in words, into a durable run and waits until the planning has ended. Writes nothing to any repository. The same event again names the same run',
       request: PlanIssueRequest,
       response: PlanIssueResult,
       work: (request, call) => planning.plan(request, call),

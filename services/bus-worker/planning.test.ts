@@ -14,6 +14,7 @@ const request: PlanIssueRequest = {
   owner: 'demo',
   repo: 'hello',
   number: 7,
+  task: undefined,
   forge: null,
   role: 'triage',
   planner: undefined,

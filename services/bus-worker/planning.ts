@@ -59,7 +59,7 @@ async function plannedRun(
   request: PlanIssueRequest,
   { signal, traceparent }: BusCall,
 ): Promise<{ readonly run: RunDetail; readonly created: boolean }> {
-  const { owner, repo, number, forge, role, planner, keep, anyway, trigger, event_id } = request;
+  const { owner, repo, number, task, forge, role, planner, keep, anyway, trigger, event_id } = request;
   const withinMs = allowedMs();
   const end = performance.now() + withinMs;
   let awaySince: number | null = null;
@@ -70,7 +70,7 @@ async function plannedRun(
       owner,
       repo,
       number,
-      task: undefined,
+      task: task ?? undefined,
       forge: forge ?? undefined,
       role: role ?? undefined,
       planner: planner ?? undefined,

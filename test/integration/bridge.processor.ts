@@ -132,7 +132,9 @@ async function tickOnce(): Promise<void> {
     owner: 'demo',
   };
   const schedules = new Schedules({
-    schedules: [{ ...schedule, repo: 'hello', label: null, state: 'open', limit: 10, role: null }],
+    schedules: [
+      { ...schedule, repo: 'hello', label: null, state: 'open', limit: 10, role: null, task: null },
+    ],
     rows,
     daemon,
     queue,

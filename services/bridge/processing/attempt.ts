@@ -35,9 +35,9 @@ const ownFault: ReadonlySet<string> = new Set([
 ]);
 
 /** Codes of a planning that found nothing to do: no fault of anybody, and nothing for a person to look at. */
-const needless: ReadonlySet<string> = new Set(['issue_closed', 'issue_fixed']);
+const needless: ReadonlySet<string> = new Set(['issue_closed', 'issue_fixed', 'task_without_change']);
 
-/** Asks the bus to plan the issue of an event. The same event again joins the same planning. */
+/** Asks the bus to plan the issue or task of an event. The same event again joins the same planning. */
 export async function attemptPlanning(
   bus: Pick<Bus, 'call'>,
   event: StoredEvent,
@@ -76,12 +76,13 @@ export async function attemptPlanning(
 function requestOf(event: StoredEvent): PlanIssueRequest {
   const { target, role, content, source } = event;
   if (target === null) throw new TypeError(`event ${event.event_id} has no target and is pending`);
-  const { forge, owner, repo, number } = target;
+  const { forge, owner, repo } = target;
   return {
     event_id: planningId(event),
     owner,
     repo,
-    number,
+    number: target.number ?? undefined,
+    task: target.number === null ? target.task : undefined,
     forge,
     role: role?.name ?? null,
     planner: undefined,

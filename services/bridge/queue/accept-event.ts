@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
+import { sha256 } from '#kit/digest.ts';
 import { Conflict } from '#kit/errors.ts';
 import { type NewEvent, type Reason, type StoredEvent, takenUpBySync } from './stored-event.ts';
 
@@ -85,11 +86,11 @@ function isJudgedAnew(before: StoredEvent, given: NewEvent): boolean {
 const sameContent = 'same_content';
 const takenUp = 'taken_up';
 
-function coveredBy({ event_id, run_id }: StoredEvent): Reason {
+function coveredBy({ event_id, run_id, target }: StoredEvent): Reason {
   const run = run_id === null ? 'is planned for both' : `was planned by ${run_id}`;
   return {
     code: sameContent,
-    message: `the issue says what it said in event ${JSON.stringify(event_id)}, which ${run}`,
+    message: `${target?.number === null ? 'the task is that of event' : 'the issue says what it said in event'} ${JSON.stringify(event_id)}, which ${run}`,
   };
 }
 
@@ -188,7 +189,9 @@ export function storedEvent(row: unknown): StoredEvent {
   };
 }
 
-/** Issues are planned one event at a time. */
-export function targetKey({ forge, owner, repo, number }: EventTarget): string {
-  return `${forge ?? ''}/${owner}/${repo}#${number}`.toLowerCase();
+/** An issue is planned one event at a time, and so is a task. */
+export function targetKey(target: EventTarget): string {
+  const { forge, owner, repo } = target;
+  const subject = target.number ?? sha256(target.task);
+  return `${forge ?? ''}/${owner}/${repo}#${subject}`.toLowerCase();
 }

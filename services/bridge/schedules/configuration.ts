@@ -4,9 +4,11 @@ import { decodeConcern, mergedDocument, readConcernDocument } from '#kit/config/
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import { ForgeName, OwnerName, RepoName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
 import { issueStates } from '#kit/contracts/issues.ts';
+import { TaskText } from '#kit/contracts/plan.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { findSecrets } from '#kit/redaction/redactor.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 
 const ScheduleName = stringThat(
@@ -56,17 +58,19 @@ const ScheduleEntry = t.strict({
   limit: optional(integerBetween(1, 100)),
   /** Key or name; left out, the default role. */
   role: optional(nullable(textOfAtMost(100))),
+  /** Planned each time in place of issues; its first line is the title. */
+  task: optional(nullable(TaskText)),
 });
 
 /** What `config/schedules.json` holds. */
 export const SchedulesConfig = t.strict({
-  /** Each plans the issues that a query finds, at its times. */
+  /** Each plans the issues that a query finds, or a task, at its times. */
   schedules: t.array(ScheduleEntry),
 });
 
 type Entry = t.TypeOf<typeof ScheduleEntry>;
 
-/** Which issues of a repository are planned when. */
+/** What is planned in a repository when. */
 export type Schedule = { readonly [Name in keyof Entry]-?: Exclude<Entry[Name], undefined> };
 
 /** @throws InvalidInput (`config_invalid`) naming file, JSON pointer, value and rule */
@@ -76,7 +80,8 @@ export function readSchedules(
 ): readonly Schedule[] {
   const files = readConcernDocument('schedules', folders);
   const { path } = mergedDocument(files);
-  const schedules = decodeConcern(SchedulesConfig, files).schedules.map(
+  const entries = decodeConcern(SchedulesConfig, files).schedules;
+  const schedules = entries.map(
     (entry): Schedule => ({
       ...entry,
       zone: entry.zone ?? 'UTC',
@@ -86,9 +91,13 @@ export function readSchedules(
       state: entry.state ?? 'open',
       limit: entry.limit ?? 10,
       role: entry.role ?? null,
+      task: entry.task ?? null,
     }),
   );
-  const errors = schedules.flatMap((schedule, index) => problemsOf(schedule, index, schedules, known));
+  const errors = [
+    ...schedules.flatMap((schedule, index) => problemsOf(schedule, index, schedules, known)),
+    ...entries.flatMap(taskProblems),
+  ];
   if (errors.length === 0) return schedules;
   const [first] = errors as [FieldError];
   throw new InvalidInput('config_invalid', `${path}: ${first.pointer} ${first.detail}`, {
@@ -120,6 +129,29 @@ function problemsOf(
     errors.push({ pointer: `${at}/role`, detail });
   }
   return errors;
+}
+
+/** A task is kept and shown as it is, and no query of issues belongs to it. */
+function taskProblems(entry: Entry, index: number): FieldError[] {
+  const task = entry.task ?? null;
+  if (task === null) return [];
+  const at = `/schedules/${index}`;
+  const [secret] = findSecrets(task);
+  const held =
+    secret === undefined
+      ? []
+      : [
+          {
+            pointer: `${at}/task`,
+            detail: `holds what looks like a secret (${secret.kind}): must hold none`,
+          },
+        ];
+  const chosen = (['label', 'state', 'limit'] as const).filter((name) => (entry[name] ?? null) !== null);
+  const query = chosen.map((name) => ({
+    pointer: `${at}/${name}`,
+    detail: `is ${JSON.stringify(entry[name])}: must be left out beside a task, as it chooses issues`,
+  }));
+  return [...held, ...query];
 }
 
 /**

@@ -31,7 +31,16 @@ describe('A schedule', () => {
       expect(read([morning])).to.deep.equal([
         {
           ...morning,
-          ...{ zone: 'UTC', enabled: true, forge: null, label: null, state: 'open', limit: 10, role: null },
+          ...{
+            zone: 'UTC',
+            enabled: true,
+            forge: null,
+            label: null,
+            state: 'open',
+            limit: 10,
+            role: null,
+            task: null,
+          },
         },
       ]);
     });
@@ -62,6 +71,16 @@ describe('A schedule', () => {
           .and.contains(rule);
       });
     }
+
+    for (const [more, place] of [
+      [{ task: ' ' }, '/schedules/0/task'],
+      [{ task: `use ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}` }, '/schedules/0/task holds what looks like'],
+      [{ task: 'Greet', label: 'bug' }, '/schedules/0/label is "bug": must be left out beside a task'],
+      [{ task: 'Greet', limit: 3 }, '/schedules/0/limit is 3: must be left out beside a task'],
+    ] as const)
+      it(`is refused where its task is none, holds a secret, or is beside a query: ${Object.keys(more)}`, () => {
+        expect(() => read([{ ...morning, ...more }])).to.throw(InvalidInput, place);
+      });
 
     it('is refused under the name of another one', () => {
       expect(() => read([morning, morning])).to.throw('/schedules/1/name');
@@ -200,6 +219,38 @@ describe('A schedule', () => {
       expect(await tickAt('2026-05-05T09:30:00')).to.deep.include({ due: ['morning'], events: 0 });
       daemon.issueList = [{ ...issue(1), updated_at: '2026-05-05T12:00:00Z' }];
       expect(await tickAt('2026-05-06T09:30:00')).to.deep.include({ events: 1 });
+    });
+
+    it('makes one event of its task each time, and asks no forge', async () => {
+      start([{ ...morning, task: 'Greet strangers\n\nAll of them.', role: 'architect' }]);
+      expect(await tickAt('2026-05-04T09:30:00')).to.deep.include({ due: ['morning'], events: 1 });
+      expect(await tickAt('2026-05-04T09:31:00')).to.deep.include({ due: [], events: 0 });
+      expect(daemon.asked).to.deep.equal([]);
+      const [event] = queue.list({ limit: 10, state: 'pending' }).events;
+      expect(event).to.deep.include({
+        event_id: 'schedule:morning:demo/hello:2026-05-04T09:30:00.000Z',
+        target: {
+          forge: null,
+          owner: 'demo',
+          repo: 'hello',
+          number: null,
+          task: 'Greet strangers\n\nAll of them.',
+        },
+      });
+      expect(event!.content.issue.title).to.equal('Greet strangers');
+      expect(event!.role).to.include({ key: 'architect' });
+    });
+
+    it('adds no task to one that waits still, and adds another task', async () => {
+      start([{ ...morning, task: 'Greet' }]);
+      await tickAt('2026-05-04T09:30:00');
+      await tickAt('2026-05-05T09:30:00');
+      start([{ ...morning, task: 'Greet and smile' }]);
+      await tickAt('2026-05-06T09:30:00');
+      expect(queue.counts()).to.include({ pending: 2, skipped: 1 });
+      const [skipped] = queue.list({ limit: 10, state: 'skipped' }).events;
+      expect(skipped!.reason!.message).to.include('the task is that of event');
+      expect(skipped!.reason!.message).to.include('which is planned for both');
     });
 
     it('is made up for once after days without a call, also by another process', async () => {

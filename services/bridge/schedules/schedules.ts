@@ -8,6 +8,7 @@ import {
   TickResult,
 } from '#kit/contracts/bridge/schedules.ts';
 import type { IssueList } from '#kit/contracts/issues.ts';
+import { taskTitle } from '#kit/contracts/plan.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { messageOf } from '#kit/errors.ts';
@@ -35,7 +36,10 @@ export interface SchedulesParts {
 /** Timers may wake so much before the minute that they are for. */
 const earlyMs = 50;
 
-/** Asks the forge when a schedule is due, and makes an event of each issue that was not planned since its last update. */
+/**
+ * When a schedule is due, makes an event of its task, or asks the forge and makes one of each issue that was not planned since its
+ * last update.
+ */
 export class Schedules {
   readonly #parts: SchedulesParts;
   readonly #now: () => number;
@@ -95,8 +99,9 @@ export class Schedules {
     let events = 0;
     for (const schedule of this.#parts.schedules) {
       if (this.#ending.signal.aborted) break;
-      if (!this.#isDue(schedule, now)) continue;
-      const result = await this.#evaluate(schedule, now);
+      const time = this.#dueTime(schedule, now);
+      if (time === null) continue;
+      const result = await this.#evaluate(schedule, time, now);
       due.push(schedule.name);
       events += result.events;
       if (result.problem !== null) problems.push(`${schedule.name}: ${result.problem}`);
@@ -109,22 +114,23 @@ export class Schedules {
    * Several times that were missed are due once. Where the clock went back a time may come again; the events that it makes are
    * then here already.
    */
-  #isDue({ name, enabled }: Schedule, now: number): boolean {
+  #dueTime({ name, enabled }: Schedule, now: number): number | null {
     const { rows } = this.#parts;
     const { evaluated_until: until } = rows.get(name);
     if (until > now) rows.passed(name, now);
     const next = this.#times.get(name)!(Math.min(until, now));
-    const isDue = next !== null && next <= now;
-    if (isDue && !enabled) rows.passed(name, now);
-    return isDue && enabled;
+    if (next === null || next > now) return null;
+    if (enabled) return next;
+    rows.passed(name, now);
+    return null;
   }
 
-  async #evaluate(schedule: Schedule, now: number): Promise<ScheduleResult> {
+  async #evaluate(schedule: Schedule, time: number, now: number): Promise<ScheduleResult> {
     const { rows, logger } = this.#parts;
     const { name } = schedule;
     const at = new Date(now).toISOString();
     try {
-      const result: ScheduleResult = { at, ...(await this.#makeEvents(schedule)), problem: null };
+      const result: ScheduleResult = { at, ...(await this.#makeEvents(schedule, time)), problem: null };
       rows.passed(name, now, result);
       logger.info(`schedule ${name} was due`, { issues: result.issues, events: result.events });
       return result;
@@ -137,19 +143,26 @@ export class Schedules {
     }
   }
 
-  async #makeEvents(schedule: Schedule): Promise<Pick<ScheduleResult, 'issues' | 'events' | 'planned'>> {
-    const { daemon, queue, roles } = this.#parts;
+  async #makeEvents(
+    schedule: Schedule,
+    time: number,
+  ): Promise<Pick<ScheduleResult, 'issues' | 'events' | 'planned'>> {
+    const { daemon, roles } = this.#parts;
+    if (schedule.task !== null) {
+      const made = await this.#accept([taskEvent(schedule, schedule.task, time, roles)]);
+      return { issues: 0, events: made, planned: 0 };
+    }
     const list = await daemon.issues(schedule, this.#ending.signal);
     const unplanned = list.issues.filter(needsPlanning);
-    const accepted = await Promise.all(
-      unplanned.map((issue) => queue.accept(scheduleEvent(schedule, list, issue, roles))),
-    );
+    const made = await this.#accept(unplanned.map((issue) => scheduleEvent(schedule, list, issue, roles)));
+    return { issues: list.issues.length, events: made, planned: list.issues.length - unplanned.length };
+  }
+
+  /** @returns how many of them are new */
+  async #accept(events: readonly NewEvent[]): Promise<number> {
+    const accepted = await Promise.all(events.map((event) => this.#parts.queue.accept(event)));
     crashPoint('bridge.schedule_stored');
-    return {
-      issues: list.issues.length,
-      events: accepted.filter(({ duplicate }) => !duplicate).length,
-      planned: list.issues.length - unplanned.length,
-    };
+    return accepted.filter(({ duplicate }) => !duplicate).length;
   }
 
   #view(schedule: Schedule): ScheduleView {
@@ -232,13 +245,40 @@ export function scheduleEvent(
   });
 }
 
+/** A task at a time of its schedule; one that waits still, or was just planned, is not planned twice. */
+export function taskEvent(
+  { name, role, forge, owner, repo }: Schedule,
+  task: string,
+  time: number,
+  roles: RoleMap,
+): NewEvent {
+  const occurred_at = new Date(time).toISOString();
+  const event_id = `schedule:${name}:${owner}/${repo}:${occurred_at}`;
+  const title = taskTitle(task).slice(0, 2_000);
+  return planned({
+    event_id,
+    source: 'schedule',
+    body_sha256: sha256(event_id),
+    issue_sha256: sha256(task),
+    content: {
+      kind: 'schedule',
+      occurred_at,
+      issue: { id: `${owner}/${repo}`, title, status: 'task', labels: [], url: null },
+      actor: `schedule ${name}`,
+    },
+    found: { target: { forge, owner, repo, number: null, task } },
+    choice: roles.choose(role, [], null),
+    by: `schedule:${name}`,
+  });
+}
+
 export const tickFunctionId = 'core.schedules.tick';
 
 /** What the bus calls each minute; which schedules are due is found out here, where time zones are known. */
 export function tickFunction(schedules: Pick<Schedules, 'tick'>): BusFunction {
   return {
     id: tickFunctionId,
-    description: 'Finds the schedules that are due, and makes events of their issues',
+    description: 'Finds the schedules that are due, and makes events of their issues and tasks',
     request: jsonSchema(t.strict({})),
     response: jsonSchema(TickResult),
     handle: () => schedules.tick(),

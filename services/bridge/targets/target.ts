@@ -73,8 +73,9 @@ export function targetAt(address: string, forges: readonly KnownForge[]): FoundT
   return { target: { forge: forge.name, owner, repo, number: Number(number) } };
 }
 
+/** A task has no name but its repository's. */
 export function labelOf({ forge, owner, repo, number }: EventTarget): string {
-  return `${forge === null ? '' : `${forge}/`}${owner}/${repo}#${number}`;
+  return `${forge === null ? '' : `${forge}/`}${owner}/${repo}${number === null ? '' : `#${number}`}`;
 }
 
 function isSame(one: EventTarget, other: EventTarget): boolean {

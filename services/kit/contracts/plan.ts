@@ -24,6 +24,11 @@ export const TaskText = stringThat(
   (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
 );
 
+/** For lists; a text that has more than white space has one. */
+export function taskTitle(task: string): string {
+  return task.trim().split('\n', 1)[0]!;
+}
+
 /** A kind of planner, or an agent by its name in `config/agents.json`. */
 export const PlannerName = stringThat(
   'PlannerName',

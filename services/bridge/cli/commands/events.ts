@@ -170,7 +170,7 @@ export function eventLines(event: EventView, paint: Paint, display: Display): st
     ['run', run_id],
     ['attempts', attempts === 0 ? null : `${attempts} failed`],
     ['again', retry_at === null ? null : moment(retry_at)],
-    ['issue', target === null ? null : labelOf(target)],
+    [target?.number === null ? 'repository' : 'issue', target === null ? null : labelOf(target)],
     ['role', role === null ? null : `${role.name} (${role.key})`],
     ['title', short(issue.title, 400)],
     ['status', short(issue.status, 100)],

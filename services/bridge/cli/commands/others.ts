@@ -5,6 +5,7 @@ import type { RunCommand } from '#kit/cli/program.ts';
 import { type Cell, type Column, tableLines } from '#kit/cli/table.ts';
 import { AgentMap } from '#kit/contracts/bridge/events.ts';
 import { ScheduleList, type ScheduleView } from '#kit/contracts/bridge/schedules.ts';
+import { taskTitle } from '#kit/contracts/plan.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { asking } from '../client.ts';
 import { due, moment, short } from '../output.ts';
@@ -67,12 +68,14 @@ const columns: readonly Column[] = [
 ];
 
 function rowsOf(schedule: ScheduleView, paint: Paint): Cell[][] {
-  const { name, cron, zone, owner, repo, label, role, next_at, enabled, last_result: last } = schedule;
+  const { name, cron, zone, owner, repo, label, role, task, next_at, enabled, last_result: last } = schedule;
   const next = enabled ? (next_at === null ? 'next never' : due(next_at, 'next')) : 'off';
-  const only = label === null ? '' : ` ${short(label, 60)}`;
+  const subject = task === null ? label : taskTitle(task);
+  const only = subject === null ? '' : ` ${short(subject, 60)}`;
   const first = [name, cron, zone, `${owner}/${repo}${only}`, role ?? '', next];
   if (last === null) return [first];
-  const text = `${last.issues} issues, ${last.events} new events, ${last.planned} planned since their update`;
+  const ofIssues = `${last.issues} issues, ${last.events} new events, ${last.planned} planned since their update`;
+  const text = task === null ? ofIssues : `${last.events} new events`;
   const found = last.problem === null ? text : short(last.problem, 200);
   const result = {
     text: `${moment(last.at)}  ${found}`,

@@ -15,14 +15,18 @@ export type EventState = t.TypeOf<typeof EventState>;
 export const EventSource = oneOf(['dashboard', ...webhookForges, 'schedule']);
 export type EventSource = t.TypeOf<typeof EventSource>;
 
-/** An issue on a forge, as what is to be planned. */
-export const EventTarget = t.strict({
+const place = {
   /** In config/forges.json; null: the one forge that knows the repository. */
   forge: nullable(t.string),
   owner: t.string,
   repo: t.string,
-  number: t.number,
-});
+};
+
+/** What is to be planned: an issue on a forge, or a task in a repository. */
+export const EventTarget = t.union([
+  t.strict({ ...place, number: t.number }),
+  t.strict({ ...place, number: t.null, task: t.string }),
+]);
 export type EventTarget = t.TypeOf<typeof EventTarget>;
 
 const Reason = t.strict({ code: t.string, message: t.string });

@@ -26,6 +26,8 @@ export const ScheduleView = t.strict({
   state: t.string,
   limit: t.number,
   role: nullable(t.string),
+  /** What is planned in place of issues; null for issues. */
+  task: nullable(t.string),
   /** null where it never comes, or is switched off. */
   next_at: nullable(Timestamp),
   /** Everything that was due up to then has been done. */

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '../../decode.ts';
-import { PlannerName, RunTrigger } from '../plan.ts';
+import { PlannerName, RunTrigger, TaskText } from '../plan.ts';
 import { RunStatus } from '../run.ts';
 import { FunctionFailure } from './function.ts';
 
@@ -10,12 +10,15 @@ export const EventId = stringThat(
   (text) => text.trim() !== '' && text.length <= 1_000,
 );
 
-/** Planning one issue for one event. The same event again names the same run, and waits for the same planning. */
+/** Planning one issue, or one task, for one event. The same event again names the same run, and waits for the same planning. */
 export const PlanIssueRequest = t.strict({
   event_id: EventId,
   owner: NonEmptyString,
   repo: NonEmptyString,
-  number: integerBetween(1, 2_147_483_647),
+  /** Of the issue. */
+  number: optional(integerBetween(1, 2_147_483_647)),
+  /** In place of an issue: what is to be done. */
+  task: optional(nullable(TaskText)),
   /** Name of a forge in config/forges.json; its default without it. */
   forge: optional(nullable(NonEmptyString)),
   /** Name of a role or its dashboard key. */
