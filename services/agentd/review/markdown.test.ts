@@ -53,6 +53,10 @@ describe('Markdown of others', () => {
     expect(rendered('https://example.com/a'))
       .to.contain('href="https://example.com/a"')
       .and.to.not.contain('(example.com)');
+    for (const text of ['github.com', 'see hub.com', 'https://github.com/?to=hub.com', 'https://a@hub.com'])
+      expect(rendered(`[${text}](https://hub.com/x)`), text).to.contain('(hub.com)');
+    for (const text of ['hub.com', 'https://hub.com/y', 'HUB.com?z'])
+      expect(rendered(`[${text}](https://hub.com/x)`), text).to.not.contain('(hub.com)');
     const picture = rendered('![a cat](https://evil.test/cat.png)');
     expect(picture)
       .to.contain('picture, not loaded: a cat https://evil.test/cat.png')

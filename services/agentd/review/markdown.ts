@@ -39,8 +39,8 @@ rules.link_close = (tokens, at) => {
   const open = tokens.slice(0, at).findLast(({ type }) => type === 'link_open');
   const inner = tokens.slice(tokens.indexOf(open!) + 1, at).map(({ content }) => content);
   const host = hostOf(attribute(open, 'href'));
-  const says = inner.join('').includes(host);
-  return says ? '</a>' : String(html`</a> <span class="md-host">(${plainLine(host)})</span>`);
+  if (startsWithHost(inner.join(''), host)) return '</a>';
+  return String(html`</a> <span class="md-host">(${plainLine(host)})</span>`);
 };
 rules.table_open = () => '<div class="md-table" tabindex="0"><table>\n';
 // Its alignment would be an inline style.
@@ -60,6 +60,15 @@ function isWebAddress(address: string): boolean {
 
 function attribute(token: Token | undefined, name: string): string {
   return String(token?.attrGet(name) ?? '');
+}
+
+/** A host elsewhere in a text may be part of the name of another: `hub.com` is in `github.com`. */
+function startsWithHost(text: string, host: string): boolean {
+  const [start] = text
+    .toLowerCase()
+    .replace(/^(https?:\/\/|mailto:)/, '')
+    .split(/[/?#]/);
+  return start === host.toLowerCase();
 }
 
 function hostOf(address: string): string {
