@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { execa } from 'execa';
 import { sha256 } from '#kit/digest.ts';
+import { envelopeOf } from '../../services/agentd/attestation/envelope.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { allowSigners, newSigner, type Signer } from '../fixtures/signing/signer.ts';
@@ -161,6 +162,11 @@ describeWith(['git', 'ssh'], 'what others can check without Core', function () {
     const other = newSigner();
     const nobody = join(temporaryFolder(), 'allowed_signers');
     allowSigners(nobody, [{ principal: own, signer: other, options: namespaces }]);
+    const approvalsOnly = join(temporaryFolder(), 'allowed_signers');
+    allowSigners(approvalsOnly, [{ principal: own, signer, options: 'namespaces="core-approval"' }]);
+    const resigned = (payload: string) => envelopeOf(payload, signer.key);
+    const [action] = run.actions;
+    const { key } = action!.decision!.signature!;
     const cases: [unknown, RegExp, string[]?][] = [
       [await attested('--unsigned'), /is not signed/],
       [
@@ -169,7 +175,20 @@ describeWith(['git', 'ssh'], 'what others can check without Core', function () {
       ],
       [withPayload(text.replace(`"approver":"${own}"`, '"approver":"mallory"')), /the approval of act_1/],
       [await attested('--key', other.key), /which is not in/],
+      [envelope, /which is not in.*for the namespace core-attestation/, ['--allowed-signers', approvalsOnly]],
       [envelope, /which is not in.*the approval of act_1/s, ['--allowed-signers', nobody]],
+      [
+        resigned(text.replaceAll(`"principal":"${own}"`, '"principal":"the-owner"')),
+        /the approval of act_1\S+: the record names the-owner as who signed it, and it was/,
+      ],
+      [
+        resigned(text.replaceAll(`"key":"${key}"`, '"key":"SHA256:other"')),
+        /the approval of act_1\S+: the record names the key SHA256:other, and it was signed with SHA256:/,
+      ],
+      [
+        resigned(planning(text, action!.definition.digest)),
+        /the approval of act_1\S+ is for [0-9a-f]{12}, and planned was 0{12}/,
+      ],
     ];
     for (const [changed, wanted, args = []] of cases) {
       const { code, found } = await checked(changed, ...args);
@@ -178,6 +197,56 @@ describeWith(['git', 'ssh'], 'what others can check without Core', function () {
     }
     const broken = await checked({ payload: 'x' });
     expect(broken.code).to.equal(2);
+  });
+
+  /** The same statement with another action planned than the one that was approved. */
+  function planning(text: string, digest: string): string {
+    const statement = JSON.parse(text);
+    for (const action of statement.predicate.planned.actions)
+      if (action.digest === digest) action.digest = '0'.repeat(64);
+    return JSON.stringify(statement);
+  }
+
+  it('attest --verify names approvals without a signature where the policy requires them', async () => {
+    const policyFile = join(world.home, 'config/policy.json');
+    const envelope = await attested('--key', signer.key);
+    const statement = JSON.parse(String(payloadOf(envelope)));
+    statement.predicate.approved[0].signature = null;
+    const unsigned = envelopeOf(JSON.stringify(statement), signer.key);
+    writeFileSync(policyFile, '{ "approval": { "require_signature": true } }');
+    const { code, found } = await checked(unsigned);
+    const good = await checked(envelope);
+    rmSync(policyFile);
+    expect(code).to.equal(1);
+    expect(found.problems.join()).to.match(/the approval of act_1\S+ by \S+ is not signed/);
+    expect(good.found.problems).to.deep.equal([]);
+  });
+
+  it('nothing is attested of a record that was altered', async () => {
+    const folder = join(world.home, 'state/runs', run.run_id);
+    const log = join(folder, 'events.jsonl');
+    const report = join(folder, 'artifacts', String(run.actions[2]!.outcome!.facts.report));
+    const changes: [string, (text: string) => string, string][] = [
+      [log, (text) => text.replace('"approver":"', '"approver":"x'), 'run_damaged'],
+      [
+        log,
+        (text) =>
+          text
+            .split(/(?<=\n)/)
+            .slice(0, -2)
+            .join(''),
+        'record_cut',
+      ],
+      [report, (text) => text.replace('"passed": true', '"passed":  true'), 'artifact_damaged'],
+    ];
+    for (const [file, change, why] of changes) {
+      const before = readFileSync(file, 'utf8');
+      writeFileSync(file, change(before));
+      const { code, stdout, stderr } = await world.command(['attest', run.run_id, '--unsigned']);
+      writeFileSync(file, before);
+      expect([stdout, code === 0, stderr.includes(why)], stderr).to.deep.equal(['', false, true]);
+    }
+    await attested('--unsigned');
   });
 
   it('there is nothing to attest before there is a commit', async () => {

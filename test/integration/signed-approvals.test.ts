@@ -395,6 +395,23 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
       await expectRefused(run, 'signature_invalid', /does not hold/);
     });
 
+    it('makes no signature look like that of another person or key', async () => {
+      for (const claim of [{ principal: 'the-owner' }, { key: 'SHA256:other' }]) {
+        const run = await planned();
+        const at = new Date().toISOString();
+        const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+        const common = { signed_at: at, principal: 'mira', key: fingerprint(signer), ...claim };
+        forge(
+          run,
+          approvals(run, (action) => {
+            const value = signatureOf(textOf(run, action, at, expires_at), signer);
+            return { expires_at, signature: { ...common, value } };
+          }),
+        );
+        await expectRefused(run, 'signature_invalid', /the record names (the-owner|the key SHA256:other)/);
+      }
+    });
+
     it('makes no yes of one that is for another action, run or time', async () => {
       const other = await planned();
       const approved = await decideSigned(other, other.actions);

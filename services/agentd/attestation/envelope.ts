@@ -28,6 +28,7 @@ export const Statement = t.type({
   predicate: t.type({
     run_id: t.string,
     as_of: t.type({ seq: t.number, hash: t.string }),
+    planned: t.type({ actions: t.array(t.type({ action_id: t.string, digest: t.string })) }),
     approved: t.array(
       t.type({
         action_id: t.string,

@@ -2,7 +2,7 @@ import { decodeJson } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { CoreError, NotFound } from '#kit/errors.ts';
 import type { FileRunStore } from '../runs/file-run-store.ts';
-import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
+import { type ApprovalSignatures, requiredBy } from '../signatures/approval-signatures.ts';
 import { signerOf } from '../signatures/ssh-keygen.ts';
 import { armoured, attestationNamespace, Envelope, preAuthEncoding, Statement } from './envelope.ts';
 import { statementOf } from './statement.ts';
@@ -35,7 +35,7 @@ export async function verifyAttestation(
   const { payloadType, payload, signatures: given } = decodeJson(Envelope, text, 'attestation');
   const bytes = Buffer.from(payload, 'base64');
   const statement = decodeJson(Statement, bytes.toString(), 'statement of the attestation');
-  const { run_id, as_of, approved } = statement.predicate;
+  const { run_id, as_of, planned, approved } = statement.predicate;
   const problems: string[] = [];
   const signed_by: AttestationCheck['signed_by'][number][] = [];
   for (const { sig } of given) {
@@ -44,7 +44,9 @@ export async function verifyAttestation(
       const encoded = preAuthEncoding(payloadType, bytes);
       const signer = signerOf(encoded, armoured(sig), { namespace: attestationNamespace, signersFile });
       if (signer.principals.length === 0)
-        problems.push(`signed with ${signer.key}, which is not in ${signersFile}`);
+        problems.push(
+          `signed with ${signer.key}, which is not in ${signersFile} for the namespace ${attestationNamespace}`,
+        );
       signed_by.push(signer);
     } catch (error) {
       if (!(error instanceof CoreError)) throw error;
@@ -53,7 +55,14 @@ export async function verifyAttestation(
   }
   if (given.length === 0) problems.push('the attestation is not signed');
   for (const { signature, ...approval } of approved) {
-    const { action_id } = approval;
+    const { action_id, approver, decision, digest } = approval;
+    const action = planned.actions.find((one) => one.action_id === action_id);
+    if (action?.digest !== digest)
+      problems.push(
+        `the approval of ${action_id} is for ${digest.slice(0, 12)}, and planned was ${action?.digest.slice(0, 12) ?? 'no such action'}`,
+      );
+    if (signatures.required && signature === null && decision === 'approve')
+      problems.push(`the approval of ${action_id} by ${approver} is not signed (${requiredBy})`);
     const unsaid = { claimed_approver: null, reason: null, person: undefined, standing: undefined };
     const whole = { ...approval, ...unsaid, signature: signature ?? undefined };
     const problem = signatures.recordedProblem({ run_id, action_id }, whole);

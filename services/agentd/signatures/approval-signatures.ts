@@ -91,9 +91,13 @@ export class ApprovalSignatures {
   }
 
   #verifyProblem(subject: Subject, approval: Approval, at: Date): SignatureProblem | null {
+    const { value, key, principal } = approval.signature!;
     try {
-      this.#signer(signedFacts(subject, approval)!, approval.signature!.value, at);
-      return null;
+      const signer = this.#signer(signedFacts(subject, approval)!, value, at);
+      if (signer.key !== key)
+        return invalid(`the record names the key ${key}, and it was signed with ${signer.key}`);
+      if (this.#namesOf(approval.approver).includes(principal)) return null;
+      return invalid(`the record names ${principal} as who signed it, and it was ${signer.principal}`);
     } catch (error) {
       if (!(error instanceof CoreError)) throw error;
       return { code: error.code, message: error.message };
@@ -105,7 +109,7 @@ export class ApprovalSignatures {
     const { approver } = facts;
     const text = approvalText(facts);
     const problems: string[] = [];
-    for (const principal of [approver, ...(this.#terms.signers[approver] ?? [])]) {
+    for (const principal of this.#namesOf(approver)) {
       const found = verifySignature(text, value, {
         namespace: approvalNamespace,
         signersFile: this.signersFile,
@@ -124,6 +128,11 @@ export class ApprovalSignatures {
     );
   }
 
+  /** Principals that sign for a token. */
+  #namesOf(approver: string): readonly string[] {
+    return [approver, ...(this.#terms.signers[approver] ?? [])];
+  }
+
   #timeProblem(facts: SignedFacts, now: string, decidedAt: string | null): string | null {
     const { signed_at, expires_at, decision } = facts;
     const age = Date.parse(now) - Date.parse(signed_at);
@@ -138,6 +147,10 @@ export class ApprovalSignatures {
       return `expires at ${expires_at ?? 'no time'}: must be after ${now} and not after ${latest} (approval.expires_after_days of policy.json is ${days})`;
     return null;
   }
+}
+
+function invalid(message: string): SignatureProblem {
+  return { code: 'signature_invalid', message };
 }
 
 /** OpenSSH's list of who may sign, beside the other configuration. */

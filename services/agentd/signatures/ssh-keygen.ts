@@ -78,8 +78,8 @@ export function verifySignature(
 }
 
 /**
- * Who made a signature: its key, and the principals of the file that have it. Without a file, and where no line of it has the key,
- * there is no principal.
+ * Who made a signature: its key, and the principals whose key it is for this namespace, by the file. Without a file, and where no
+ * line of it has the key, there is no principal.
  * @throws Refused (`signature_invalid`) where it is no signature of the text in this namespace
  */
 export function signerOf(
@@ -101,7 +101,11 @@ export function signerOf(
       );
     if (signersFile === null || !existsSync(signersFile)) return { key, principals: [] };
     const { stdout } = run(['-Y', 'find-principals', '-f', signersFile, '-s', file], { timeout: verifyMs });
-    return { key, principals: stdout.split(/[,\n]+/).filter((name) => name !== '') };
+    const found = stdout.split(/[,\n]+/).filter((name) => name !== '');
+    // Which namespaces a key is for is not looked at when it is found.
+    const options = { namespace, signersFile, at: new Date() };
+    const verified = (principal: string) => verifySignature(text, signature, { ...options, principal });
+    return { key, principals: found.filter((principal) => 'key' in verified(principal)) };
   });
 }
 
