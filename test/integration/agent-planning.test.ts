@@ -129,6 +129,25 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     expect(states).to.include.members(['run_validation failed', 'push_branch blocked']);
   });
 
+  it('refuses 100,000 files by the bound that they pass, in little memory, and keeps none of them', async () => {
+    const files = 'seq 100000 | (mkdir many && cd many && xargs touch)';
+    configure([], { protocol: 'command', command: ['sh', '-c', `${files} && ls many | wc -l >&2`] });
+    const beside = () => String(execFileSync('find', [world.checkout.dir, '-printf', '%p %T@ %C@\n']));
+    const number = await world.newIssue('Greet strangers.');
+    const before = beside();
+    const heap = { NODE_OPTIONS: '--max-old-space-size=64' };
+    const { code, stderr } = await world.command(planArgs(number), heap);
+    expect(stderr).to.contain('more than 20000 changed files').and.to.contain('[agent_tree_too_large]');
+    expect(code).to.equal(2);
+    expect(beside()).to.equal(before);
+    expect((await world.command(['show', 'last', '--prompt'])).stdout).to.match(/standard error\s+100000/);
+    expect(processes()).to.deep.equal([]);
+    expect(leftovers()).to.deep.equal([]);
+    const [found] = (await world.agent.runs({ limit: 1, ...ref, number })).runs;
+    expect(found!.status).to.equal('failed');
+    expect((await world.agent.verify(found!.run_id)).problems).to.deep.equal([]);
+  });
+
   it('stops at the money that the run may cost, which the gateway keeps, and shows the draft', async () => {
     await withModel(() => ({ text: 'x', usage: { input: 4_000, output: 500 } }));
     configure([asked, ...solve, asked, { hang: 'until cancelled' }], {
