@@ -19,14 +19,13 @@ import {
   wholeAnswer,
 } from '../upstream.ts';
 import { isObject } from '../usage.ts';
-import { BrokenStream, drain, EventReader } from './event-reader.ts';
+import { BrokenStream, EventReader } from './event-reader.ts';
+import { eventsOf, firstOf } from './event-stream.ts';
 import type { LimitMember, Wire } from './wire.ts';
 
-/** In bytes, all three. */
+/** In bytes, both. */
 const maxError = 64 * 1024;
 const maxWhole = 256 * 1024 * 1024;
-/** Of comments before the first event. */
-const maxEarly = 64 * 1024;
 
 interface Answer {
   readonly status: number;
@@ -236,35 +235,6 @@ export class PassThroughUpstream implements Upstream {
     const facts = { remedy: 'next', charged: true } as const;
     return ownFailure(502, 'upstream_answer_invalid', `upstream ${this.name} ${what}`, facts);
   }
-}
-
-/** Whole events of a stream; leaving them ends it upstream. @throws BrokenStream, and what reading throws */
-async function* eventsOf(body: Readable, reader: EventReader): AsyncGenerator<string> {
-  try {
-    for await (const piece of body.iterator({ destroyOnReturn: false })) {
-      const events = reader.push(piece);
-      if (events !== '') yield events;
-      if (reader.isOver) return;
-    }
-    const last = reader.end();
-    if (last !== '') yield last;
-  } finally {
-    if (reader.done) drain(body);
-    else body.destroy();
-  }
-}
-
-/** The first event with the comments before it: they are no token, and another upstream may yet have to be asked. */
-async function firstOf(events: AsyncGenerator<string>, reader: EventReader): Promise<string> {
-  let early = '';
-  while (!reader.begun) {
-    const { done, value } = await events.next();
-    if (done) break;
-    early += value;
-    if (early.length > maxEarly && !reader.begun)
-      throw new BrokenStream(`it has more than ${maxEarly} bytes before its first event`);
-  }
-  return early;
 }
 
 /** Of an error's body, which may break off. */
