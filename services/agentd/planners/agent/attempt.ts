@@ -1,18 +1,16 @@
 import { crashPoint } from '#kit/crash-point.ts';
-import { CoreError, Failed, messageOf } from '#kit/errors.ts';
+import { CoreError, messageOf } from '#kit/errors.ts';
 import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentExit, AgentProcess, AgentRoom } from '../../planning/agent-room.ts';
 import type { AgentEvent, PlanningInput } from '../../planning/planner.ts';
 import type { RunKey, RunUsage } from '../../planning/run-key.ts';
 import { interruption } from '../interruption.ts';
-import type { AgentUpdate, ToolCall } from './acp-messages.ts';
 import { type AgentProgram, acpSession, type SessionWatch } from './acp-session.ts';
 import { type Agent, type AgentBounds, filledIn } from './agent.ts';
-import { amounts, type BoundName } from './bounds.ts';
+import { diedFailure, earlyStop } from './attempt-failure.ts';
+import { AttemptLog } from './attempt-log.ts';
+import type { BoundName } from './bounds.ts';
 import { commandSession, promptFile } from './command-session.ts';
-import { LastMessage } from './last-message.ts';
-import type { PermissionAnswer } from './permissions.ts';
-import { Transcript } from './transcript.ts';
 
 export const agentSteps = ['start', 'session', 'prompt'] as const;
 /** What an agent has done when its process answers, its session is made, and the prompt is sent. */
@@ -52,40 +50,22 @@ export interface Ended {
 const graceMs = 5_000;
 const lookMs = 1_500;
 const recordMs = 10_000;
-const maxErrorText = 4_000;
 /** What an agent is given for a key: the door to the model puts the real one in its place. */
 const placeholderKey = 'core-run-key';
 
 /** One start of an agent, watched to its end and recorded. */
 export class AgentAttempt {
   readonly #options: AttemptOptions;
-  readonly #number: number;
-  readonly #began = performance.now();
   /** Asks it to stop. */
   readonly #stop = new AbortController();
   /** Ends it. */
   readonly #kill = new AbortController();
-  readonly #transcript: Transcript;
-  readonly #last = new LastMessage();
+  readonly #log: AttemptLog;
   #bound: BoundName | null = null;
-  #usage: RunUsage | null;
-  #program: AgentProgram | null = null;
-  #doing = 'starting';
-  #standardError = '';
 
   constructor(options: AttemptOptions) {
     this.#options = options;
-    this.#usage = options.usage;
-    const { secrets, agent_record: record } = options.input;
-    this.#number = (record.earlier?.started.attempt ?? 0) + 1;
-    this.#transcript = new Transcript(
-      (text) => secrets.mask(text, 'the transcript of the agent'),
-      () => this.#seconds,
-    );
-  }
-
-  get #seconds(): number {
-    return (performance.now() - this.#began) / 1000;
+    this.#log = new AttemptLog(options);
   }
 
   async run(): Promise<Ended> {
@@ -94,7 +74,7 @@ export class AgentAttempt {
     await input.agent_record.append({
       type: 'agent_started',
       data: {
-        attempt: this.#number,
+        attempt: this.#log.attempt,
         agent: name,
         protocol,
         sandbox: room.kind,
@@ -109,7 +89,7 @@ export class AgentAttempt {
     if (input.signal.aborted) cancelled();
     const deadline = setTimeout(() => this.#reached('seconds'), Math.min(left.seconds * 1000, 2 ** 31 - 1));
     const looking = setInterval(() => void this.#look(), lookMs);
-    const recording = setInterval(() => void this.#record(), recordMs);
+    const recording = setInterval(() => void this.#log.record(), recordMs);
     let outcome: Outcome;
     try {
       outcome = await this.#session();
@@ -139,10 +119,10 @@ export class AgentAttempt {
         home: { ...home, [promptFile]: prompt },
         seconds: left.seconds + (2 * graceMs) / 1000,
         signal: this.#kill.signal,
-        onStandardError: (chunk) => this.#onStandardError(chunk),
+        onStandardError: (chunk) => this.#log.onStandardError(chunk),
         streams: (streams) => {
           if (agent.protocol === 'acp') return void this.#speak(streams).then(answer.resolve);
-          commandSession(streams, prompt, (text) => this.#onOutput(text));
+          commandSession(streams, prompt, (text) => this.#log.onOutput(text));
           this.#prompted();
         },
       })
@@ -198,79 +178,31 @@ export class AgentAttempt {
       started: () => this.#options.onStep?.('start', null),
       ready: async (program) => {
         crashPoint('agent.started');
-        this.#program = program;
+        this.#log.program = program;
         this.#options.onStep?.('session', program);
         const { input, room, agent } = this.#options;
         const shown =
           program === null ? agent.name : [program.name, program.version].filter(Boolean).join(' ');
         input.progress(`${oneLine(shown)} started (${room.kind})`);
-        await this.#record();
+        await this.#log.record();
       },
       prompted: () => this.#prompted(),
-      updated: (update) => this.#updated(update),
-      asked: (tool, answer) => this.#asked(tool, answer),
-      file: (action, path, bytes) => {
-        this.#transcript.add({ type: 'file', action, path, bytes });
-        this.#show(`${action} ${path}`);
-      },
-      note: (text) => this.#transcript.add({ type: 'note', text }),
+      updated: (update) => this.#log.updated(update),
+      asked: (tool, answer) => this.#log.asked(tool, answer),
+      file: (action, path, bytes) => this.#log.file(action, path, bytes),
+      note: (text) => this.#log.note(text),
     };
   }
 
   #prompted(): void {
-    this.#options.onStep?.('prompt', this.#program);
-    this.#show('at work');
+    this.#options.onStep?.('prompt', this.#log.program);
+    this.#log.show('at work');
     crashPoint('agent.prompted');
-  }
-
-  #updated(update: AgentUpdate): void {
-    if (update.type === 'tool') {
-      const { call } = update;
-      this.#last.stepped();
-      const paths = (call.locations ?? []).map(({ path }) => path);
-      const { kind = null, status = null } = call;
-      if (call.title == null && status == null) return;
-      this.#transcript.add({ type: 'tool', title: call.title ?? call.toolCallId, kind, status, paths });
-      if (call.title != null) this.#show(call.title);
-      return;
-    }
-    if (update.type === 'message') this.#last.said(update.text, update.message);
-    this.#transcript.text(update.type, update.text);
-  }
-
-  #asked(tool: ToolCall, { allowed, why, paths }: PermissionAnswer): void {
-    const title = tool.title ?? tool.toolCallId;
-    this.#transcript.add({ type: 'permission', title, paths, allowed, why });
-    if (!allowed)
-      this.#options.input.progress(
-        `${this.#options.agent.name} was refused: ${oneLine(title)} (${oneLine(why)})`,
-      );
-  }
-
-  #onOutput(text: string): void {
-    this.#transcript.text('output', text);
-    const line = text.trimEnd().split('\n').at(-1)!;
-    if (line.trim() !== '') this.#show(line);
-  }
-
-  #onStandardError(chunk: Uint8Array): void {
-    const text = Buffer.from(chunk).toString('utf8');
-    this.#transcript.text('standard_error', text);
-    this.#standardError = (this.#standardError + text).slice(-maxErrorText);
-  }
-
-  /** What it does now, and what was used so far. */
-  #show(doing: string): void {
-    this.#doing = oneLine(doing, 120);
-    const { input, agent } = this.#options;
-    const used =
-      this.#usage === null || this.#usage.calls === 0 ? '' : ` (so far ${amounts(this.#usage).join(', ')})`;
-    input.status(`${agent.name}: ${this.#doing}${used}`);
   }
 
   /** The gateway refused a call for a limit: of the money, where it is the run's. */
   refused(message: string): void {
-    this.#transcript.add({ type: 'note', text: `core-model-gateway: ${message}` });
+    this.#log.note(`core-model-gateway: ${message}`);
     if (message.includes(`the budget of run ${this.#options.input.run_id} is`)) this.#reached('money');
   }
 
@@ -279,9 +211,7 @@ export class AgentAttempt {
     if (key === null) return;
     const usage = await key.usage();
     if (usage === null) return;
-    const news = usage.calls !== this.#usage?.calls || usage.cost !== this.#usage?.cost;
-    this.#usage = usage;
-    if (news) this.#show(this.#doing);
+    this.#log.used(usage);
     const { money, turns } = agent.bounds;
     if (usage.cost >= money) this.#reached('money');
     else if (usage.calls > turns) this.#reached('turns');
@@ -295,73 +225,30 @@ export class AgentAttempt {
   #askToStop(): void {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort();
-    this.#show('stopping');
+    this.#log.show('stopping');
     // A command knows no way to be asked.
     const patience = this.#options.agent.protocol === 'acp' ? graceMs : 0;
     setTimeout(() => this.#kill.abort(), patience).unref();
   }
 
-  /** What a killed planning would lose. */
-  async #record(): Promise<void> {
-    const { agent_record: record } = this.#options.input;
-    await record.append({ type: 'agent_progressed', data: await this.#use(false) }).catch(() => {});
-  }
-
-  async #use(whole: boolean) {
-    const { input, model } = this.#options;
-    const lines = this.#transcript.take(whole);
-    const usage = this.#usage;
-    return {
-      attempt: this.#number,
-      seconds: Math.round(this.#seconds * 10) / 10,
-      turns: usage?.calls ?? null,
-      usage:
-        usage === null || model === null
-          ? null
-          : {
-              provider: 'core-model-gateway',
-              model: model.name,
-              tier: model.tier,
-              input_tokens: usage.input_tokens,
-              output_tokens: usage.output_tokens,
-              cached_tokens: usage.cached_tokens,
-              cost: usage.cost,
-            },
-      program: this.#program,
-      transcript: lines === null ? null : await input.agent_record.keep(lines),
-    };
-  }
-
-  #outcomeOf({ exit_code, ended_by }: AgentExit): Outcome {
+  #outcomeOf(exit: AgentExit): Outcome {
     const { agent } = this.#options;
-    if (exit_code === 0 && agent.protocol === 'command') return { stop_reason: 'exit status 0', error: null };
-    const how =
-      ended_by === 'memory'
-        ? 'used up the memory of its sandbox'
-        : exit_code === null
-          ? `was ended by ${ended_by === 'exit' ? 'a signal' : ended_by}`
-          : `ended with status ${exit_code}${agent.protocol === 'acp' ? ' before it had answered' : ''}`;
-    const said = this.#standardError.trim();
-    const error = new Failed(
-      'agent_failed',
-      `agent ${agent.name} ${how}${said === '' ? '' : `: ${oneLine(said.slice(-500), 500)}`}`,
-      {
-        hint: `./core agent check ${agent.name} tries it step by step; ./core show RUN --prompt prints what it did`,
-      },
-    );
-    return { stop_reason: null, error };
+    if (exit.exit_code === 0 && agent.protocol === 'command')
+      return { stop_reason: 'exit status 0', error: null };
+    return { stop_reason: null, error: diedFailure(agent, exit, this.#log.standardError) };
   }
 
   async #ended({ stop_reason, error: thrown }: Outcome): Promise<Ended> {
-    const { input, key, room } = this.#options;
-    this.#usage = (await key?.usage()) ?? this.#usage;
+    const { input, agent, key, room } = this.#options;
+    this.#log.usage = (await key?.usage()) ?? this.#log.usage;
     const cancelled = input.signal.aborted;
     const bound = cancelled ? null : this.#bound;
     const finished = bound === null && (stop_reason === 'end_turn' || stop_reason === 'exit status 0');
     const end = cancelled ? 'cancelled' : bound !== null ? 'bound' : finished ? 'finished' : 'failed';
     const error = cancelled
       ? interruption(input.signal)
-      : (thrown ?? (finished || bound !== null ? null : this.#stoppedEarly(stop_reason)));
+      : (thrown ??
+        (finished || bound !== null ? null : earlyStop(agent, stop_reason, this.#log.lastMessage)));
     const message = input.secrets.mask(
       end === 'bound' ? `reached its bound of ${bound}` : error === null ? 'finished' : messageOf(error),
       'the transcript of the agent',
@@ -369,7 +256,7 @@ export class AgentAttempt {
     await input.agent_record.append({
       type: 'agent_ended',
       data: {
-        ...(await this.#use(true)),
+        ...(await this.#log.use(true)),
         end,
         bound,
         stop_reason,
@@ -379,24 +266,14 @@ export class AgentAttempt {
     });
     crashPoint('agent.ended');
     return {
-      attempt: this.#number,
+      attempt: this.#log.attempt,
       end,
       bound,
-      last_message: this.#last.text,
-      seconds: this.#seconds,
-      usage: this.#usage,
+      last_message: this.#log.lastMessage,
+      seconds: this.#log.seconds,
+      usage: this.#log.usage,
       error,
     };
-  }
-
-  #stoppedEarly(reason: string | null): Failed {
-    const { agent } = this.#options;
-    const said = this.#last.text.trim();
-    return new Failed(
-      'agent_failed',
-      `agent ${agent.name} stopped before it was done (${oneLine(reason ?? 'no reason')})${said === '' ? '' : `: ${oneLine(said, 500)}`}`,
-      { hint: './core show RUN --prompt prints what it did' },
-    );
   }
 }
 
