@@ -1,24 +1,22 @@
-import { join } from 'node:path';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { type KnownModel, readKnownModels } from '#kit/config/known-models.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import { sha256 } from '#kit/digest.ts';
 import { environment } from '#kit/environment.ts';
-import { CoreError, codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
+import { Failed } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
 import { ownVersion } from '#kit/program.ts';
-import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
+import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { openTokens, serviceToken } from '#kit/tokens/tokens.ts';
-import { actionKinds, type SandboxTerms } from './action.ts';
-import type { ApprovedValidation } from './actions/executor.ts';
 import { planOutdated } from './actions/kind.ts';
 import { type Executors, executorsFor } from './actions/registry.ts';
 import type { PlanRequest, Watch } from './agent.ts';
 import type { ApprovalsNow } from './approval/current.ts';
 import { statementDigest } from './attestation/statement.ts';
+import { capabilitiesOf } from './capabilities.ts';
+import { composeValidation } from './compose-validation.ts';
 import { httpContext } from './context/http-context.ts';
 import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
 import { type ExecuteOptions, type ExecutionParts, executeApproved } from './execution/execute-approved.ts';
@@ -28,9 +26,7 @@ import { requireSameForge, safeguardsFor } from './execution/safeguards.ts';
 import { previewUndo, undoRun } from './execution/undo-run.ts';
 import { forgeFor } from './forges/find-forge.ts';
 import { findIssue, findRepository } from './forges/find-issue.ts';
-import { checkNumber } from './forges/names.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
-import { exportTree } from './git/export-tree.ts';
 import { openMirror } from './git/mirror.ts';
 import { gatewayModel } from './models/gateway-model.ts';
 import { gatewayKeys } from './models/run-key.ts';
@@ -38,25 +34,18 @@ import { ContextOutbox } from './outbox/context-outbox.ts';
 import { deliverEarlier } from './outbox/live-delivery.ts';
 import { RunDelivery } from './outbox/run-delivery.ts';
 import { AgentAdmin } from './planners/agent/agent-admin.ts';
-import { whyNone } from './planners/agent/agent-list.ts';
 import type { ContextListener } from './planners/agent/doors/context-door.ts';
 import { sandboxRooms } from './planners/agent/sandbox-room.ts';
 import { tools } from './planners/model/tools.ts';
-import { plannerFor, plannersHere } from './planners/registry.ts';
-import type { MissingPrograms } from './planning/draft-plan.ts';
 import type { PlannerServices } from './planning/planner.ts';
-import { planningRole } from './planning/roles.ts';
 import { readPolicy } from './policy.ts';
 import type { Vcs } from './ports/vcs.ts';
-import type { RunRequest } from './runs/event.ts';
+import { runRequest } from './run-request.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
 import { maskedEvents, type Run } from './runs/run.ts';
-import { missingPrograms, missingProgramsText } from './sandboxes/missing-programs.ts';
-import { approvedSandbox, chooseSandbox, sandboxOptions, termsOf } from './sandboxes/registry.ts';
+import { chooseSandbox } from './sandboxes/registry.ts';
 import { ApprovalSignatures, signersFile } from './signatures/approval-signatures.ts';
-import { requirePrepareNetwork } from './validation/detect.ts';
-import { createValidation, type Validation } from './validation/validation.ts';
-import { approvedVcs, chooseVcs, vcsAdapters } from './vcs/registry.ts';
+import { approvedVcs, chooseVcs } from './vcs/registry.ts';
 import { readWorkConfiguration, type WorkConfiguration, workConcerns } from './work-configuration.ts';
 
 export interface WorkOptions extends LastingParts {
@@ -148,48 +137,7 @@ function composeWork(
       }),
   };
 
-  /** What commands lack in a sandbox with these terms. */
-  function missingIn(commands: readonly string[], terms: SandboxTerms): MissingPrograms | null {
-    const missing = missingPrograms(commands, terms, [home, ...sandboxConfig.hidden]);
-    if (missing.length === 0) return null;
-    const file = join(folders.config, 'validation.json');
-    return {
-      names: missing.map(({ name }) => name),
-      text: missingProgramsText(missing, validationConfig.tool_paths, file),
-    };
-  }
-
-  const whyNotFound = (terms: SandboxTerms) => (command: string) => missingIn([command], terms)?.text ?? null;
-
-  /** As planning proposes it. */
-  const openValidation = once(async () => {
-    const { sandbox: setting, allow_unsandboxed } = sandboxConfig;
-    const sandbox = await chooseSandbox(setting, allow_unsandboxed, sandboxConfig);
-    const terms = termsOf(sandbox.kind, sandboxOptions(sandboxConfig));
-    return createValidation({
-      stateDir: folders.state,
-      sandbox,
-      terms,
-      exportTree,
-      secrets,
-      whyNotFound: whyNotFound(terms),
-    });
-  });
-
-  async function openApproved(approved: ApprovedValidation): Promise<Validation> {
-    const { run_id, target, sandbox: kind, tool_paths, prepare_environment, plan } = approved;
-    if (tool_paths === undefined || prepare_environment === undefined) throw planOutdated(run_id);
-    requirePrepareNetwork(plan, validationConfig, target);
-    const terms = { kind, tool_paths, prepare_environment };
-    const opened = await approvedSandbox(terms, plan.prepare_network, sandboxConfig);
-    return createValidation({
-      stateDir: folders.state,
-      ...opened,
-      exportTree,
-      secrets,
-      whyNotFound: whyNotFound(opened.terms),
-    });
-  }
+  const validations = composeValidation({ folders, home, config: sandboxConfig, secrets });
 
   function forgeNamed(name: string) {
     const forge = forges.get(name);
@@ -224,7 +172,7 @@ function composeWork(
         statementDigest: (seq) => statementDigest(store, run.run_id, seq),
         addMasked: async (found) => void (await store.append(run.run_id, (now) => maskedEvents(now, found))),
       },
-      validation: openApproved,
+      validation: validations.openApproved,
     });
   }
 
@@ -234,15 +182,6 @@ function composeWork(
     requireSameForge(forge, target);
     const mirror = await openMirror({ stateDir: folders.state, ...target });
     return lookAtBase(run, mirror, await forge.gitCredential(), signal);
-  }
-
-  async function sandboxTerms(): Promise<{ terms: SandboxTerms | null; reason: string }> {
-    try {
-      return { terms: (await openValidation()).terms, reason: '' };
-    } catch (error) {
-      if (codeOf(error) !== 'sandbox_unavailable') throw error;
-      return { terms: null, reason: messageOf(error) };
-    }
   }
 
   const agentAdmin = new AgentAdmin({ folders, home, services: planners, secrets });
@@ -269,14 +208,14 @@ function composeWork(
       planners,
       validationConfig,
       forge: forgeNamed,
-      sandbox: sandboxTerms,
+      sandbox: validations.sandboxTerms,
       missingPrograms: ({ prepare, commands }, terms) =>
-        missingIn(
+        validations.missingIn(
           [...prepare, ...commands].map(({ run }) => run),
           terms,
         ),
       vcs: async (mirror, baseCommit) => (await chooseVcs(settings.vcs, mirror.dir, baseCommit)).kind,
-      openValidation,
+      openValidation: validations.open,
     });
   });
 
@@ -305,103 +244,21 @@ function composeWork(
     }),
     signatures,
     tools: async () => tools,
-    /** Resolves forge, role and planner of a request. @throws NotFound, Conflict, InvalidInput */
-    async runRequest(request: PlanRequest, signal: AbortSignal): Promise<RunRequest> {
-      const { number = null, task } = request;
-      requireOneSubject(number, task);
-      if (task !== undefined) requireNoSecret(task, secrets);
-      const role = planningRole(agents, request.role ?? 'Depute');
-      const smoke = request.forge === smokeForge.name;
-      const forge = smoke ? forgeNamed(smokeForge.name) : await forgeFor(forges, request, signal);
-      const { owner, repo } = await forge.repository(request, signal);
-      const planner = plannerFor(planners, smoke ? 'patch' : request.planner);
-      return {
-        forge: forge.name,
-        owner,
-        repo,
-        number,
-        task:
-          task === undefined
-            ? undefined
-            : { content: sha256(task), trusted: request.by.scopes.includes('approve') },
-        role: role.name,
-        planner: planner.planner,
-        agent: planner.agent ?? undefined,
-        dry_run: request.dry_run ?? false,
-        keep: request.keep === true ? true : undefined,
-        anyway: request.anyway === true ? true : undefined,
-        requested_by: request.by.name,
-        idempotency_key: request.idempotency_key ?? null,
-        trigger: request.trigger,
-      };
-    },
-    async capabilities(): Promise<Readonly<Record<string, unknown>>> {
-      const standing = await agentAdmin.standing();
-      const noAgent = whyNone(standing);
-      return {
-        action_kinds: actionKinds,
-        forges: [...forges.values()].map((forge) => {
-          const missing = forge.missing();
-          return { name: forge.name, kind: forge.kind, works: missing === null, reason: missing };
-        }),
-        vcs: await Promise.all(
-          Object.values(vcsAdapters).map(async (open) => ({
-            kind: open().kind,
-            ...(await works(() => open().version())),
-          })),
-        ),
-        sandbox: await sandboxTerms().then(({ terms, reason }) => ({
-          kind: terms?.kind ?? null,
-          works: terms !== null,
-          reason: reason || null,
-        })),
-        planners: plannersHere(planners).map((planner) =>
-          planner.name === 'agent' && noAgent !== null
-            ? { ...planner, works: false, reason: noAgent }
-            : planner,
-        ),
-        agents: standing.map(({ name, model, works: can, obstacle }) => ({
-          name,
-          model,
-          works: can,
-          reason: obstacle?.message ?? null,
-        })),
-        roles: agents.roles.map(({ name, key, purpose, may_propose }) => ({
-          name,
-          key,
-          purpose,
-          may_propose,
-        })),
-      };
-    },
+    /** @throws as `runRequest` */
+    runRequest: (request: PlanRequest, signal: AbortSignal) =>
+      runRequest({ planners, forges, forgeNamed, secrets }, request, signal),
+    capabilities: () =>
+      capabilitiesOf({
+        planners,
+        forges,
+        agents: agentAdmin,
+        sandboxTerms: validations.sandboxTerms,
+      }),
   };
 }
 
 /** What planning and execution are done with. */
 export type Work = ReturnType<typeof composeWork>;
-
-/** @throws InvalidInput (`issue_or_task`, `invalid_issue_number`) */
-function requireOneSubject(number: number | null, task: string | undefined): void {
-  if (number !== null) checkNumber(number);
-  if ((number === null) !== (task === undefined)) return;
-  const given = number === null ? 'neither' : 'both';
-  throw new InvalidInput(
-    'issue_or_task',
-    `a planning is asked for with ${given}: it must have the number of an issue, or a task`,
-  );
-}
-
-/** A task is stored as it is. @throws InvalidInput (`task_holds_secret`) */
-function requireNoSecret(task: string, secrets: SecretFinder): void {
-  if (secrets.mask(task) === task) return;
-  throw new InvalidInput(
-    'task_holds_secret',
-    'the task holds what looks like a secret, and tasks are stored',
-    {
-      hint: 'Leave it out; released_secrets of policy.json names what is none.',
-    },
-  );
-}
 
 /** The tool that was approved; for the undo of a run that an older version planned, the one that built it. */
 function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
@@ -427,13 +284,4 @@ function contextListener({ search, lookup }: ReturnType<typeof httpContext>): Co
     });
     return async (request, response) => (await listener())(request, response);
   };
-}
-
-async function works<T extends object>(check: () => Promise<T>): Promise<object> {
-  try {
-    return { works: true, reason: null, ...(await check()) };
-  } catch (error) {
-    if (!(error instanceof CoreError)) throw error;
-    return { works: false, reason: error.message };
-  }
 }

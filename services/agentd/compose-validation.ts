@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { codeOf, messageOf } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import { once } from '#kit/once.ts';
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { SandboxTerms } from './action.ts';
+import type { ApprovedValidation } from './actions/executor.ts';
+import { planOutdated } from './actions/kind.ts';
+import { exportTree } from './git/export-tree.ts';
+import type { MissingPrograms } from './planning/draft-plan.ts';
+import { missingPrograms, missingProgramsText } from './sandboxes/missing-programs.ts';
+import {
+  approvedSandbox,
+  chooseSandbox,
+  type SandboxChoice,
+  sandboxOptions,
+  termsOf,
+} from './sandboxes/registry.ts';
+import type { ValidationConfig } from './validation/configuration.ts';
+import { requirePrepareNetwork } from './validation/detect.ts';
+import { createValidation, type Validation } from './validation/validation.ts';
+
+interface ValidationParts {
+  readonly folders: Pick<Folders, 'state' | 'config'>;
+  readonly home: string;
+  /** With what the policy and the places of Core add. */
+  readonly config: ValidationConfig & SandboxChoice & { readonly hidden: readonly string[] };
+  readonly secrets: SecretFinder;
+}
+
+/** Puts validation together: as planning proposes it, and as it was approved. */
+export function composeValidation({ folders, home, config, secrets }: ValidationParts) {
+  const { state: stateDir } = folders;
+
+  /** What commands lack in a sandbox with these terms. */
+  function missingIn(commands: readonly string[], terms: SandboxTerms): MissingPrograms | null {
+    const missing = missingPrograms(commands, terms, [home, ...config.hidden]);
+    if (missing.length === 0) return null;
+    const file = join(folders.config, 'validation.json');
+    return {
+      names: missing.map(({ name }) => name),
+      text: missingProgramsText(missing, config.tool_paths, file),
+    };
+  }
+
+  const whyNotFound = (terms: SandboxTerms) => (command: string) => missingIn([command], terms)?.text ?? null;
+
+  /** As planning proposes it. */
+  const open = once(async () => {
+    const { sandbox: setting, allow_unsandboxed } = config;
+    const sandbox = await chooseSandbox(setting, allow_unsandboxed, config);
+    const terms = termsOf(sandbox.kind, sandboxOptions(config));
+    return createValidation({
+      stateDir,
+      sandbox,
+      terms,
+      exportTree,
+      secrets,
+      whyNotFound: whyNotFound(terms),
+    });
+  });
+
+  async function openApproved(approved: ApprovedValidation): Promise<Validation> {
+    const { run_id, target, sandbox: kind, tool_paths, prepare_environment, plan } = approved;
+    if (tool_paths === undefined || prepare_environment === undefined) throw planOutdated(run_id);
+    requirePrepareNetwork(plan, config, target);
+    const terms = { kind, tool_paths, prepare_environment };
+    const opened = await approvedSandbox(terms, plan.prepare_network, config);
+    return createValidation({
+      stateDir,
+      ...opened,
+      exportTree,
+      secrets,
+      whyNotFound: whyNotFound(opened.terms),
+    });
+  }
+
+  /** null with the reason where no sandbox works here. */
+  async function sandboxTerms(): Promise<{ terms: SandboxTerms | null; reason: string }> {
+    try {
+      return { terms: (await open()).terms, reason: '' };
+    } catch (error) {
+      if (codeOf(error) !== 'sandbox_unavailable') throw error;
+      return { terms: null, reason: messageOf(error) };
+    }
+  }
+
+  return { open, openApproved, missingIn, sandboxTerms };
+}
