@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { OutcomeRequest, RecordRequest } from '#kit/contracts/context/memory.ts';
+import { agentSource, tokenSource } from '#kit/contracts/context/memory-source.ts';
 import { decode } from '#kit/decode.ts';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
 
@@ -337,6 +338,7 @@ describe('The memory', () => {
             fc.record({
               from: fc.integer({ min: 1, max: 60 }),
               to: fc.option(fc.integer({ min: 1, max: 20 })),
+              source: fc.constantFrom('mira', 'token:bot'),
             }),
             {
               selector: ({ from }) => from,
@@ -348,10 +350,10 @@ describe('The memory', () => {
           fc.string({ minLength: 8, maxLength: 8 }),
           async (facts, seed, name) => {
             const rememberAll = async (subject: string, order: typeof facts) => {
-              for (const { from, to } of order)
+              for (const { from, to, source } of order)
                 await place.remember(
                   fact(`number ${from}`, from, {
-                    subject,
+                    ...{ subject, source },
                     ...(to === null ? {} : { valid_to: day(from + to) }),
                   }),
                 );
@@ -380,6 +382,83 @@ describe('The memory', () => {
       });
       const third = await place.remember(fact('develop', 3, { about: ['repo:demo/b', 'repo:demo/a'] }));
       expect(third.closed).to.have.length(2);
+    });
+
+    describe('of tokens that may not approve', () => {
+      const approver = tokenSource({ name: 'mira', scopes: ['read', 'plan', 'approve'] }, null);
+      const planner = tokenSource({ name: 'bot', scopes: ['read', 'plan'] }, null);
+      const said = (name: string, from: number, source: string) =>
+        fact(`${name} runs the release`, from, { source });
+      const histories = () =>
+        rows('SELECT content, source, valid_to FROM memories ORDER BY valid_from, recorded_at').map(
+          ({ content, source, valid_to }) =>
+            `${String(content).split(' ')[0]} ${source} ${String(valid_to).slice(0, 10)}`,
+        );
+      const miraHolds = ['Mira mira 9999-12-31', 'Eve token:bot 9999-12-31'];
+
+      for (const low of [planner, `${planner}/handbook`, agentSource('mira')])
+        it(`does not end what an approver said: ${low}`, async () => {
+          await place.remember(said('Mira', 1, approver));
+          const reply = await place.remember(said('Eve', 5, low));
+          expect(reply).to.deep.include({ created: true, closed: [] });
+          expect(await place.texts('release')).to.include('Mira runs the release');
+          expect(await place.remember(said('Jo', 9, approver)))
+            .to.have.property('closed')
+            .with.length(2);
+          expect(await holdsAt(9)).to.deep.equal(['Jo runs the release']);
+        });
+
+      it('does not end it either where it was recorded before, or begins at the same time', async () => {
+        await place.remember(said('Eve', 5, planner));
+        expect(await place.remember(said('Mira', 1, approver))).to.include({ valid_to: null });
+        expect(histories()).to.deep.equal(miraHolds);
+        await place.remember(said('Ada', 1, planner));
+        expect(await holdsAt(2)).to.include('Mira runs the release');
+      });
+
+      it('ends what its like said, and is ended by an approver', async () => {
+        const first = await place.remember(said('Eve', 1, planner));
+        expect((await place.remember(said('Ada', 2, planner))).closed).to.deep.equal([first.id]);
+        expect((await place.remember(said('Mira', 3, approver))).closed).to.have.length(1);
+        expect(await place.texts('release')).to.deep.equal(['Mira runs the release']);
+      });
+
+      it('does not take the place of an approver by saying the same before', async () => {
+        const first = await place.remember(said('Mira', 1, planner));
+        const second = await place.remember(said('Mira', 2, approver));
+        expect(second).to.deep.include({ created: true, duplicate_of: null, closed: [first.id] });
+        await place.remember(said('Eve', 5, planner));
+        expect(await place.texts('release')).to.include('Mira runs the release');
+        const note = { layer: 'semantic', content: 'Releases are cut on Thursdays by hand' };
+        await place.remember({ ...note, content: `${note.content}!`, source: planner });
+        expect(await place.remember({ ...note, source: approver })).to.include({ created: true });
+        expect(await place.remember({ ...note, source: planner })).to.include({ created: false });
+      });
+
+      it('does not end it by an import, nor where the memories of another are forgotten', async () => {
+        await place.remember(said('Mira', 1, approver));
+        await place.remember(said('Eve', 5, planner));
+        const other = openMemory();
+        try {
+          const lines = await place.lines();
+          await other.memory.importAll(lines.toReversed());
+          expect(await other.texts('release')).to.have.members(await place.texts('release'));
+          expect(await other.texts('release')).to.include('Mira runs the release');
+        } finally {
+          await other.close();
+        }
+        await place.memory.forget({ source: planner }, 'test');
+        expect(await place.texts('release')).to.deep.equal(['Mira runs the release']);
+      });
+
+      it('ends nothing any more with the words that are left to it when an approver’s are forgotten', async () => {
+        await place.remember(said('Mira', 1, approver));
+        await place.remember(said('Jo', 5, 'jo'));
+        await place.remember(said('Jo', 6, planner));
+        expect(await place.texts('release')).to.deep.equal(['Jo runs the release']);
+        await place.memory.forget({ source: 'jo' }, 'test');
+        expect(histories()).to.deep.equal(['Mira mira 9999-12-31', 'Jo token:bot 9999-12-31']);
+      });
     });
 
     it('opens the older again when the newer is forgotten', async () => {

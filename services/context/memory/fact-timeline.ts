@@ -1,3 +1,4 @@
+import { isVouchedFor } from '#kit/contracts/context/memory-source.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { type MemoryRow, noEnd } from './memory-row.ts';
 import { changeEnd } from './store-memory.ts';
@@ -5,7 +6,8 @@ import { changeEnd } from './store-memory.ts';
 /**
  * Facts on the same subject and predicate follow each other in time: each holds from its `valid_from` to the end that was
  * stated for it or the next one's beginning, whichever is earlier, in whatever order they were recorded. Of two that begin together the
- * one recorded later holds. Facts about different entities alone do not touch each other; one about nothing touches all.
+ * one recorded later holds. Facts about different entities alone do not touch each other; one about nothing touches all. A fact that
+ * nobody vouches for ends none that somebody vouches for: both hold then.
  */
 
 /** Gives a new fact its end, and ends those that it follows. @returns ids of the latter */
@@ -16,6 +18,12 @@ export function placeFact(record: GraphRecord, row: MemoryRow): string[] {
   const before = predecessors(record, row, row.valid_from).filter((other) => other.valid_to > row.valid_from);
   for (const { memory } of before) changeEnd(record, memory, row.valid_from);
   return before.map(({ id }) => id);
+}
+
+/** Gives a fact whose source changed the place of its new source among the others. */
+export function placeAgain(record: GraphRecord, row: MemoryRow, about: readonly string[]): void {
+  closeGap(record, row, about);
+  placeFact(record, row);
 }
 
 /** Gives those that a removed fact had ended the end that they have without it. */
@@ -37,16 +45,17 @@ function endOf(record: GraphRecord, row: MemoryRow): string {
   const own = entitiesOf(record, row.memory);
   const later = record
     .prepare(
-      `SELECT memory, valid_from FROM memories WHERE fact = ? AND valid_from >= ? AND memory <> ?
+      `SELECT memory, source, valid_from FROM memories WHERE fact = ? AND valid_from >= ? AND memory <> ?
          AND (valid_from > ? OR (recorded_at, id) > (?, ?)) ORDER BY valid_from`,
     )
     .iterate(row.fact, row.valid_from, row.memory, row.valid_from, row.recorded_at, row.id) as Iterable<{
     memory: number;
+    source: string | null;
     valid_from: string;
   }>;
-  for (const { memory, valid_from } of later) {
+  for (const { memory, source, valid_from } of later) {
     if (valid_from >= stated) break;
-    if (touch(own, entitiesOf(record, memory))) return valid_from;
+    if (mayEnd({ source }, row) && touch(own, entitiesOf(record, memory))) return valid_from;
   }
   return stated;
 }
@@ -59,10 +68,10 @@ function predecessors(record: GraphRecord, row: MemoryRow, at: string): MemoryRo
     )
     .all(row.fact, at, at, row.memory, at, row.recorded_at, row.id) as unknown as MemoryRow[];
   const own = entitiesOf(record, row.memory);
-  return rows.filter(({ memory }) => touch(own, entitiesOf(record, memory)));
+  return rows.filter((other) => mayEnd(row, other) && touch(own, entitiesOf(record, other.memory)));
 }
 
-/** The facts that hold at a time and that a new one about these entities would end. */
+/** The facts that hold at a time, about these entities. */
 export function factsHolding(
   record: GraphRecord,
   fact: string,
@@ -73,6 +82,12 @@ export function factsHolding(
     .prepare('SELECT * FROM memories WHERE fact = ? AND valid_to > ? AND valid_from <= ?')
     .all(fact, at, at) as unknown as MemoryRow[];
   return rows.filter(({ memory }) => touch(about, entitiesOf(record, memory)));
+}
+
+type Sourced = Pick<MemoryRow, 'source'>;
+
+function mayEnd(later: Sourced, earlier: Sourced): boolean {
+  return isVouchedFor(later.source) || !isVouchedFor(earlier.source);
 }
 
 function touch(a: readonly string[], b: readonly string[]): boolean {

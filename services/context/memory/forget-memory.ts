@@ -1,8 +1,9 @@
 import type { ForgetReply } from '#kit/contracts/context/memory.ts';
+import { isVouchedFor } from '#kit/contracts/context/memory-source.ts';
 import { NotFound } from '#kit/errors.ts';
 import { forgetRunWords, forgottenIn } from '../execution/execution-commands.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
-import { closeGap } from './fact-timeline.ts';
+import { closeGap, placeAgain } from './fact-timeline.ts';
 import { aboutOf, type MemoryRow, memoryById, memoryRow } from './memory-row.ts';
 import { project, removeMemory } from './store-memory.ts';
 
@@ -56,18 +57,21 @@ function forgetSource(record: GraphRecord, forgetting: Forgetting, at: string): 
   return { forgotten: ids.length, ids: ids.slice(0, maxIds), kept };
 }
 
-/** Whose words they were as well, has them from now on; false where nobody said just the same. */
+/** Whose words they were as well, has them from now on, somebody who vouches first; false where nobody said just the same. */
 function passOn(record: GraphRecord, row: MemoryRow): boolean {
-  const other = record
+  const others = record
     .prepare(
       `SELECT sighting, source FROM memory_sightings WHERE memory = ? AND source IS NOT ? AND exact = 1
-       ORDER BY sighting LIMIT 1`,
+       ORDER BY sighting`,
     )
-    .get(row.memory, row.source) as { sighting: number; source: string | null } | undefined;
+    .all(row.memory, row.source) as { sighting: number; source: string | null }[];
+  const other = others.find(({ source }) => isVouchedFor(source)) ?? others[0];
   if (other === undefined) return false;
   record.prepare('UPDATE memories SET source = ? WHERE memory = ?').run(other.source, row.memory);
   record.prepare('UPDATE memory_sightings SET first = 1 WHERE sighting = ?').run(other.sighting);
   project(record, row.memory);
+  if (isVouchedFor(row.source) !== isVouchedFor(other.source))
+    placeAgain(record, { ...row, source: other.source }, aboutOf(record.db, row.memory));
   return true;
 }
 

@@ -1,3 +1,4 @@
+import { isVouchedFor } from '#kit/contracts/context/memory-source.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { factsHolding } from './fact-timeline.ts';
@@ -17,8 +18,9 @@ interface Duplicate {
 }
 
 /**
- * The memory that says the same already. Facts are compared with the facts that they would end, and word for word; turns with what
- * has their place in the session, or with its last turn; all others within their layer and the entities that they are about.
+ * The memory that says the same already. Facts are compared with the facts that hold, and word for word; turns with what has their
+ * place in the session, or with its last turn; all others within their layer and the entities that they are about. What somebody
+ * vouches for is not joined to what nobody does, but for turns.
  * @param bands of its text, as minhash.ts has them
  * @param statedAt when it happened, where the caller said so: the same at another time is another event
  * @throws Conflict (`memory_place_taken`) where another text has the turn's place
@@ -36,6 +38,7 @@ export function findDuplicate(
   const about = memory.about.join('\n');
   for (const row of candidates) {
     if (row.layer !== memory.layer || !meets(row, memory)) continue;
+    if (isVouchedFor(memory.source) && !isVouchedFor(row.source)) continue;
     if (statedAt !== null && row.at !== statedAt) continue;
     const likeness = likenessOf(row, memory);
     if (likeness === null || (fact !== null && likeness !== 'exact')) continue;
