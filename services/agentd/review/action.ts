@@ -1,5 +1,6 @@
 import { until } from '#kit/cli/moments.ts';
 import { approverText, rejectedText } from '#kit/contracts/action.ts';
+import { shownPath } from '#kit/diff/line-text.ts';
 import type { FileChange } from '../action.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import { type ActionState, approvalProgress, isOpen, type Run } from '../runs/run.ts';
@@ -156,7 +157,7 @@ function fileList(files: readonly FileChange[]): Html {
   return html`<ul class="files">${files.map(
     ({ path, old_path, status, added, removed, old_mode, new_mode }) => {
       const mode = old_mode !== null && new_mode !== null && old_mode !== new_mode;
-      return html`<li><span class="faint">${status.replace('_', ' ')}</span> <code>${shownLine(path)}</code>${old_path === null ? nothing : html` <span class="faint">from</span> <code>${shownLine(old_path)}</code>`} ${
+      return html`<li><span class="faint">${status.replace('_', ' ')}</span> <code>${shownPath(path)}</code>${old_path === null ? nothing : html` <span class="faint">from</span> <code>${shownPath(old_path)}</code>`} ${
         added === null
           ? html`<span class="faint">binary</span>`
           : html`<span class="added">+${added}</span> <span class="removed">−${removed}</span>`

@@ -1,5 +1,5 @@
 /**
- * Letters that look like Latin ones. Within a word that has Latin letters too they are shown by their number: `gr\u{435}et`
+ * Letters and signs that look like others, above all like Latin ones. Within a word that has Latin letters too they are shown by their number: `gr\u{435}et`
  * is not `greet`.
  */
 
@@ -7,26 +7,68 @@ const cyrillic = 'асеорхуіјѕһԁԛԝѵӏАВЕЅІЈКМНОРСТУХ
 const greek = 'ονρυικχαϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹ';
 const others = 'ɑɡɩıʏ᧐օսոհցզՏՕᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏚᎢᏙᏃⲟⲥⲣ';
 const alike = new Set(cyrillic + greek + others);
+/** Those of which Unicode does not say that they are a form of an ASCII sign. */
+const signs = new Set('ǃǀ\u2010\u2011−∕⁄∶։׃꞉‚∣∗ꓸ');
+/** More marks on one letter are written to cover what stands around it. */
+const maxMarks = 5;
 
 const word = /[\p{L}\p{M}\p{N}_]+/gu;
 
 /** Text whose words are mostly code or prose: words of one script stay as they are. */
 export function withoutLookAlikes(text: string): string {
   if (isPlain(text)) return text;
-  return text.replace(word, (found) => (/[A-Za-z]/.test(found) ? shownLetters(found) : found));
+  return withoutPiledMarks(text).replace(word, (found) =>
+    /[A-Za-z]/.test(found) ? shownLetters(found) : found,
+  );
 }
 
-/** Names of files: a word that could be Latin altogether is shown by its numbers as well, as is what only looks composed. */
+/** Text that is compared with other text: signs count as well, and what is composed in another way than usual. */
+export function unmistakableText(text: string): string {
+  if (isPlain(text)) return text;
+  return withoutLookAlikes(withoutOtherForms(text));
+}
+
+/** Names of files: a word that could be Latin altogether is shown by its numbers as well. */
 export function unmistakableName(name: string): string {
   if (isPlain(name)) return name;
-  const composed = name.replace(/\p{M}/gu, (mark, at: number) =>
-    name.slice(0, at).normalize('NFC') + mark === (name.slice(0, at) + mark).normalize('NFC')
-      ? mark
-      : numbered(mark),
-  );
-  return composed.replace(word, (found) =>
+  return withoutOtherForms(name).replace(word, (found) =>
     /[A-Za-z]/.test(found) || [...found].every(isAlike) ? shownLetters(found) : found,
   );
+}
+
+/** A letter with what is put on it, or put together with it: parts of Korean syllables are no marks. */
+const composed = /[^\p{M}\u1160-\u11ff][\p{M}\u1160-\u11ff]+/gu;
+
+function withoutPiledMarks(text: string): string {
+  return text.replace(/\p{M}{6,}/gu, (marks) =>
+    [...marks].map((mark, at) => (at < maxMarks ? mark : numbered(mark))).join(''),
+  );
+}
+
+function withoutOtherForms(text: string): string {
+  const decomposed = text.normalize('NFC') !== text;
+  const parts = decomposed ? withoutPiledMarks(text).replace(composed, withoutCompositions) : text;
+  return parts.replace(/[^\x00-\x7f]/gu, (character) =>
+    isOtherForm(character) ? numbered(character) : character,
+  );
+}
+
+/** Marks that make a letter of its own together with what they are put on. */
+function withoutCompositions(cluster: string): string {
+  let before = '';
+  let shown = '';
+  for (const part of cluster) {
+    const stands = before === '' || (before + part).normalize('NFC') === before.normalize('NFC') + part;
+    shown += stands ? part : numbered(part);
+    before += part;
+  }
+  return shown;
+}
+
+function isOtherForm(character: string): boolean {
+  if (signs.has(character) || character.normalize('NFC') !== character) return true;
+  // Wide forms are as wide as the letters among which they stand.
+  return !/[\uff01-\uff60]/.test(character) && /^[!-/:-@[-`{-~]$/.test(character.normalize('NFKC'));
 }
 
 function shownLetters(text: string): string {

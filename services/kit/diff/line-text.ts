@@ -1,5 +1,5 @@
-import { numbered, standInsOf, unmistakableName, withoutLookAlikes } from '../cli/look-alikes.ts';
-import { visibleLines } from '../cli/terminal-text.ts';
+import { numbered, standInsOf, unmistakableName, unmistakableText } from '../cli/look-alikes.ts';
+import { visibleLine, visibleLines } from '../cli/terminal-text.ts';
 import { isTextLine, lineKinds, type Patch } from './patch.ts';
 
 /** A place in a line where something stands for what could not be seen. */
@@ -55,7 +55,7 @@ export function safeText(line: string): string {
   return special.test(line) ? laidText(line, false).text : visibleLines(line.replaceAll('\n', ' '));
 }
 
-/** @param exact every tab and every space at the end is marked, and letters of other scripts within a word are numbered */
+/** @param exact every tab and every space at the end is marked, and letters and signs that look like others are numbered */
 export function laidText(line: string, exact: boolean): LaidText {
   const raw = line.replaceAll('\n', ' ');
   const end = exact ? endOfText(raw) : raw.length;
@@ -77,15 +77,10 @@ export function laidText(line: string, exact: boolean): LaidText {
   };
   const plain = (piece: string): void => {
     const visible = visibleLines(piece);
-    const shown = exact ? withoutLookAlikes(visible) : visible;
-    if (shown !== piece)
-      marks.push(
-        ...standInsOf(piece, shown).map(({ at, length }) => ({
-          at: at + text.length,
-          length,
-          kind: 'escape' as const,
-        })),
-      );
+    const shown = exact ? unmistakableText(visible) : visible;
+    // A line may have more of them than a call may have arguments.
+    for (const { at, length } of shown === piece ? [] : standInsOf(piece, shown))
+      marks.push({ at: at + text.length, length, kind: 'escape' });
     text += shown;
   };
 
@@ -125,7 +120,11 @@ function hex(byte: number): string {
   return byte.toString(16).toUpperCase().padStart(2, '0');
 }
 
+/** Spaces that a page or a reader takes for one, or for none. */
+const oddSpaces = new RegExp(`[${blanks}]|(?<=^|[ /]) | (?=$|/)`, 'gu');
+
 /** The name of a file or folder: no two names look the same. */
 export function shownPath(path: string): string {
-  return unmistakableName(safeText(path));
+  const shown = path.replaceAll('\\', numbered).replace(oddSpaces, numbered);
+  return unmistakableName(visibleLine(shown));
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { unmistakableName } from '#kit/cli/look-alikes.ts';
-import { laidText, lineText, safeText } from '#kit/diff/line-text.ts';
+import { laidText, lineText, safeText, shownPath } from '#kit/diff/line-text.ts';
 import { parsePatch } from '#kit/diff/patch.ts';
 import { textOfBytes } from '#kit/diff/text-of-bytes.ts';
 import { spokenLine } from '../plain/spoken-line.ts';
@@ -24,6 +24,13 @@ const pairs: readonly (readonly [what: string, one: string, other: string])[] = 
   ['an ideographic space', 'a\u3000b', 'a  b'],
   ['a letter of another script', 'gr\u0435et', 'greet'],
   ['a mathematical letter', 'gree\u{1d42d}', 'greet'],
+  ['a question mark of Greek', 'done();', 'done()\u037e'],
+  ['a letter that is drawn as an exclamation mark', 'if (a \u01c3= b)', 'if (a != b)'],
+  ['a hyphen that does not break', 'x \u2011= 1', 'x -= 1'],
+  ['a slash of division', 'a \u2215 b', 'a / b'],
+  ['a letter that is composed of two', 'caf\u00e9', 'cafe\u0301'],
+  ['a syllable that is composed of two', '\uac00', '\u1100\u1161'],
+  ['a unit that is a letter', 'a \u212b', 'a \u00c5'],
 ];
 
 describe('A changed line', () => {
@@ -68,8 +75,22 @@ describe('A changed line', () => {
   });
 
   it('leaves words of one script and plain code as they are', () => {
-    for (const text of ['const a = b;', 'привет, мир', 'Δx = λ', '日本語', 'naïve café', '👨‍👩‍👧 → b'])
+    for (const text of [
+      'const a = b;',
+      'привет, мир',
+      'Δx = λ',
+      '日本語',
+      'naïve café',
+      '你好，世界；（一）',
+      'שָׁלוֹם',
+      '👨‍👩‍👧 → b',
+    ])
       expect(shown(text)).to.equal(text);
+  });
+
+  it('piles no more marks on a letter than languages do', () => {
+    const { text } = laidText(`a${'\u0336'.repeat(500_000)}b`, true);
+    expect(text).to.match(/^a\u0336{5}(\\u\{336\})+b$/);
   });
 
   it('takes no time for a million spaces in the midst of it', () => {
@@ -85,6 +106,27 @@ describe('A name', () => {
     expect(unmistakableName('cafe\u0301')).to.equal('cafe\\u{301}');
     for (const name of ['docs/日本語.md', 'привет.md', 'café', 'src/größe.ts'])
       expect(unmistakableName(name)).to.equal(name);
+  });
+
+  it('is not that of another file', () => {
+    const names = [
+      'a b',
+      'a  b',
+      ' a b',
+      'a b ',
+      'a\tb',
+      'a\nb',
+      'a\\nb',
+      'a\\x0ab',
+      'a\u00a0b',
+      'a\\u{a0}b',
+    ];
+    const more = ['a\u037e', 'a;', 'a\u2011', 'a-', '\u1100\u1161', '\uac00', 'a /b', 'a/b', 'a/ b'];
+    const shown = [...names, ...more].map(shownPath);
+    expect(new Set(shown).size).to.equal(shown.length);
+    for (const path of shown) expect(path.trim().replaceAll(/\s+/g, ' ')).to.equal(path);
+    for (const name of ['docs/日本語.md', 'src/a b.ts', '[id].tsx', 'größe'])
+      expect(shownPath(name)).to.equal(name);
   });
 });
 
