@@ -49,7 +49,13 @@ async function start(args: readonly string[]): Promise<number> {
     return runSupervisorProgram(args, name);
   }
   const service = services.get(command ?? '');
-  if (service === undefined) return startService('agentd', { args, program: name });
+  if (service === undefined) {
+    if (command !== undefined && !isCommand(command)) {
+      const { reportUnknownCommand } = await import('#kit/cli/program.ts');
+      return reportUnknownCommand(args, name, commandNames);
+    }
+    return startService('agentd', { args, program: name });
+  }
   const rest = args.toSpliced(commandIndex(args), 1);
   return startService(service, { args: rest, program: `${name} ${command}` });
 }

@@ -53,6 +53,34 @@ describe('core and bad input', () => {
     }
   });
 
+  it('points from wrong usage to the help of the command that was meant, and from a mistyped name to the right one', async () => {
+    const typed: Readonly<Record<string, readonly [message: string, help: string]>> = {
+      statsu: ["unknown command 'statsu'. Did you mean status?", 'core --help'],
+      'contxt search x': ["unknown command 'contxt'. Did you mean context?", 'core --help'],
+      frobnicate: ["unknown command 'frobnicate'", 'core --help'],
+      'forge pr lst': ["unknown command 'lst'. Did you mean list?", 'core forge pr --help'],
+      'forge pr show 9': ["too many arguments for 'show'", 'core forge pr show --help'],
+      'context serach x': ["unknown command 'serach'. Did you mean search?", 'core context --help'],
+      'doctor x': ["too many arguments for 'doctor'", 'core doctor --help'],
+      completion: ['missing required argument', 'core completion --help'],
+    };
+    for (const [words, [message, help]] of Object.entries(typed)) {
+      const { exitCode, stderr } = await place.core(...words.split(' '));
+      expect(stderr.replaceAll(/\s+/g, ' '), words).to.contain(message);
+      expect(stderr.trimEnd(), words).to.match(new RegExp(`do {2}\\S*${help}$`));
+      expect(exitCode, words).to.equal(2);
+    }
+  });
+
+  it('says what to do about an action that is not there, and about a text that cannot be read', async () => {
+    const action = await place.core('approve', planned, '99');
+    expect(action.stderr).to.match(/do {2}To look at them:\n +\S*core actions run_/);
+    const missing = join(place.folder, 'no-such-body.md');
+    const body = await place.core('forge', 'issue', 'new', ...demo, '--title', 'x', '--body-file', missing);
+    expect(body.stderr).to.contain('no such file').and.to.contain('or - to read it from standard input');
+    expect(body.exitCode).to.equal(2);
+  });
+
   it('asks instead of planning where no patch applies, and names the block', async () => {
     const evil = ['--- a/x', '+++ b/../../outside', '@@ -0,0 +1 @@', '+x'].join('\n');
     const number = await newIssue('Escape', `\`\`\`diff\n${evil}\n\`\`\`\n`);

@@ -208,7 +208,7 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     child.kill('SIGINT');
     const { code, stderr } = await ended;
     expect(code).to.equal(130);
-    expect(stderr).to.match(/stopped by you[\s\S]*resume/);
+    expect(stderr).to.match(/stopped {2}by you[\s\S]*resume/);
     expect(processes()).to.deep.equal([]);
     configure(solve);
     const [found] = (await world.agent.runs({ limit: 1, ...ref, number })).runs;

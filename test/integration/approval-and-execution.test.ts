@@ -278,7 +278,7 @@ describe('approval and execution', () => {
       const { run_id } = run;
       const options = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };
       const stopped = await world.agent.execute(options, { progress, signal: stop.signal });
-      expect(stopped.status).to.equal('partially_completed');
+      expect(stopped.status).to.equal('awaiting_approval');
       const done = await world.agent.resume({ run_id, by: everybody }, quiet);
       expect(done.status).to.equal('completed');
     });

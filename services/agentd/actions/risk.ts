@@ -1,3 +1,4 @@
+import { countsText } from '#kit/contracts/action.ts';
 import type { ActionHistory, Risk } from '../action.ts';
 import type { Policy } from '../policy.ts';
 
@@ -52,12 +53,6 @@ export function withSameRejected(
   if (rejected === null) return assessed;
   const points = Math.max(assessed.score + table.rejected_before, table.levels.high);
   return riskOf(points, [...assessed.reasons, sameAsRejectedText(rejected)], table.levels);
-}
-
-/** For example `2 merged, 1 rejected`. */
-export function countsText({ counts }: ActionHistory): string {
-  const known = Object.entries(counts).filter(([, count]) => count > 0);
-  return known.map(([outcome, count]) => `${count} ${outcome}`).join(', ');
 }
 
 export function riskOf(

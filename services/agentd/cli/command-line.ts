@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander';
-import { helpOutput } from '#kit/cli/program.ts';
+import { helpOutput, usageError } from '#kit/cli/program.ts';
 import { type ReportPlace, reportError } from '#kit/cli/report-error.ts';
 import { environment } from '#kit/environment.ts';
-import { Conflict, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
+import { Conflict, exitCodes, Interrupted } from '#kit/errors.ts';
 import { allCommands, createProgram, type GlobalOptions, type RunCommand } from './program.ts';
 import type { Services } from './services.ts';
 import { createTerminal, type Stream, type Terminal } from './terminal.ts';
@@ -70,7 +70,7 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
         terminal.err(help);
         return exitCodes.usage;
       }
-      return reportError(usageError(error, name, args), { ...place, verbose: false });
+      return reportError(usageError(error, program, args), { ...place, verbose: false });
     }
     return reportError(error, place);
   }
@@ -159,18 +159,6 @@ function globalsOf(args: readonly string[]): GlobalOptions {
     color: !flags.includes('--no-color'),
     ascii: flags.includes('--ascii'),
   };
-}
-
-function usageError(error: CommanderError, name: string, args: readonly string[]): InvalidInput {
-  const command = args.find((word) => /^[a-z]/.test(word));
-  const message = error.message.replace(/^error: /, '').replace(/\n\((Did you mean .*)\)$/, '. $1');
-  const help = commandLine(
-    { program: name, home: undefined },
-    ...(command === undefined || error.code === 'commander.unknownCommand'
-      ? ['--help']
-      : [command, '--help']),
-  );
-  return new InvalidInput('usage', message, { hint: help });
 }
 
 /** Where errors are reported: standard error. */

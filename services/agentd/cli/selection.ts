@@ -1,6 +1,7 @@
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import type { ActionSelection } from '../agent.ts';
 import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { shortRunId } from './views/next-steps.ts';
 
 /**
  * The actions that a command line names. Names are numbers, `act_…` (or a unique beginning of it) and kinds. A gate, all, or "up to"
@@ -66,9 +67,9 @@ export function actionNamed(run: Run, text: string): ActionState {
     throw new InvalidInput('action_ambiguous', `action '${text}' means ${found.map(name).join(' or ')}`);
   }
   throw new NotFound('action_not_found', `run ${run.run_id} has no action '${text}'; it has ${choices}`, {
-    ...(/^\d+(?:(?:[,-]|\.\.)\d*)+$/.test(text)
-      ? { hint: 'separate actions with spaces, for example 1 2 3, or take all up to one with --up-to 3' }
-      : {}),
+    hint: /^\d+(?:(?:[,-]|\.\.)\d*)+$/.test(text)
+      ? 'separate actions with spaces, for example 1 2 3, or take all up to one with --up-to 3'
+      : `To look at them:\n./core actions ${shortRunId(run.run_id)}`,
   });
 }
 

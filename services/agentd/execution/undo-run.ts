@@ -130,7 +130,10 @@ function stepOf(run: Run, state: ActionState, watch: Watch): Step<ActionDefiniti
 }
 
 function checkUndoable(run: Run): void {
-  if (run.status === 'undone') throw new Conflict('run_undone', `run ${run.run_id} was undone already`);
+  if (run.status === 'undone')
+    throw new Conflict('run_undone', `run ${run.run_id} was undone already`, {
+      hint: `What was taken back:\n./core show ${run.run_id}`,
+    });
   if (run.undo !== null && !run.undo.finished) return;
   if (run.plan === null || run.execution === null || effects(run).length === 0) {
     throw new Conflict(

@@ -1,5 +1,5 @@
 import { until } from '#kit/cli/moments.ts';
-import { approverText, rejectedText } from '#kit/contracts/action.ts';
+import { approverText, countsText, rejectedText } from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import type { FileChange } from '../action.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
@@ -66,7 +66,7 @@ function facts(action: ActionState, run: Run): Html {
   const needs = run.actions
     .filter((other) => depends_on.includes(other.definition.action_id))
     .map(({ definition: { ordinal, kind } }) => `${ordinal} ${kind}`);
-  const before = Object.entries(history?.counts ?? {}).map(([outcome, count]) => `${count} ${outcome}`);
+  const before = history == null ? '' : countsText(history);
   const rows: readonly (readonly [string, Html])[] = [
     ['why', shownLine(rationale)],
     [
@@ -74,7 +74,7 @@ function facts(action: ActionState, run: Run): Html {
       html`${shownLine(`${target.forge} ${target.owner}/${target.repo}`)}, base ${shownLine(target.base_branch)} @ <code>${target.base_commit.slice(0, 12)}</code>`,
     ],
     ...(needs.length === 0 ? [] : [['depends on', html`${needs.join(', ')}`] as const]),
-    ...(before.length === 0 ? [] : [['before', html`like actions: ${before.join(', ')}`] as const]),
+    ...(before === '' ? [] : [['before', html`like actions: ${before}`] as const]),
     ['approval', approvalText(action)],
     ['digest', html`<code class="digest">sha256 ${digest}</code>`],
   ];

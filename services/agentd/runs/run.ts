@@ -175,9 +175,9 @@ export function deadActions(actions: readonly ActionState[]): ReadonlySet<string
  * Where a run stands between two executions, by its actions alone:
  *
  * - `completed`: every action succeeded; dry runs do not count.
- * - `awaiting_approval`: what was approved has succeeded, and an action that can still run waits for a decision; or
- *   nothing happened yet, and a decision or an execution can come.
- * - `partially_completed`: some succeeded.
+ * - `awaiting_approval`: nothing went wrong, and an action that can still run waits for a decision, or was approved and
+ *   waits for its execution.
+ * - `partially_completed`: some succeeded, and what was approved beside them did not, or nothing waits any more.
  * - `failed`: none succeeded, and one failed, is unknown or was undone; or everything is decided and what was
  *   approved has been refused.
  * - `rejected`: nothing happened, and every action is rejected or builds on one that is.
@@ -185,15 +185,16 @@ export function deadActions(actions: readonly ActionState[]): ReadonlySet<string
 export function settledStatus(actions: readonly ActionState[]): RunStatus {
   const succeeded = actions.filter(({ state }) => state === 'succeeded').length;
   if (actions.length > 0 && succeeded === actions.length) return 'completed';
-  const undecided = waitingActions(actions).length > 0;
+  const dead = deadActions(actions);
   if (succeeded > 0) {
-    const approved = actions.filter(({ approval }) => approval === 'approved');
-    const done = approved.every(({ state }) => state === 'succeeded');
-    return undecided && done ? 'awaiting_approval' : 'partially_completed';
+    const left = actions.filter(({ approval, state }) => approval === 'approved' && state !== 'succeeded');
+    const untouched = left.every(({ state }) => state === 'pending');
+    const ready = left.some(({ definition }) => !dead.has(definition.action_id));
+    const waits = ready || waitingActions(actions).length > 0;
+    return waits && untouched ? 'awaiting_approval' : 'partially_completed';
   }
   if (actions.some(({ state }) => state === 'failed' || state === 'unknown' || state === 'undone'))
     return 'failed';
-  const dead = deadActions(actions);
   if (actions.length > 0 && actions.every(({ definition }) => dead.has(definition.action_id)))
     return 'rejected';
   const refused = actions.some(

@@ -1,6 +1,6 @@
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { environment } from '../environment.ts';
-import { CoreError, exitCodes } from '../errors.ts';
+import { exitCodes, InvalidInput } from '../errors.ts';
 import { type Display, displayOf } from './display.ts';
 import { fitted } from './fit-text.ts';
 import { reportError, reportPlace } from './report-error.ts';
@@ -108,8 +108,37 @@ export async function runProgram({ args, ...declared }: ProgramOptions): Promise
       place.write(fitted(help, place.display));
       return exitCodes.usage;
     }
-    return reportError(new CoreError('usage', error.message.replace(/^error: /, '')), place, exitCodes.usage);
+    return reportError(usageError(error, program, args), place, exitCodes.usage);
   }
+}
+
+/** Reports that the first word is no command, with the one of `names` that it is like. */
+export async function reportUnknownCommand(
+  args: readonly string[],
+  name: string,
+  names: readonly string[],
+): Promise<number> {
+  return runProgram({
+    args,
+    name,
+    define(program) {
+      for (const known of new Set(names)) program.command(known);
+    },
+  });
+}
+
+/** Wrong usage in our own form, with the help of the command that was meant: the deepest that the words name. */
+export function usageError(error: CommanderError, program: Command, args: readonly string[]): InvalidInput {
+  const message = error.message.replace(/^error: /, '').replace(/\n\((Did you mean .*)\)$/, '. $1');
+  const named = [program.name()];
+  let command = program;
+  for (const word of args) {
+    const found = command.commands.find((one) => one.name() === word);
+    if (found === undefined) continue;
+    command = found;
+    named.push(word);
+  }
+  return new InvalidInput('usage', message, { hint: `${named.join(' ')} --help` });
 }
 
 function contextOf(program: Command, name: string): CommandContext {

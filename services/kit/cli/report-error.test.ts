@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createColors } from 'picocolors';
 import { displayWith } from '../../../test/fixtures/terminal/display.ts';
-import { Conflict, CoreError } from '../errors.ts';
+import { Conflict, CoreError, Interrupted } from '../errors.ts';
 import { reportError } from './report-error.ts';
 
 describe('An error on a terminal', () => {
@@ -26,6 +26,13 @@ describe('An error on a terminal', () => {
       '   do  Stop it:',
       '       ./core cancel run_0123456789ab \\',
       '         --home /a/place/of/its/own',
+    ]);
+  });
+
+  it('is no error where a person stopped the command', async () => {
+    const stopped = new Interrupted('interrupted', 'stopped by you; nothing was taken back');
+    expect(await reported(stopped, {})).to.deep.equal([
+      'stopped  by you; nothing was taken back  [interrupted]',
     ]);
   });
 

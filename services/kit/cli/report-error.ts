@@ -70,9 +70,11 @@ function errorLines(error: unknown, { program, paint, verbose, display }: Report
   const [first = '', ...rest] = visibleLines(asCalled(messageOf(error), program))
     .trimEnd()
     .split('\n');
-  const label = error instanceof CoreError && error.exitCode === exitCodes.refused ? 'refused' : 'error';
+  const label = labelOf(error);
   const code = error instanceof CoreError ? `  ${paint.dim(`[${error.code}]`)}` : '';
-  const lines = [`${paint.red(paint.bold(label))}  ${first}${code}`];
+  const painted = label === 'stopped' ? paint.yellow(label) : paint.red(label);
+  const said = first.startsWith(`${label} `) ? first.slice(label.length + 1) : first;
+  const lines = [`${paint.bold(painted)}  ${said}${code}`];
   for (const line of rest) lines.push(`${under}${line}`);
   if (!(error instanceof CoreError)) {
     lines.push(`${under}This was not foreseen. Please report it, with the lines below.`);
@@ -95,6 +97,12 @@ function errorLines(error: unknown, { program, paint, verbose, display }: Report
     lines.push(...hint.map((line, index) => `${index === 0 ? '   do  ' : under}${line}`));
   }
   return lines;
+}
+
+function labelOf(error: unknown): 'error' | 'refused' | 'stopped' {
+  if (!(error instanceof CoreError)) return 'error';
+  if (error.exitCode === exitCodes.interrupted) return 'stopped';
+  return error.exitCode === exitCodes.refused ? 'refused' : 'error';
 }
 
 /** Whether a line is a command and nothing else, so that it is wrapped as one. */

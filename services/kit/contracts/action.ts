@@ -136,6 +136,12 @@ export type ProposedAction = t.TypeOf<typeof ProposedAction>;
 
 type EarlierRejection = NonNullable<ProposedAction['rejected_before']>[number];
 
+/** For example `2 merged, 1 rejected`; empty where nothing is known. */
+export function countsText({ counts }: NonNullable<ProposedAction['history']>): string {
+  const known = Object.entries(counts).filter(([, count]) => count > 0);
+  return known.map(([outcome, count]) => `${count} ${outcome}`).join(', ');
+}
+
 /** For people, before they decide about the next proposal. Not safe to print. */
 export function rejectedText({ by, at, reason }: Pick<EarlierRejection, 'by' | 'at' | 'reason'>): string {
   return `rejected before: ${reason} (by ${by}, ${at.slice(0, 16).replace('T', ' ')})`;

@@ -1,6 +1,12 @@
 import { withoutLookAlikes } from '#kit/cli/look-alikes.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { approverText, type ProposedAction, rejectedText, signedBy } from '#kit/contracts/action.ts';
+import {
+  approverText,
+  countsText,
+  type ProposedAction,
+  rejectedText,
+  signedBy,
+} from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import { type Row, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -95,8 +101,8 @@ function origins({ digest, influences, history }: ProposedAction): TextLine[] {
     lines.push(field(visibleLine(kind), `${source}${by}${trusted ? '' : ' (untrusted)'}`, style));
   }
   if (history != null) {
-    const counts = Object.entries(history.counts).map(([outcome, count]) => `${count} ${outcome}`);
-    if (counts.length > 0) lines.push(field('before', `like actions: ${counts.join(', ')}`));
+    const counts = countsText(history);
+    if (counts !== '') lines.push(field('before', `like actions: ${counts}`));
   }
   lines.push(field('digest', `sha256 ${digest}`));
   return lines;

@@ -7,7 +7,7 @@ import { wrapLine } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
 import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
-import { Interrupted, InvalidInput } from '#kit/errors.ts';
+import { Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { addRemote, type Checkout, findCheckout } from '../../git/checkout.ts';
 import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
@@ -334,6 +334,13 @@ function bodyOf({ body, bodyFile }: TextOptions): string {
   try {
     return readFileSync(bodyFile === '-' ? 0 : bodyFile, 'utf8');
   } catch (cause) {
-    throw new InvalidInput('body_file_unreadable', `--body-file '${bodyFile}' cannot be read`, { cause });
+    throw new InvalidInput(
+      'body_file_unreadable',
+      `--body-file '${bodyFile}' cannot be read: ${messageOf(cause)}`,
+      {
+        cause,
+        hint: 'Name a file with the text, or - to read it from standard input.',
+      },
+    );
   }
 }

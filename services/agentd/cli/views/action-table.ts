@@ -153,7 +153,10 @@ function missingOwners({ missing_owners }: ApprovalProgress['rules'][number]): s
 /** What an action does: it stands at the end, and is wrapped under itself. */
 export const whatColumn = { title: 'what', gives: { turn: 3, to: 14 }, excess: 'wrap' } as const;
 
-export const riskColumns: readonly Column[] = [{ title: 'risk' }, { title: 'score', right: true }];
+export const riskColumns: readonly Column[] = [
+  { title: 'risk' },
+  { title: 'score', right: true, gives: { turn: 2, to: 'gone' } },
+];
 
 /** Risk in four letters at most, and its score. */
 export function riskCells({ risk, risk_score }: ActionDefinition, paint: Paint): [Cell, Cell] {

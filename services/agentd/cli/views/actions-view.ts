@@ -1,7 +1,7 @@
 import { until } from '#kit/cli/moments.ts';
 import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { approverText, rejectedText, signedBy } from '#kit/contracts/action.ts';
+import { approverText, countsText, rejectedText, signedBy } from '#kit/contracts/action.ts';
 import type { ActionHistory, Approval, Influence } from '../../action.ts';
 import { type ActionState, approvalProgress, type Run } from '../../runs/run.ts';
 import { labelled, quoted } from '../layout.ts';
@@ -140,11 +140,12 @@ function influenceText({ kind, source, author, trusted }: Influence): string {
 /** How like actions went before. */
 function historyRows(history: ActionHistory | null | undefined): Row[] {
   if (history == null) return [];
-  const { score, expected, counts, cases } = history;
-  const known = Object.entries(counts).filter(([, count]) => count > 0);
-  const outcomes = known.map(([outcome, count]) => `${count} ${outcome}`).join(', ');
+  const { score, expected, cases } = history;
   return [
-    ['history', `like actions: ${outcomes}; score ${score.toFixed(2)}, ${expected.toFixed(2)} without them`],
+    [
+      'history',
+      `like actions: ${countsText(history)}; score ${score.toFixed(2)}, ${expected.toFixed(2)} without them`,
+    ],
     ...cases.map(({ run_id, outcome, at, reason }): Row => {
       const why = reason === null ? '' : `: ${reason}`;
       return ['case', `${shortRunId(run_id)} ${outcome} ${at.slice(0, 10)}${why}`];

@@ -39,7 +39,7 @@ export function runsView(
     },
     subjectOf(run),
     age(run.updated_at, terminal.now()),
-    run.waits_for ?? '-',
+    waitsFor(run),
     run.title ?? '',
   ]);
   const none =
@@ -65,6 +65,11 @@ export function runsView(
     );
   for (const problem of problems) lines.push(`${paint.yellow('note')}  ${visibleLine(problem)}`);
   return `${lines.join('\n')}\n`;
+}
+
+/** The gate that waits for a decision; `execute` where all that can still run is approved. */
+function waitsFor({ status, waits_for }: RunPage['runs'][number]): string {
+  return waits_for ?? (status === 'awaiting_approval' ? 'execute' : '-');
 }
 
 export function statusPaint(status: RunStatus, paint: Paint): (text: string) => string {

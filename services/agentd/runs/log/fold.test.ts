@@ -148,9 +148,41 @@ describe('the status of a run', () => {
       ],
     ],
     [
-      'is partially completed while something that is approved has not run',
+      'waits while what was approved after an execution has not run',
+      'awaiting_approval',
+      [
+        ...plan,
+        approveAll[0]!,
+        executionStarted(),
+        ...did(first),
+        executionFinished(),
+        ...approveAll.slice(1),
+      ],
+    ],
+    [
+      'is partially completed when what was approved was refused, though more waits for a decision',
       'partially_completed',
-      [...plan, ...approveAll.slice(0, 2), executionStarted(), ...did(first), executionFinished()],
+      [
+        ...plan,
+        ...approveAll.slice(0, 2),
+        executionStarted(),
+        ...did(first),
+        refused(second, 'refused', 'base_moved'),
+        executionFinished(),
+      ],
+    ],
+    [
+      'is partially completed when what was approved cannot run any more',
+      'partially_completed',
+      [
+        ...plan,
+        ...approveAll,
+        executionStarted(),
+        ...did(first),
+        executionFinished(),
+        decided(actions[1]!, 'reject'),
+        decided(actions[2]!, 'reject'),
+      ],
     ],
     [
       'is failed when the execution itself failed',

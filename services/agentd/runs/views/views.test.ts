@@ -160,7 +160,7 @@ describe('views', () => {
       'summary.md',
       'trace.jsonl',
     ]);
-    expect(json('summary.json').status).to.equal('partially_completed');
+    expect(json('summary.json').status).to.equal('awaiting_approval');
     expect((json('actions.json').actions as { approval: string }[])[0]?.approval).to.equal('approved');
   });
 
