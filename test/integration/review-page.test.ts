@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { replaceFile } from '#kit/durable-file.ts';
 import { reviewRoutes } from '../../services/agentd/review/routes.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
@@ -289,6 +292,17 @@ describe('The review page over HTTP', () => {
     // Each ends by itself.
     await Promise.all(streams.map((stream) => stream.text()));
     expect((await again.get('/')).status).to.equal(401);
+  });
+
+  it('ends what is open when the token may not read any more', async () => {
+    const paul = await SignedIn.by(await review.link('paul'));
+    const stream = await paul.get('/live');
+    const registry = join(review.world.home, 'config/tokens/registry.json');
+    const records = JSON.parse(readFileSync(registry, 'utf8'));
+    records.tokens.find(({ name }: { name: string }) => name === 'paul').scopes = ['plan'];
+    replaceFile(registry, JSON.stringify(records));
+    await stream.text();
+    expect((await paul.get('/')).status).to.equal(403);
   });
 
   it('sends parts of the change of a run, and none of another patch', async () => {

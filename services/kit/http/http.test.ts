@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,10 +10,11 @@ import * as t from 'io-ts';
 import { loopbackBinding } from '../../../test/fixtures/http/loopback-binding.ts';
 import type { HealthStatus } from '../contracts/health.ts';
 import { integerBetween } from '../decode.ts';
+import { replaceFile } from '../durable-file.ts';
 import { CoreError, codeOf, Failed, InvalidInput, TimedOut, Unavailable } from '../errors.ts';
 import { createLogger } from '../log.ts';
 import { Redactor } from '../redaction/redactor.ts';
-import { createToken, openTokens } from '../tokens/tokens.ts';
+import { createToken, openTokens, revokeToken } from '../tokens/tokens.ts';
 import type { Binding } from './authentication.ts';
 import { createHttpClient, type HttpClient } from './client.ts';
 import { readEvents } from './event-stream.ts';
@@ -468,6 +470,31 @@ describe('The HTTP server', () => {
         ['2', 'message', 2],
       ]);
       expect(ended).to.equal(true);
+    });
+
+    it('ends a stream once its token is revoked or may not read any more, and the stream of others not', async () => {
+      let ended = 0;
+      onStream = async ({ signal }) => {
+        if (!signal.aborted) await once(signal, 'abort');
+        ended++;
+      };
+      const open = (headers: Record<string, string>) =>
+        fetch(`${url}/v1/live`, { headers, signal: AbortSignal.timeout(20_000) });
+      const limited = createToken(folders, { name: 'limited', scopes: ['read'] }).text;
+      const [revoked, shrunk, nobody] = await Promise.all([
+        open({ authorization: `Bearer ${planner}` }),
+        open({ authorization: `Bearer ${limited}` }),
+        open({}),
+      ]);
+      revokeToken(folders, 'planner');
+      await revoked.text();
+      const registry = join(folders.tokens, 'registry.json');
+      const records = JSON.parse(readFileSync(registry, 'utf8'));
+      records.tokens.find(({ name }: { name: string }) => name === 'limited').scopes = ['plan'];
+      replaceFile(registry, JSON.stringify(records));
+      await shrunk.text();
+      expect(ended).to.equal(2);
+      await Promise.all([server.close(), nobody.text()]);
     });
 
     it('lets go of a stream when it stops listening', async () => {

@@ -71,7 +71,11 @@ interface State {
 }
 type Context = Koa.ParameterizedContext<State>;
 
+type WhoAsks = Pick<Route, 'tokenIn' | 'identify'>;
+
 const maxStreams = 200;
+/** Milliseconds between looks at whether a stream may go on. */
+const allowedMs = 1_000;
 /** Milliseconds between looks, at the end, for connections on which nothing is asked any more. */
 const idleMs = 20;
 
@@ -142,13 +146,28 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   /** @throws what `Access` throws */
-  function admit(ctx: Context, { tokenIn, identify }: Pick<Route, 'tokenIn' | 'identify'> = {}): void {
+  function admit(ctx: Context, route: WhoAsks = {}): void {
+    access.checkOrigin(hostsOf(ctx.req), ctx.req.headers.origin);
+    ctx.state.identity = whoAsks(ctx, route);
+  }
+
+  /** @throws Unauthorized (`token_invalid`) */
+  function whoAsks(ctx: Context, { tokenIn, identify }: WhoAsks): Identity | null {
     const { headers } = ctx.req;
-    access.checkOrigin(hostsOf(ctx.req), headers.origin);
-    ctx.state.identity =
-      identify === undefined
-        ? access.authenticate(headers.authorization, tokenAt(ctx, tokenIn))
-        : identify(headers);
+    return identify === undefined
+      ? access.authenticate(headers.authorization, tokenAt(ctx, tokenIn))
+      : identify(headers);
+  }
+
+  /** Whether who asked for a stream would get it now: a token may be revoked or lose its scope, a session may end. */
+  function isStillAllowed(ctx: Context, route: Route): boolean {
+    try {
+      const identity = whoAsks(ctx, route);
+      access.checkScope(identity, route.scope);
+      return (identity === null) === (ctx.state.identity === null);
+    } catch {
+      return false;
+    }
   }
 
   async function answerRoute(route: Route, ctx: Context & { params: Record<string, string> }): Promise<void> {
@@ -168,7 +187,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       log: logger.child({ request_id: ctx.state.id }),
     };
     const answer = await route.handle(request);
-    if ('stream' in answer) answerStream(ctx, answer);
+    if ('stream' in answer) answerStream(ctx, route, answer);
     else if ('write' in answer) await answerWritten(ctx, answer);
     else answerReply(ctx, answer);
   }
@@ -194,7 +213,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     });
   }
 
-  function answerStream(ctx: Context, { stream }: StreamReply): void {
+  function answerStream(ctx: Context, route: Route, { stream }: StreamReply): void {
     ctx.set({ 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
     if (ctx.method === 'HEAD') {
       ctx.body = '';
@@ -206,8 +225,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       });
     }
     streams++;
-    const { output, sink, end } = openEventStream(ending.signal);
+    const refused = new AbortController();
+    const look = setInterval(() => {
+      if (!isStillAllowed(ctx, route)) refused.abort();
+    }, allowedMs).unref();
+    const { output, sink, end } = openEventStream(AbortSignal.any([ending.signal, refused.signal]));
     output.once('close', () => {
+      clearInterval(look);
       streams--;
     });
     ctx.body = output;
