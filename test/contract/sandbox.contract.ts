@@ -108,6 +108,7 @@ export function sandboxContract(create: () => Sandbox): void {
       },
     );
     expect(result).to.include({ exit_code: null, ended_by: 'timeout' });
+    expect(result.note).to.match(/^ended after \d+ seconds, the limit$/);
     expect(result.text).to.equal('started\n\n[core: ended after 4 seconds, the limit]\n');
     expect(result.duration_ms).to.be.within(3900, 50_000);
     expect(running(sleep)).to.deep.equal([]);

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -146,6 +147,24 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     const [found] = (await world.agent.runs({ limit: 1, ...ref, number })).runs;
     expect(found!.status).to.equal('failed');
     expect((await world.agent.verify(found!.run_id)).problems).to.deep.equal([]);
+  });
+
+  it('ends an agent that fills its disk, names the limit, and keeps nothing of it', async () => {
+    const limits = { seconds: 600, memory_mib: 4096, processes: 512, disk_mib: 64, output_bytes: 8_388_608 };
+    writeFileSync(join(world.home, 'config/validation.json'), JSON.stringify({ limits }));
+    const fill = 'while :; do head -c 8388608 /dev/zero >"$(date +%N)" || sleep 1; done';
+    configure([], { protocol: 'command', command: ['sh', '-c', fill] });
+    const { code, stderr } = await world.command(planArgs(await world.newIssue('Greet strangers.')));
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('more than 64 MiB').and.to.contain('[agent_failed]');
+    expect(leftovers()).to.deep.equal([]);
+  });
+
+  it('leaves no process of an agent that forks and ends', async () => {
+    const beat = `/tmp/home/${randomUUID()}`;
+    configure([{ fork: beat }, ...solve]);
+    expect(await planned()).to.include({ status: 'awaiting_approval' });
+    expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.to.include(beat);
   });
 
   it('stops at the money that the run may cost, which the gateway keeps, and shows the draft', async () => {

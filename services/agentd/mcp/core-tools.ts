@@ -231,7 +231,8 @@ export function coreTools(parts: CoreToolParts): Record<CoreToolName, McpTool> {
         content: 'What to remember, in a few sentences',
         about: 'Entities that it is about: ids as search gives them',
         key: 'The same key and content again change nothing',
-        subject: 'Of a fact, with predicate: a newer one on the same two replaces it',
+        subject:
+          'Of a fact, with predicate: a newer one on the same two replaces it, but none that a person recorded',
         steps: 'Of a procedural memory',
       },
       readOnly: false,

@@ -53,6 +53,8 @@ export interface AgentExit {
   /** null when it was ended by a signal. */
   readonly exit_code: number | null;
   readonly ended_by: 'exit' | 'signal' | 'timeout' | 'memory' | 'cancelled';
+  /** The limit that ended it, for people; null where none did. */
+  readonly note: string | null;
 }
 
 export interface Connection {

@@ -65,6 +65,8 @@ export interface SandboxResult {
   /** null when it was ended by a signal. */
   readonly exit_code: number | null;
   readonly ended_by: 'exit' | 'signal' | 'timeout' | 'memory' | 'cancelled';
+  /** For people, for example `ended after 600 seconds, the limit`; null unless a limit or a cancellation ended it. */
+  readonly note: string | null;
   readonly output: Uint8Array;
   readonly truncated: boolean;
   readonly duration_ms: number;

@@ -97,8 +97,8 @@ export async function runInNamespace(
     ...guard.variables,
   };
   const supervised = await supervise({ ...program, env, inside: namespaceOf }, run).finally(guard.dismiss);
-  const { status, complaint, stopped, ...result } = supervised;
-  if (stopped) return result;
+  const { status, complaint, ...result } = supervised;
+  if (result.note !== null) return result;
   // The command's own exit status.
   const code = /"exit-code": ?(\d+)/.exec(status)?.[1];
   if (code !== undefined) return { ...result, exit_code: Number(code), ended_by: 'exit' };

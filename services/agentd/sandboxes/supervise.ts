@@ -39,8 +39,6 @@ export interface Inside {
 }
 
 export interface Supervised extends SandboxResult {
-  /** True if a limit or a cancellation ended it. */
-  readonly stopped: boolean;
   /** What the program wrote to descriptor 3: how far it came. */
   readonly status: string;
   /** What the sandbox itself said on standard error. */
@@ -167,10 +165,10 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     return {
       exit_code: reason ? null : code,
       ended_by: reason?.by ?? (code === null ? 'signal' : 'exit'),
+      note: reason?.note ?? null,
       output: output.bytes(),
       truncated: output.truncated,
       duration_ms: Math.round(performance.now() - began),
-      stopped: reason !== null,
       status: status().text,
       complaint: complaint().text.trim(),
     };
@@ -190,6 +188,7 @@ export function cancelledResult(): SandboxResult {
   return {
     exit_code: null,
     ended_by: 'cancelled',
+    note: 'cancelled',
     output: Buffer.alloc(0),
     truncated: false,
     duration_ms: 0,

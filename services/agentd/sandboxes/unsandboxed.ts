@@ -42,7 +42,7 @@ async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise
     for (const { source, target } of await makeMountPoints(run)) {
       await cp(source, join(run.workspace, target), { recursive: true, verbatimSymlinks: true });
     }
-    const { status, complaint, stopped, ...result } = await supervise(
+    const { status, complaint, ...result } = await supervise(
       {
         file: '/bin/sh',
         args: shellArguments(run, false),

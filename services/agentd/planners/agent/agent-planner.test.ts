@@ -11,7 +11,7 @@ import {
   scratchText,
 } from '../../../../test/fixtures/planning/planning-input.ts';
 import { makeRepository, type TestRepository } from '../../../../test/fixtures/repositories/repository.ts';
-import { temporaryFolder } from '../../../../test/fixtures/repositories/temporary-folder.ts';
+import { itWith } from '../../../../test/needs.ts';
 import { AgentSettings } from '../../planning/agent-settings.ts';
 import type { ContextPassage } from '../../planning/passage.ts';
 import type { PlanningInput } from '../../planning/planner.ts';
@@ -316,12 +316,34 @@ describe('The planner of coding agents', function () {
     expect(read).to.equal(undefined);
   });
 
-  it('leaves no process of an agent that forks and ends', async () => {
-    const beat = `${temporaryFolder()}/beat`;
-    const { proposal, input } = await planned([{ fork: beat }, { say: 'Done' }]);
-    expect(proposal).to.include({ kind: 'comment' });
+  it('says which agent started', async () => {
+    const { input } = await planned([{ say: 'Done' }]);
     expect(input.progressed.join()).to.contain('Scripted agent 1.2.3 started');
   });
+
+  it('ends an agent that never says a word at its bound of time', async () => {
+    const { error, ended } = await planned(
+      { steps: [], silent: true },
+      { settings: { bounds: { seconds: 2 } } },
+    );
+    expect(error).to.have.property('code', 'planner_bound_reached');
+    expect(ended).to.deep.include({ end: 'bound', bound: 'seconds', stop_reason: null, program: null });
+  });
+
+  itWith(
+    ['time'],
+    'gives an agent up that never says a word, long before its bound of time',
+    async function (this: Mocha.Context) {
+      this.timeout(300_000);
+      const { error, ended } = await planned(
+        { steps: [], silent: true },
+        { settings: { bounds: { seconds: 600 } } },
+      );
+      expect(error).to.have.property('code', 'agent_silent');
+      expect(error!.message).to.contain('did not answer initialize within 120 s');
+      expect(ended).to.deep.include({ end: 'failed', bound: null });
+    },
+  );
 
   it('passes over what an agent prints between its messages, and keeps it', async () => {
     const { proposal, entries } = await planned([{ print: 'npm warn old\n' }, { print: '[1]\n' }, ...solve]);

@@ -8,12 +8,12 @@ type Named = Pick<Agent, 'name' | 'protocol'>;
 /** Of an agent whose process ended before its work did (`agent_failed`). @param standardError its end */
 export function diedFailure(
   { name, protocol }: Named,
-  { exit_code, ended_by }: AgentExit,
+  { exit_code, ended_by, note }: AgentExit,
   standardError: string,
 ): Failed {
   const how =
-    ended_by === 'memory'
-      ? 'used up the memory of its sandbox'
+    note !== null
+      ? `was ${note}`
       : exit_code === null
         ? `was ended by ${ended_by === 'exit' ? 'a signal' : ended_by}`
         : `ended with status ${exit_code}${protocol === 'acp' ? ' before it had answered' : ''}`;

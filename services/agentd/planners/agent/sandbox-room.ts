@@ -159,7 +159,7 @@ class SandboxRoom implements AgentRoom {
     onStandardError,
   }: AgentProcess): Promise<AgentExit> {
     const { sandbox, limits, request, tree, credentials, doors } = this.#options;
-    const { exit_code, ended_by } = await sandbox.run({
+    const { exit_code, ended_by, note } = await sandbox.run({
       workspace: tree.workspace,
       mounts: request.mounts,
       command: `${tree.prelude}\nexec ${command.map(shellWord).join(' ')}`,
@@ -176,7 +176,7 @@ class SandboxRoom implements AgentRoom {
         ...credentials,
       },
     });
-    return { exit_code, ended_by };
+    return { exit_code, ended_by, note };
   }
 
   async readText(path: string): Promise<string> {
