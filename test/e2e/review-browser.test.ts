@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { findProgram } from '#kit/find-program.ts';
+import type { Page } from 'playwright-core';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { hostileMarkdown } from '../fixtures/review/hostile-markdown.ts';
+import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { until } from '../fixtures/until.ts';
 import { ref } from '../fixtures/world/world.ts';
@@ -11,58 +11,22 @@ import { describeWith } from '../needs.ts';
 
 const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-interface Person {
-  readonly page: Page;
-  /** Violations of the Content-Security-Policy, errors of scripts, and requests to other hosts, of all pages so far. */
-  readonly problems: string[];
-  readonly context: BrowserContext;
-}
-
 describeWith(['chromium'], 'The review page in a browser', function () {
   this.timeout(180_000);
   let review: ReviewWorld;
-  let browser: Browser;
-  const people: Person[] = [];
+  let browsers: PeopleInBrowsers;
 
   before(async () => {
-    [review, browser] = await Promise.all([
-      makeReviewWorld(),
-      chromium.launch({ executablePath: findProgram('chromium')!, args: ['--no-sandbox'] }),
-    ]);
+    review = await makeReviewWorld();
+    browsers = await openBrowsers(review);
   });
   after(async () => {
-    await browser?.close();
+    await browsers?.close();
     await review?.close();
   });
-  afterEach(async () => {
-    const problems = people.flatMap((person) => person.problems.splice(0));
-    for (const { context } of people.splice(0)) await context.close();
-    expect(problems).to.deep.equal([]);
-  });
+  afterEach(async () => expect(await browsers.leave()).to.deep.equal([]));
 
-  async function person(name: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Person> {
-    const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
-    const page = await context.newPage();
-    const someone: Person = { page, context, problems: [] };
-    people.push(someone);
-    watch(page, someone.problems);
-    await page.goto(await review.link(name));
-    await page.getByRole('button', { name: `Sign in as ${name}` }).click();
-    await page.getByRole('heading', { name: 'Runs' }).waitFor();
-    return someone;
-  }
-
-  function watch(page: Page, problems: string[]): void {
-    page.on('console', (message) => {
-      // A refusal that is asked for on purpose is said here too.
-      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-        problems.push(message.text());
-    });
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('request', (request) => {
-      if (!request.url().startsWith(review.url)) problems.push(`asked for ${request.url()}`);
-    });
-  }
+  const person: PeopleInBrowsers['person'] = (...given) => browsers.person(...given);
 
   const open = (page: Page, run: Run, part = '') => page.goto(`${review.url}/runs/${run.run_id}${part}`);
   const current = (run: Run) => review.world.agent.run(run.run_id);
@@ -137,7 +101,7 @@ describeWith(['chromium'], 'The review page in a browser', function () {
     const run = await review.planned();
     const { page, context, problems } = await person('mira');
     const other = await context.newPage();
-    watch(other, problems);
+    browsers.watch(other, problems);
     await other.route('**/live?*', (route) => route.abort());
     await Promise.all([open(page, run), open(other, run)]);
     const first = page.locator('[data-action]').first();

@@ -48,6 +48,26 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     expect(world.checkout.git('branch', '--list', 'core/*')).to.contain('core/1-');
   });
 
+  it('approves what is of critical risk only by its word, and never by Enter alone', async () => {
+    const policy = '{"risk": {"critical_paths": ["src/**"]}}';
+    writeFileSync(join(world.home, 'config/policy.json'), policy);
+    const shown = run({ PAGER: 'cat' });
+    await shown.shows('The gate build', '❯ stop here');
+    shown.keys('Up', 'Up', 'Up', 'Up');
+    await shown.shows('❯ approve and execute');
+    shown.keys('Enter');
+    await shown.shows('Critical risk: 2 apply_patch', 'Type approve to approve');
+    shown.type('y');
+    shown.keys('Enter');
+    await shown.shows("type the word 'approve'");
+    const waiting = async () => (await world.agent.runs({ limit: 1 })).runs[0];
+    expect((await waiting())?.waiting).to.equal((await waiting())?.actions);
+    shown.keys('BSpace');
+    shown.type('Approve');
+    shown.keys('Enter');
+    await shown.shows(/delivered as\s+core\/1-/, 'The gate publish');
+  });
+
   it('says at Ctrl-C how to go on, runs nothing, and goes on there', async () => {
     const shown = run({ PAGER: 'cat' });
     await shown.shows('The gate build', 'approve and execute');

@@ -1,14 +1,14 @@
-import { until } from '#kit/cli/moments.ts';
-import { approverText, countsText, rejectedText } from '#kit/contracts/action.ts';
+import { countsText, rejectedText } from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import type { FileChange } from '../action.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
-import { type ActionState, approvalProgress, isOpen, type Run } from '../runs/run.ts';
-import { badge, moment, moments, riskBadge, standing } from './badges.ts';
+import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { agreementOf } from './agreement.ts';
+import { badge, riskBadge, standing } from './badges.ts';
 import { decisionForms } from './decisions.ts';
 import { type Html, html, nothing } from './html.ts';
 import { outcomeOf } from './outcome.ts';
-import { plainLine, shownLine, shownText } from './visible-text.ts';
+import { shownLine, shownText } from './visible-text.ts';
 
 /** One action as it is read before it is approved: everything that the approval covers, and what came of it. */
 
@@ -75,7 +75,7 @@ function facts(action: ActionState, run: Run): Html {
     ],
     ...(needs.length === 0 ? [] : [['depends on', html`${needs.join(', ')}`] as const]),
     ...(before === '' ? [] : [['before', html`like actions: ${before}`] as const]),
-    ['approval', approvalText(action)],
+    ['approval', agreementOf(action)],
     ['digest', html`<code class="digest">sha256 ${digest}</code>`],
   ];
   return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
@@ -90,22 +90,6 @@ function origins({ influences }: ActionDefinition): Html {
     ({ kind, source, author, trusted }) =>
       html`<li>${kind} ${shownLine(source)}${author === null || source.includes(author) ? nothing : html` by ${shownLine(author)}`}${trusted ? nothing : html` ${badge('warn', 'untrusted')}`}</li>`,
   )}</ul></details>`;
-}
-
-function approvalText(action: ActionState): Html {
-  const { approval, decision, decisions } = action;
-  const progress = approval === 'rejected' ? undefined : approvalProgress(action, new Date().toISOString());
-  if (progress !== undefined) {
-    const who = decisions.map(({ approver }) => plainLine(approver)).join(', ');
-    return html`${approval}: <strong>${shownLine(progress.text)}</strong>${who === '' ? '' : ` (${who})`}; needs ${shownLine(progress.needs)}`;
-  }
-  if (decision === null) return html`${approval === 'required' ? 'waits for a decision' : approval}`;
-  const claimed = decision.claimed_approver === null ? '' : ` (as ${plainLine(decision.claimed_approver)})`;
-  const expires =
-    decision.expires_at === null
-      ? nothing
-      : html`, expires <span title="${moments(decision.expires_at)}">${until(decision.expires_at, new Date())}</span>`;
-  return html`${approval} by <strong>${shownLine(approverText(decision))}</strong>${claimed} ${moment(decision.at)}${expires}${decision.reason === null ? nothing : html`: ${shownLine(decision.reason)}`}`;
 }
 
 function params({ params: values }: ActionDefinition): Html {

@@ -1,5 +1,6 @@
 import { age } from '#kit/cli/moments.ts';
 import type { ActionState, RunStatus } from '../runs/run.ts';
+import { needsDecision } from '../runs/what-is-open.ts';
 import { type Html, html, nothing } from './html.ts';
 
 /** How statuses, risks and states look: always a word, the colour only helps. */
@@ -45,7 +46,8 @@ export function riskBadge(risk: string | null, score?: number): Html {
 }
 
 /** Where an action stands, in one word. */
-export function standing({ state, approval, outcome }: ActionState): Html {
+export function standing(action: ActionState, now = new Date()): Html {
+  const { state, approval, outcome } = action;
   switch (state) {
     case 'succeeded':
       return badge('good', 'done');
@@ -62,6 +64,7 @@ export function standing({ state, approval, outcome }: ActionState): Html {
     case 'blocked':
       if (approval === 'rejected') return badge('bad', 'rejected');
       if (approval === 'required') return badge('warn', 'waits for approval');
+      if (needsDecision(action, now)) return badge('warn', 'approval lapsed');
       if (state !== 'pending' && outcome?.code !== 'approval_required') return badge('warn', state);
       return badge('good', 'approved');
   }

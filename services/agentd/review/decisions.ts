@@ -1,4 +1,6 @@
+import { approvalWord, criticalOf } from '#kit/contracts/approval-word.ts';
 import type { ActionState, Run } from '../runs/run.ts';
+import { needsDecision } from '../runs/what-is-open.ts';
 import { csrfField } from './csrf.ts';
 import { type Html, html, nothing, raw } from './html.ts';
 
@@ -13,8 +15,6 @@ interface Look {
   readonly mayApprove: boolean;
 }
 
-export const approvalWord = 'approve';
-
 /** As forms carry an action that was seen. */
 export function seenAction({ definition: { action_id, digest }, approval }: ActionState): string {
   return `${action_id} ${digest} ${approval}`;
@@ -23,7 +23,7 @@ export function seenAction({ definition: { action_id, digest }, approval }: Acti
 export function decisionForms(action: ActionState, look: Look): Html {
   if (!look.mayApprove) return html`<p class="faint">Deciding needs a token of scope approve.</p>`;
   const { action_id } = action.definition;
-  if (action.approval === 'required')
+  if (needsDecision(action, new Date()))
     return html`<div class="decide">${approveForm(action, look)}${rejectForm(action, look)}</div>`;
   // What was decided is changed only by who opens this: no button moves under a pointer when somebody else decides.
   return html`<details class="revise" id="${action_id}-change"><summary>Change the decision</summary>
@@ -38,7 +38,7 @@ function approveForm(action: ActionState, look: Look): Html {
 ${csrfField(look.csrf)}<input type="hidden" name="decision" value="approve">
 <input type="hidden" name="seen" value="${seenAction(action)}">
 ${wordField([action])}${anywayField(look.run, [action])}
-<button class="primary">Approve<span class="visually-hidden"> ${ordinal} ${kind}</span></button>
+<button class="primary">Approve${action.approval === 'approved' ? ' again' : ''}<span class="visually-hidden"> ${ordinal} ${kind}</span></button>
 </form>`;
 }
 
@@ -69,9 +69,9 @@ ${wordField(actions)}${anywayField(look.run, actions)}
 
 /** What is critical takes a word that nobody types by accident. */
 function wordField(actions: readonly ActionState[]): Html {
-  const [critical] = actions.filter(({ definition }) => definition.risk === 'critical');
+  const [critical] = criticalOf(actions.map(({ definition }) => definition));
   if (critical === undefined) return nothing;
-  const { action_id } = critical.definition;
+  const { action_id } = critical;
   const id = `word-${actions.length}-${action_id}`;
   return html`<span class="word"><label for="${id}">Critical risk: type <strong>${approvalWord}</strong></label> <input id="${id}" name="word" autocomplete="off" required pattern="${approvalWord}" size="8"></span>`;
 }

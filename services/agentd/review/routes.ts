@@ -1,4 +1,5 @@
 import * as t from 'io-ts';
+import { approvalWord, criticalOf, isApprovalWord } from '#kit/contracts/approval-word.ts';
 import { optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
 import type { Reply, Route } from '#kit/http/route.ts';
@@ -8,7 +9,6 @@ import type { Run } from '../runs/run.ts';
 import { assetRoutes } from './assets.ts';
 import { Changes, changeRoutes, patchLines, viewParameter } from './change.ts';
 import { csrfField } from './csrf.ts';
-import { approvalWord } from './decisions.ts';
 import { graphPart } from './graph-picture.ts';
 import { type Html, html, nothing } from './html.ts';
 import { issueThread } from './issue-thread.ts';
@@ -244,12 +244,12 @@ function requireWord(
   { decision, word = '' }: DecisionForm,
   actions: readonly { readonly action_id: string }[],
 ): void {
-  const critical = run.actions.find(
-    ({ definition: { action_id, risk } }) =>
-      risk === 'critical' && actions.some((one) => one.action_id === action_id),
+  const seen = run.actions.filter(({ definition }) =>
+    actions.some(({ action_id }) => action_id === definition.action_id),
   );
-  if (decision === 'reject' || critical === undefined || word.trim().toLowerCase() === approvalWord) return;
-  const { ordinal, kind } = critical.definition;
+  const [critical] = criticalOf(seen.map(({ definition }) => definition));
+  if (decision === 'reject' || critical === undefined || isApprovalWord(word)) return;
+  const { ordinal, kind } = critical;
   throw new InvalidInput(
     'word_missing',
     `${ordinal} ${kind} is of critical risk: type ${approvalWord} to approve it`,

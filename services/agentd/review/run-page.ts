@@ -1,7 +1,9 @@
 import { subjectOf } from '#kit/contracts/run.ts';
 import { gates, risks } from '#kit/contracts/vocabulary.ts';
 import { isOpen, type Run } from '../runs/run.ts';
+import { needsDecision } from '../runs/what-is-open.ts';
 import { actionArticle } from './action.ts';
+import { agreementOfGate, agreementOfRun } from './agreement.ts';
 import { moment, riskBadge, statusBadge } from './badges.ts';
 import { type Changes, changePart } from './change.ts';
 import { controls } from './controls.ts';
@@ -55,12 +57,13 @@ function highestRisk(run: Run): string | null {
   return levels.length === 0 ? null : risks[Math.max(...levels)]!;
 }
 
-function runFacts({ run_id, request, usage, created_at, updated_at, pull_request }: Run): Html {
+function runFacts(run: Run): Html {
+  const { run_id, request, usage, created_at, updated_at, pull_request } = run;
   const cost =
     usage === null
       ? nothing
       : html`<span>${usage.model}, ${usage.input_tokens + usage.output_tokens} tokens${usage.cost === null ? nothing : html`, $${usage.cost.toFixed(4)}`}</span>`;
-  return html`<p class="run-facts"><code>${run_id.slice(0, 17)}</code><span>planner ${request.agent ?? request.planner}</span><span>asked by ${shownLine(request.requested_by)}</span><span>made ${moment(created_at)}</span><span>changed ${moment(updated_at)}</span>${cost}${
+  return html`<p class="run-facts"><code>${run_id.slice(0, 17)}</code><span>planner ${request.agent ?? request.planner}</span><span>asked by ${shownLine(request.requested_by)}</span><span>made ${moment(created_at)}</span><span>changed ${moment(updated_at)}</span>${agreementOfRun(run)}${cost}${
     pull_request === null
       ? nothing
       : html`<span>pull request ${pull_request.number} ${pull_request.state}</span>`
@@ -92,8 +95,11 @@ export async function reviewPage(
     const actions = run.actions.filter(({ definition }) => definition.gate === gate);
     if (actions.length === 0) return nothing;
     const waiting =
-      look.over === null ? actions.filter((action) => isOpen(action) && action.approval === 'required') : [];
+      look.over === null
+        ? actions.filter((action) => isOpen(action) && needsDecision(action, new Date()))
+        : [];
     return html`<section class="gate" aria-labelledby="gate-${gate}-title"><h2 id="gate-${gate}-title">Gate ${gate} <span class="faint">${gateMeaning[gate]}</span></h2>
+${agreementOfGate(actions)}
 ${actions.map((action) => actionArticle(action, look))}
 ${gateForm(gate, waiting, look)}</section>`;
   });

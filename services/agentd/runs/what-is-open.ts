@@ -46,8 +46,9 @@ export function isExpired(action: ActionState, now: Date): boolean {
 }
 
 /** Nobody approved it, or what approved it does not count any more: an approval brings it on. */
-function needsDecision(action: ActionState, now: Date): boolean {
+export function needsDecision(action: ActionState, now: Date): boolean {
   const { approval, outcome } = action;
+  if (approval === 'rejected') return false;
   return approval === 'required' || isExpired(action, now) || lapsed.includes(outcome?.code ?? '');
 }
 

@@ -1,9 +1,10 @@
 import { homedir } from 'node:os';
+import { approvalWord, isApprovalWord } from '#kit/contracts/approval-word.ts';
 import type { Panes } from '../layout/pane-content.ts';
 import type { Step } from '../state/messages.ts';
 import type { Question, State } from '../state/state.ts';
 import { asked, only } from '../state/steps.ts';
-import { anywayWord, approvalWord, decide } from './deciding.ts';
+import { anywayWord, decide } from './deciding.ts';
 import { searched } from './pane-input.ts';
 import { executing } from './work.ts';
 
@@ -32,7 +33,7 @@ export function answerQuestion(state: State, question: Question, text: string, p
       });
     case 'word':
       if (open === null) return only(closed);
-      if (answer.toLowerCase() !== approvalWord) {
+      if (!isApprovalWord(answer)) {
         return wrong(state, `Nothing was approved: type the word '${approvalWord}', or press escape`);
       }
       return decide(closed, open, question.decisions);

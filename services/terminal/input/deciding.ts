@@ -1,4 +1,5 @@
 import { approverText, type ProposedAction } from '#kit/contracts/action.ts';
+import { criticalOf } from '#kit/contracts/approval-word.ts';
 import type { Panes } from '../layout/pane-content.ts';
 import { decisionOn, gateActions, notYetShown, type Readiness, readiness } from '../state/decisions.ts';
 import type { Step } from '../state/messages.ts';
@@ -9,7 +10,6 @@ import { firstUnseen } from './pane-input.ts';
 
 /** Approving and rejecting, action by action or gate by gate. */
 
-export const approvalWord = 'approve';
 export const anywayWord = 'anyway';
 
 export function approve(state: State, open: OpenRun, panes: Panes): Step<State> {
@@ -22,7 +22,7 @@ export function approve(state: State, open: OpenRun, panes: Panes): Step<State> 
   const ready = readiness(open, action);
   if (ready !== 'ready') return show(state, open, action, ready, panes);
   const decision = decisionOn(open, action);
-  if (action.risk === 'critical') return askWord(state, [decision], named(action));
+  if (criticalOf([action]).length > 0) return askWord(state, [decision], named(action));
   return decide(state, open, [decision]);
 }
 
@@ -63,7 +63,7 @@ export function confirmGate(state: State, open: OpenRun, gate: Gate): Step<State
   if (next !== undefined) return only(review(state, open, gate, next));
   const actions = gateActions(open, gate);
   const decisions = actions.map((action) => decisionOn(open, action));
-  const critical = actions.filter(({ risk }) => risk === 'critical');
+  const critical = criticalOf(actions);
   if (critical.length > 0)
     return askWord(state, decisions, `the gate ${gate}, with ${critical.map(named).join(', ')}`);
   return decide({ ...state, dialog: null }, open, decisions);

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, type ProposedAction } from '#kit/contracts/action.ts';
+import { approvalWord, criticalOf } from '#kit/contracts/approval-word.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { isChanged, safeText } from '#kit/diff/line-text.ts';
 import { type Patch, parsePatch } from '#kit/diff/patch.ts';
@@ -8,7 +9,7 @@ import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Daemon } from '../client/daemon.ts';
 import { decideAll, whatWentWrong } from '../client/effect-runner.ts';
 import { executeHere } from '../client/execute-here.ts';
-import { anywayWord, approvalWord } from '../input/deciding.ts';
+import { anywayWord } from '../input/deciding.ts';
 import { executable } from '../input/work.ts';
 import { issueFacts, issueLines, planFacts, planLines, requestFacts } from '../layout/about-run.ts';
 import { statusWord } from '../layout/marks.ts';
@@ -180,8 +181,7 @@ export class PlainRun {
       dialogue.say('Nothing was approved: not all of it could be shown.');
       return;
     }
-    const critical = actions.some(({ risk }) => risk === 'critical');
-    const word = critical ? approvalWord : 'y';
+    const word = criticalOf(actions).length > 0 ? approvalWord : 'y';
     const answer = await dialogue.decide(`Type ${word} to approve ${what}:`);
     if (answer?.toLowerCase() !== word) {
       dialogue.say('Nothing was approved.');

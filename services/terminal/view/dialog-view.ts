@@ -1,7 +1,8 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, type ProposedAction, signedBy } from '#kit/contracts/action.ts';
+import { approvalWord } from '#kit/contracts/approval-word.ts';
 import { gateEffects } from '#kit/contracts/vocabulary.ts';
-import { anywayWord, approvalWord } from '../input/deciding.ts';
+import { anywayWord } from '../input/deciding.ts';
 import { changesCode, takesBack } from '../input/dialog-input.ts';
 import { presentStatuses } from '../input/list-input.ts';
 import { geometryOf } from '../layout/geometry.ts';

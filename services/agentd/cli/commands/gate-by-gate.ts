@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { confirm } from '#kit/cli/confirm.ts';
 import { promptTheme, selectTheme } from '#kit/cli/prompt-theme.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { approvalWord, criticalOf, isApprovalWord } from '#kit/contracts/approval-word.ts';
 import { gateEffects, type gates } from '#kit/contracts/vocabulary.ts';
 import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
@@ -202,7 +203,8 @@ class Walk {
       return this.#execute(run, inGate(ready), repoDir);
     }
     this.#say(`Gate ${gate}: ${kinds}`);
-    const answer = await this.#ask(gate, run.plan?.patch !== null);
+    const critical = criticalOf(undecided.map(({ definition }) => definition));
+    const answer = await this.#ask(gate, { hasPatch: run.plan?.patch !== null, critical });
     switch (answer) {
       case 'diff':
         await this.#showDiff(run);
@@ -218,6 +220,7 @@ class Walk {
       case 'stop':
         return this.#stopped();
       case 'go': {
+        if (critical.length > 0 && !(await this.#saysWord(critical))) return run;
         const approved = await this.#decide(run, undecided, 'approve', null);
         if (await this.#waitsForOthers(approved, undecided)) return exitCodes.done;
         return this.#execute(approved, [...inGate(ready), ...undecided], repoDir);
@@ -362,7 +365,13 @@ class Walk {
     return confirm({ message, default: true, symbols, output: process.stderr });
   }
 
-  async #ask(gate: (typeof gates)[number], hasPatch: boolean): Promise<Answer> {
+  async #ask(
+    gate: (typeof gates)[number],
+    {
+      hasPatch,
+      critical,
+    }: { readonly hasPatch: boolean; readonly critical: readonly ActionState['definition'][] },
+  ): Promise<Answer> {
     const { select } = await import('@inquirer/prompts');
     return select<Answer>(
       {
@@ -374,11 +383,23 @@ class Walk {
           { name: 'reject, with a reason', value: 'reject' },
           { name: 'stop here; it waits', value: 'stop' },
         ],
-        // What others will see needs more than Enter.
-        default: gate === 'publish' ? 'stop' : 'go',
+        // What others will see, or what is critical, needs more than Enter.
+        default: gate === 'publish' || critical.length > 0 ? 'stop' : 'go',
         theme: selectTheme(this.#context.terminal.symbols),
       },
       { output: process.stderr },
+    );
+  }
+
+  /** Empty goes back to the question. */
+  async #saysWord(critical: readonly ActionState['definition'][]): Promise<boolean> {
+    const { input } = await import('@inquirer/prompts');
+    const names = critical.map(({ ordinal, kind }) => `${ordinal} ${kind}`).join(', ');
+    const message = `Critical risk: ${names}. Type ${approvalWord} to approve:`;
+    const validate = (text: string) =>
+      text.trim() === '' || isApprovalWord(text) || `type the word '${approvalWord}', or nothing to go back`;
+    return isApprovalWord(
+      await input({ message, validate, theme: this.#theme() }, { output: process.stderr }),
     );
   }
 
