@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 
+import type { Inbox } from '#kit/contracts/inbox.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, InvalidInput, NotFound, Unavailable } from '#kit/errors.ts';
 
@@ -17,6 +18,7 @@ import type {
 import type { Work } from './compose-work.ts';
 import { cancelRun, checkScope, type DecisionPolicy, decideActions } from './execution/decisions.ts';
 import type { ExecuteOptions } from './execution/execute-approved.ts';
+import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import type { FileRunStore } from './runs/file-run-store.ts';
@@ -102,6 +104,12 @@ export class CoreAgent {
 
   countRuns(): Promise<number> {
     return this.#store.count();
+  }
+
+  /** What waits for whom. @throws NotFound (`person_not_found`) */
+  async inbox(request: InboxRequest): Promise<Inbox> {
+    const [{ approvals }, { readInbox }] = await Promise.all([this.#work(), import('./inbox/read-inbox.ts')]);
+    return readInbox(this.#store, approvals(), request);
   }
 
   /**

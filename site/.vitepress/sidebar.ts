@@ -40,6 +40,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-teams', 'Work as a team'],
       ['guide-signed-approvals', 'Sign approvals'],
       ['guide-who-must-agree', 'Who must agree'],
+      ['guide-inbox', 'Know what waits for you'],
       ['guide-remote-access', 'Reach it from elsewhere'],
       ['terminal', 'Decide in the terminal'],
       ['review', 'Review in the browser'],

@@ -22,6 +22,7 @@ const longTitle = 'A second issue whose title says in a great many words what is
 /** What shows something, with the arguments of the populated place. A file is replaced by where it is. */
 const shown: Readonly<Record<string, readonly string[]>> = {
   './core runs': [],
+  './core inbox': [],
   './core show': ['1'],
   './core actions': ['1', '1'],
   './core verify': ['1'],

@@ -563,6 +563,7 @@ describe('The daemon over HTTP', () => {
     expect(Object.keys(answers[0]!.json)).to.include.members(['ok', 'services', 'http', 'iii', 'storage']);
     expect(await get('/v1/token')).to.deep.include({ status: 401 });
     expect((await ask('GET', '/v1/token', { token })).json.scopes).to.include('plan');
+    expect((await get('/v1/inbox')).json.items).to.be.an('array');
     const { json } = await get('/v1/storage');
     expect(json.runs_count).to.equal((await world.agent.runs({ limit: 100 })).runs.length);
   });

@@ -323,6 +323,14 @@ describe('The review page over HTTP', () => {
     for (const address of refused) expect((await mira.get(address)).status, address).to.equal(400);
   });
 
+  it('has an inbox for who is signed in, and counts it', async () => {
+    const run = await review.planned();
+    const page = await get('/inbox');
+    expect(page).to.contain(`href="/runs/${run.run_id}"`).and.to.contain('waits for approval');
+    expect(Number(await get('/inbox/count'))).to.equal(page.match(/class="run" href/g)!.length);
+    expect(await get('/inbox?all=true')).to.contain('Only what waits for you');
+  });
+
   it('says live that a run has changed', async () => {
     const run = await review.planned();
     const stream = await mira.get(`${path(run)}/live?after=${run.head.seq}`);

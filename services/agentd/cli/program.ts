@@ -33,6 +33,7 @@ const commands: Readonly<Record<string, () => Promise<Declare>>> = {
   plan: async () => (await import('./commands/runs.ts')).plan,
   'plan-issue': async () => (await import('./commands/runs.ts')).planIssue,
   runs: async () => (await import('./commands/runs.ts')).runs,
+  inbox: async () => (await import('./commands/inbox.ts')).inbox,
   show: async () => (await import('./commands/runs.ts')).show,
   actions: async () => (await import('./commands/runs.ts')).actions,
   diff: async () => (await import('./commands/runs.ts')).diff,

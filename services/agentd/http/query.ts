@@ -45,6 +45,22 @@ export const changeParameters: Parameters = {
   },
 };
 
+export const inboxParameters: Parameters = {
+  person: {
+    description: 'Whose: a person of policy.json, or the name of a token; default that of the token shown',
+    schema: { type: 'string' },
+  },
+  all: { description: 'What waits for anybody', schema: { enum: ['true'] } },
+};
+
+/** Whose inbox it is; null for everybody's, as without a token. */
+export function inboxQuery({ person, all }: Query, identity: RouteRequest['identity']): string | null {
+  if (all === undefined) return person ?? identity?.name ?? null;
+  queryValue(oneOf(['true']), all, 'all');
+  if (person === undefined) return null;
+  throw invalidQuery('person', person, 'left out where all is given');
+}
+
 export function issueQuery({ label, state = 'open', sort = 'created', limit, ...of }: Query): IssueQuery {
   return {
     ...repositoryOf(of),

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { ActionList } from '#kit/contracts/action.ts';
+import { Inbox } from '#kit/contracts/inbox.ts';
 import { RecordState, RunDetail, RunList } from '#kit/contracts/run.ts';
 import { StatusReport } from '#kit/contracts/status.ts';
 import { UndoPlan } from '#kit/contracts/stored-texts.ts';
@@ -9,7 +10,7 @@ import type { CoreAgent } from '../core-agent.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
 import type { Run } from '../runs/run.ts';
 import { decodeRunQuery, runParameters } from '../runs/run-query.ts';
-import { requireToken } from './query.ts';
+import { inboxParameters, inboxQuery, requireToken } from './query.ts';
 import { actionsView, runView } from './run-view.ts';
 import type { StatusCommand } from './status-command.ts';
 
@@ -47,6 +48,19 @@ function runRoutes({ agent }: ReadRouteOptions): Route[] {
         const json: RunList = { runs: [...runs], next_cursor, problems: [...problems] };
         return { json };
       },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/v1/inbox',
+        summary: 'What waits for a person, the longest waiting first',
+        scope: 'read',
+        query: inboxParameters,
+        answers: { 200: { description: 'All of it', content: Inbox } },
+      },
+      async ({ query, identity }) => ({
+        json: await agent.inbox({ person: inboxQuery(query, identity), now: new Date() }),
+      }),
     ),
     aboutRun('', 'One run with its plan and its actions as they stand', 'The run', RunDetail, (run) => ({
       json: runView(run),

@@ -11,6 +11,7 @@ import { Changes, changeRoutes, patchLines, viewParameter } from './change.ts';
 import { csrfField } from './csrf.ts';
 import { graphPart } from './graph-picture.ts';
 import { type Html, html, nothing } from './html.ts';
+import { inboxRoutes } from './inbox-page.ts';
 import { issueThread } from './issue-thread.ts';
 import type { Notice } from './layout.ts';
 import { liveRoutes } from './live-events.ts';
@@ -32,6 +33,7 @@ export function reviewRoutes(parts: ReviewParts): Route[] {
     ...assetRoutes(),
     ...signInRoutes(parts),
     ...planRoutes(parts),
+    ...inboxRoutes(parts),
     ...liveRoutes(parts),
     pageRoute(parts, { path: '/', summary: 'The runs', query: listParameters }, async (visit) =>
       htmlReply(await runsPage(parts.agent, visit)),

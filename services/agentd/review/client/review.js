@@ -30,6 +30,19 @@ async function refresh() {
   }
 }
 
+/* How much waits for who is signed in. */
+
+const countEveryMs = 30_000;
+
+async function showCount() {
+  const count = document.getElementById('inbox-count');
+  if (count === null || document.hidden) return;
+  const answer = await fetch('/inbox/count').catch(() => null);
+  if (answer?.ok !== true) return;
+  const text = await answer.text();
+  count.textContent = text === '0' ? '' : text;
+}
+
 /* Changes by others. */
 
 const live = document.getElementById('live');
@@ -38,7 +51,10 @@ function follow() {
   const address = document.body.dataset.live;
   if (address === undefined) return;
   const stream = new EventSource(address);
-  stream.addEventListener('changed', () => void refresh());
+  stream.addEventListener('changed', () => {
+    void refresh();
+    void showCount();
+  });
   stream.addEventListener('progress', ({ data }) => append(JSON.parse(data)));
   stream.addEventListener('open', () => {
     live.textContent = '';
@@ -198,3 +214,6 @@ addEventListener('pageshow', ({ persisted }) => {
 });
 
 follow();
+void showCount();
+setInterval(() => void showCount(), countEveryMs);
+document.addEventListener('visibilitychange', () => void showCount());

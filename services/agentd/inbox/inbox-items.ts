@@ -1,0 +1,156 @@
+import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
+import type { Scope } from '#kit/tokens/token.ts';
+import { personOf } from '../approval/people.ts';
+import { whyOfNoUse } from '../approval/progress.ts';
+import type { People } from '../approval/rule.ts';
+import {
+  type ActionState,
+  approvalEnd,
+  approvalProgress,
+  draftOf,
+  type Run,
+  summaryOf,
+} from '../runs/run.ts';
+import { whatIsOpen } from '../runs/what-is-open.ts';
+
+/** The scope of a token with which a person can go on with it. */
+export const neededScope: Readonly<Record<InboxKind, Scope>> = {
+  approval: 'approve',
+  lapsed: 'approve',
+  execution: 'execute',
+  validation: 'plan',
+  outcome: 'execute',
+  interrupted: 'execute',
+  draft: 'plan',
+  planning: 'plan',
+};
+
+/** What of a run waits for people: at most one thing that is to be done, and one that is to be decided. */
+export function inboxItems(run: Run, people: People, now: Date): InboxItem[] {
+  const { run_id, forge, owner, repo, number, title, highest_risk, status, updated_at } = summaryOf(run);
+  const about = { run_id, status, forge, owner, repo, number, title, highest_risk, since: updated_at };
+  const item = (
+    kind: InboxKind,
+    moment: string | null | undefined,
+    text: string,
+    ...command: string[]
+  ): InboxItem => ({
+    ...about,
+    id: [run_id, kind, moment ?? ''].join(' ').trim(),
+    kind,
+    gate: null,
+    text,
+    people: null,
+    command,
+  });
+  if (['planning', 'executing', 'cancelled', 'rejected', 'superseded', 'completed'].includes(status))
+    return [];
+  if (run.undo !== null)
+    return run.undo.complete
+      ? []
+      : [
+          item(
+            'outcome',
+            `undo ${run.undo.undo_id}`,
+            'its undo did not take back everything',
+            'undo',
+            run_id,
+          ),
+        ];
+  if (status === 'interrupted')
+    return [
+      item(
+        'interrupted',
+        updated_at,
+        `was cut off while ${run.plan === null ? 'planning' : 'executing'}`,
+        'resume',
+        run_id,
+      ),
+    ];
+  if (run.plan === null)
+    return draftOf(run) === null
+      ? [
+          item(
+            'planning',
+            updated_at,
+            `planning failed: ${run.failure?.message ?? 'nobody knows why'}`,
+            'show',
+            run_id,
+          ),
+        ]
+      : [item('draft', updated_at, 'an agent was stopped and left a draft', 'diff', run_id, '--draft')];
+
+  const { ready, stuck, waiting } = whatIsOpen(run, now);
+  const done = [...toBeDone(run, ready, stuck, item)];
+  const decided = waiting.filter(
+    // What comes after an execution is decided after it.
+    ({ definition }) => ready.length === 0 || ready.some((one) => one.definition.gate === definition.gate),
+  );
+  const [first] = decided;
+  if (first === undefined) return done;
+  const { gate } = first.definition;
+  const ofGate = decided.filter(({ definition }) => definition.gate === gate);
+  const lapsed = ofGate.every(({ approval }) => approval === 'approved');
+  const kind = lapsed ? 'lapsed' : 'approval';
+  const at = now.toISOString() > updated_at ? now.toISOString() : updated_at;
+  const texts = [...new Set(ofGate.flatMap((one) => approvalProgress(one, at)?.text ?? []))];
+  const text = `${ofGate.length} ${ofGate.length === 1 ? 'action' : 'actions'} of the ${gate} gate${texts.length === 0 ? '' : `: ${texts.join('; ')}`}`;
+  return [
+    ...done,
+    {
+      ...item(kind, lapsed ? `${gate} ${approvalEnd(first)}` : gate, text, 'approve', run_id, '--gate', gate),
+      gate,
+      people: whoMayDecide(ofGate, people, at),
+    },
+  ];
+}
+
+function* toBeDone(
+  { run_id, actions }: Run,
+  ready: readonly ActionState[],
+  stuck: readonly ActionState[],
+  item: (kind: InboxKind, moment: string | null | undefined, text: string, ...command: string[]) => InboxItem,
+): Generator<InboxItem> {
+  const named = ({ definition: { ordinal, kind } }: ActionState) => `${ordinal} ${kind}`;
+  const failed = actions.find(({ outcome }) => outcome?.code === 'validation_failed');
+  const open = ready.find(({ state }) => ['failed', 'unknown', 'refused'].includes(state)) ?? stuck[0];
+  if (failed !== undefined)
+    yield item(
+      'validation',
+      failed.finished_at,
+      `${named(failed)} failed: ${failed.outcome!.message}`,
+      'show',
+      run_id,
+    );
+  else if (open !== undefined) {
+    const state = open.state === 'unknown' ? 'ended with an unknown outcome' : `was ${open.state}`;
+    const how = open.state === 'failed' ? 'failed' : state;
+    const moment = `${named(open)} ${open.finished_at ?? open.started_at}`;
+    yield item(
+      'outcome',
+      moment,
+      `${named(open)} ${how}: ${open.outcome?.message ?? 'cut off'}`,
+      'show',
+      run_id,
+    );
+  } else if (ready.length > 0) {
+    const count = `${ready.length} approved ${ready.length === 1 ? 'action' : 'actions'}`;
+    yield item('execution', null, `${count} not executed`, 'execute-approved', '--run-id', run_id);
+  }
+}
+
+/** Of `people`, whose approval counts for one of these; null where no rule asks about one of them. */
+function whoMayDecide(actions: readonly ActionState[], people: People, at: string): string[] | null {
+  if (actions.some(({ terms }) => terms === null)) return null;
+  return Object.keys(people).filter((name) => {
+    const somebody = personOf(people, name);
+    return (
+      somebody !== null &&
+      actions.some(
+        ({ terms, definition: { digest }, decisions }) =>
+          terms !== null &&
+          whyOfNoUse({ terms, digest }, decisions, at, { ...somebody, signed: true }) === null,
+      )
+    );
+  });
+}

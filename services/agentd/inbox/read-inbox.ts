@@ -1,0 +1,94 @@
+import type { Inbox, InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
+import { codeOf, NotFound } from '#kit/errors.ts';
+import type { ApprovalsNow } from '../approval/current.ts';
+import { personNamed } from '../approval/people.ts';
+import type { Run, RunSummary } from '../runs/run.ts';
+import { allRuns, type RunStore } from '../runs/run-store.ts';
+import { inboxItems, neededScope } from './inbox-items.ts';
+
+/** Nobody comes back to what failed longer ago; what waits for a decision is never too old. */
+const failuresMs = 30 * 86_400_000;
+
+export interface InboxRequest {
+  /** Name of a person or of a token; null for what waits for anybody. */
+  readonly person: string | null;
+  readonly now: Date;
+}
+
+type Runs = Pick<RunStore, 'list' | 'read'>;
+
+/**
+ * What waits for whom, the longest waiting first. Runs that failed are left out where the issue was planned again since.
+ * @throws NotFound (`person_not_found`)
+ */
+export async function readInbox(
+  runs: Runs,
+  current: Omit<ApprovalsNow, 'signatures'>,
+  { person, now }: InboxRequest,
+): Promise<Inbox> {
+  const reader = person === null ? null : readerNamed(current, person);
+  const items: InboxItem[] = [];
+  for (const { run_id } of await openRuns(runs, now)) {
+    const run = await readable(runs, run_id);
+    if (run !== null) items.push(...inboxItems(run, current.policy.people, now));
+  }
+  items.sort((one, other) => (one.since < other.since ? -1 : one.since > other.since ? 1 : 0));
+  const mine = reader === null ? items : items.filter((item) => waitsFor(item, reader));
+  return { person: reader?.name ?? null, items: mine, others: items.length - mine.length };
+}
+
+async function openRuns(runs: Runs, now: Date): Promise<RunSummary[]> {
+  const since = new Date(now.getTime() - failuresMs).toISOString();
+  const found = await allRuns(runs, { status: 'awaiting_approval' });
+  for (const status of ['partially_completed', 'failed', 'interrupted'] as const)
+    for (const run of await allRuns(runs, { status, since }))
+      if (!(await isPlannedAgain(runs, run))) found.push(run);
+  return found;
+}
+
+async function isPlannedAgain(
+  runs: Runs,
+  { run_id, forge, owner, repo, number }: RunSummary,
+): Promise<boolean> {
+  if (number === null) return false;
+  const [newest] = (await runs.list({ limit: 1, forge, owner, repo, number })).runs;
+  return newest !== undefined && newest.run_id !== run_id;
+}
+
+/** null for one that was pruned or damaged meanwhile: the list of runs names it. */
+async function readable(runs: Runs, runId: string): Promise<Run | null> {
+  try {
+    return await runs.read(runId);
+  } catch (error) {
+    if (['run_not_found', 'record_cut', 'record_damaged'].includes(codeOf(error))) return null;
+    throw error;
+  }
+}
+
+interface Reader {
+  readonly name: string;
+  readonly may: (kind: InboxKind) => boolean;
+}
+
+/** @throws NotFound (`person_not_found`) */
+function readerNamed({ policy: { people }, tokens }: Omit<ApprovalsNow, 'signatures'>, name: string): Reader {
+  const known = personNamed(people, name)?.person ?? name;
+  const names = [known, ...(people[known]?.tokens ?? [])];
+  const own = tokens.filter((token) => names.includes(token.name));
+  if (people[known] === undefined && own.length === 0) {
+    const choices = [...new Set([...Object.keys(people), ...tokens.map((token) => token.name)])];
+    throw new NotFound(
+      'person_not_found',
+      `'${name}' is neither a person of policy.json nor the name of a token: must be one of ${choices.join(', ')}`,
+    );
+  }
+  const scopeOf = (scope: string) =>
+    own.some(
+      (token) => token.revoked === null && token.scopes.some((given) => given === scope || given === 'admin'),
+    );
+  return { name: known, may: (kind) => own.length === 0 || scopeOf(neededScope[kind]) };
+}
+
+function waitsFor({ kind, people }: InboxItem, { name, may }: Reader): boolean {
+  return may(kind) && (people === null || people.includes(name));
+}
