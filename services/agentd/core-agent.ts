@@ -340,6 +340,11 @@ export class CoreAgent {
     return this.#store.verify(runId, await this.#signatures(signersFile));
   }
 
+  /** Whether policy.json asks that every approval is signed. */
+  async requiresSignature(): Promise<boolean> {
+    return (await this.#work()).signatures.required;
+  }
+
   async #signatures(signersFile: string | undefined): Promise<ApprovalSignatures> {
     const { signatures } = await this.#work();
     return signersFile === undefined ? signatures : signatures.withSigners(resolve(signersFile));

@@ -68,6 +68,7 @@ describe('The daemon over HTTP', () => {
       agent: world.agent,
       tokens: openTokens(folders),
       folders,
+      home: undefined,
       settings: {
         ...settings,
         agentd: { ...settings.agentd, port: 0, checkouts: { hello: world.checkout.dir } },

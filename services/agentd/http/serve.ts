@@ -39,6 +39,8 @@ export interface DaemonOptions {
   readonly status: StatusCommand;
   readonly tokens: Tokens;
   readonly folders: Pick<Folders, 'state'>;
+  /** The value of `--home`; undefined where it was not given. */
+  readonly home: string | undefined;
 }
 
 /** core-agentd's HTTP interface over the use cases, besides the standard routes. */
@@ -101,7 +103,7 @@ export function serve({
     concern: 'agentd',
     binding: settings.agentd,
     parts: {
-      routes: daemonRoutes({ ...own, agent, work, settings, status }),
+      routes: daemonRoutes({ ...own, home, agent, work, settings, status }),
       health: () => {
         const checks = { configuration: async () => (await reported()).health(), ...dependencies.checks };
         return checkHealth(agent, version, checks);

@@ -8,6 +8,7 @@ import { badge, riskBadge, standing } from './badges.ts';
 import { decisionForms } from './decisions.ts';
 import { type Html, html, nothing } from './html.ts';
 import { outcomeOf } from './outcome.ts';
+import type { SigningTerms } from './signing.ts';
 import { shownLine, shownText } from './visible-text.ts';
 
 /** One action as it is read before it is approved: everything that the approval covers, and what came of it. */
@@ -17,6 +18,7 @@ export interface ActionLook {
   readonly csrf: string;
   /** Whether the scopes of who looks allow a decision. */
   readonly mayApprove: boolean;
+  readonly signing: SigningTerms;
   /** Why nothing of the run is decided any more; null while something may be. */
   readonly over: string | null;
   /** The patch of the run, for the action that applies it. */

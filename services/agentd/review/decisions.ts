@@ -3,6 +3,7 @@ import type { ActionState, Run } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { csrfField } from './csrf.ts';
 import { type Html, html, nothing, raw } from './html.ts';
+import { mustBeSigned, type SigningTerms, signingBlock } from './signing.ts';
 
 /**
  * The forms of decisions. Each carries the digest and the approval of every action that it covers as they are on the page: when either
@@ -13,6 +14,7 @@ interface Look {
   readonly run: Run;
   readonly csrf: string;
   readonly mayApprove: boolean;
+  readonly signing: SigningTerms;
 }
 
 /** As forms carry an action that was seen. */
@@ -34,6 +36,8 @@ export function decisionForms(action: ActionState, look: Look): Html {
 
 function approveForm(action: ActionState, look: Look): Html {
   const { action_id, ordinal, kind } = action.definition;
+  if (mustBeSigned([action], look.signing))
+    return signingBlock(`${action_id}-sign`, `${ordinal} ${kind}`, look.run, [action], look.signing);
   return html`<form method="post" action="/runs/${look.run.run_id}/decisions" class="approve" data-approve id="${action_id}-approve">
 ${csrfField(look.csrf)}<input type="hidden" name="decision" value="approve">
 <input type="hidden" name="seen" value="${seenAction(action)}">
@@ -59,6 +63,8 @@ ${csrfField(look.csrf)}<input type="hidden" name="decision" value="reject">
 export function gateForm(gate: string, actions: readonly ActionState[], look: Look): Html {
   if (!look.mayApprove || actions.length < 2) return nothing;
   const names = actions.map(({ definition: { ordinal } }) => ordinal).join(', ');
+  if (mustBeSigned(actions, look.signing))
+    return signingBlock(`gate-${gate}`, `the gate ${gate} (${names})`, look.run, actions, look.signing);
   return html`<form method="post" action="/runs/${look.run.run_id}/decisions" class="gate-form" data-gate id="gate-${gate}">
 ${csrfField(look.csrf)}<input type="hidden" name="decision" value="approve">
 ${actions.map((action) => html`<input type="hidden" name="seen" value="${seenAction(action)}">`)}

@@ -13,6 +13,8 @@ export interface ReviewParts {
   };
   /** Names of the working copies that an execution can deliver to. */
   readonly checkouts: readonly string[];
+  /** What `--home` of commands must be; undefined where none is needed. */
+  readonly home: string | undefined;
   readonly sessions: Sessions;
   readonly redactor: Redactor;
   /** Where it is served, for the cookie. */

@@ -78,7 +78,8 @@ export async function reviewPage(
   run: Run,
   said: Notice | null = null,
 ): Promise<Html> {
-  const [plan, validation, change] = await Promise.all([
+  const [isRequired, plan, validation, change] = await Promise.all([
+    parts.agent.requiresSignature(),
     planPart(parts.agent, run),
     validationPart(parts.agent, run),
     changePart(changes, visit, run),
@@ -87,6 +88,7 @@ export async function reviewPage(
     run,
     csrf: visit.csrf,
     mayApprove: visit.by.scopes.includes('approve'),
+    signing: { isRequired, home: parts.home },
     over: whyOver(run),
     change,
     validation,

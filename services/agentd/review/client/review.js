@@ -102,12 +102,12 @@ function currentAction() {
   const focused = document.activeElement?.closest('[data-action]');
   return (
     focused ??
-    document.querySelector('[data-action]:has([data-approve])') ??
+    document.querySelector('[data-action]:has([data-approve], [data-sign])') ??
     document.querySelector('[data-action]')
   );
 }
 
-/** Shows a form's button; presses it when it had been shown and had the focus. */
+/** Shows the button of a form, or of a command; presses it when it had been shown and had the focus. */
 function press(form) {
   const button = form?.querySelector('button');
   if (button == null) return;
@@ -117,7 +117,8 @@ function press(form) {
     return;
   }
   if (document.activeElement === button && inView(button)) {
-    form.requestSubmit(button);
+    if (form.matches('form')) form.requestSubmit(button);
+    else button.click();
     return;
   }
   button.focus({ preventScroll: true });
@@ -153,9 +154,10 @@ const runKeys = {
   k: () => move('[data-action]', -1),
   a() {
     const action = currentAction();
-    if (action?.querySelector('[data-approve]') == null) return;
+    const approving = action?.querySelector('[data-approve], [data-sign]');
+    if (approving == null) return;
     change(action);
-    press(action.querySelector('[data-approve]'));
+    press(approving);
   },
   r() {
     const action = currentAction();
@@ -163,8 +165,9 @@ const runKeys = {
     openDetails(action?.querySelector('[data-reject]'));
   },
   A() {
-    const own = currentAction()?.closest('.gate')?.querySelector('[data-gate]');
-    press(own ?? document.querySelector('[data-gate]'));
+    const forms = '.gate > :is([data-gate], [data-sign])';
+    const own = currentAction()?.closest('.gate')?.querySelector(forms);
+    press(own ?? document.querySelector(forms));
   },
   x: () => press(document.querySelector('[data-execute]')),
   u: () => follows('[data-undo]'),
@@ -199,7 +202,20 @@ document.addEventListener('keydown', (event) => {
 
 document.addEventListener('click', ({ target }) => {
   if (target.closest('[data-keys]') !== null) document.getElementById('keys')?.showModal();
+  const copy = target.closest('[data-copy]');
+  if (copy !== null) void copyCommand(copy.closest('[data-sign]').querySelector('.command'));
 });
+
+/** Where the browser gives no clipboard, as over plain HTTP from another machine, the text is selected. */
+async function copyCommand(command) {
+  try {
+    await navigator.clipboard.writeText(command.textContent);
+    live.textContent = 'copied';
+  } catch {
+    getSelection().selectAllChildren(command);
+    live.textContent = 'selected; copy it with your keys';
+  }
+}
 
 /* A form is sent once. */
 document.addEventListener('submit', ({ target }) => {
