@@ -1,3 +1,4 @@
+import type { Account } from '#kit/contracts/account.ts';
 import type { ApprovalSignature, GivenSignature } from '#kit/contracts/action.ts';
 import type { PlanBody } from '#kit/contracts/plan.ts';
 import type { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
@@ -7,10 +8,12 @@ import type { Run } from './runs/run.ts';
 
 /** What the use cases of core-agentd are asked for, and what they report. */
 
-/** Who acts: the name of their token, and the scopes that it carries. */
+/** Who acts: the name of their token or account, and the scopes that it carries. */
 export interface Person {
   readonly name: string;
   readonly scopes: readonly string[];
+  /** At the identity provider that signed them in; left out of a token. */
+  readonly providerAccount?: Account;
 }
 
 /** How a long use case shows what it does, and how it is stopped. */

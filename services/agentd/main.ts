@@ -51,7 +51,7 @@ export function openServices({ home }: { readonly home: string | undefined }): S
         import('#kit/config/concern.ts'),
       ]);
       const { addressOverrides } = await import('#kit/config/service-address.ts');
-      const others = ['forges', 'agents', 'policy', 'validation', 'schedules', 'status'];
+      const others = ['forges', 'agents', 'policy', 'oidc', 'validation', 'schedules', 'status'];
       const addressed = ['context', 'models', 'bridge', 'bus'] as const;
       return [
         ...describeSettings(sources),

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { minimatch } from 'minimatch';
 import { readConcern } from '#kit/config/concern.ts';
+import { Account } from '#kit/contracts/account.ts';
 import { integerBetween, NonEmptyString } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 import { type ActionKind, Author, actionKinds } from './action.ts';
@@ -22,6 +23,8 @@ export const Policy = t.strict({
     rules: t.array(ApprovalRule),
     /** What is approved in advance. */
     standing: t.array(StandingApproval),
+    /** At an identity provider, as `accounts` of people: they cannot sign in, and what they approved does not count. */
+    revoked_accounts: t.array(Account),
   }),
   /** Whom rules count, by name. */
   people: t.record(t.string, KnownPerson),

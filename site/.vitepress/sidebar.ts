@@ -44,6 +44,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-remote-access', 'Reach it from elsewhere'],
       ['terminal', 'Decide in the terminal'],
       ['review', 'Review in the browser'],
+      ['guide-single-sign-on', 'Sign in by an identity provider'],
       ['docker', 'Run it in containers'],
       ['guide-several-hosts', 'Use several hosts'],
       ['backup', 'Back up and restore'],

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { findProgram } from '../../services/kit/find-program.ts';
 import { makeReviewWorld } from '../../test/fixtures/review/review-world.ts';
@@ -43,6 +45,12 @@ export async function takeScreenshots(): Promise<Screenshot[]> {
     await shoot('review-list.png', '/');
     await shoot('review-run.png', `/runs/${waiting.run_id}`, '#gate-build-title ~ article:nth-of-type(2)');
     await shoot('review-graph.png', `/runs/${done.run_id}/graph`);
+    const issuer = 'https://id.example.org';
+    const oidc = { name: 'Example ID', issuer, client_id: 'core', address: review.url, groups: { all: ['read'] } };
+    writeFileSync(join(review.world.home, 'config/oidc.json'), JSON.stringify(oidc));
+    await page.context().clearCookies();
+    await page.setViewportSize({ ...view, height: 420 });
+    await shoot('review-sign-in.png', '/');
     return shots;
   } finally {
     await browser.close();

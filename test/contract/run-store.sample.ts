@@ -154,6 +154,7 @@ export function decided(
         decision,
         approver: 'mira',
         person: undefined,
+        account: undefined,
         standing: undefined,
         claimed_approver: null,
         reason: decision === 'reject' ? 'not this way' : null,

@@ -32,6 +32,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   './core sync': [],
   './core doctor': [],
   './core token list': [],
+  './core session list': [],
   './core undo': ['1', '--dry-run'],
   './core prune': ['--older-than', '0d', '--dry-run'],
   './core recover': ['1'],

@@ -41,6 +41,7 @@ export class ServiceCalls {
   }
 
   async ask(route: Route): Promise<Answer> {
+    if (route.path.includes('{session_id}')) this.#made.set(concern(route.path), await this.#session());
     const { method, path, withToken, type, body } = exampleRequest(route, (name, of) =>
       this.#named(name, of),
     );
@@ -62,6 +63,26 @@ export class ServiceCalls {
     const text = await answer.text();
     if (method === 'POST' && answer.ok) this.#remember(route.path, text);
     return { status: answer.status, type: contentType, text };
+  }
+
+  /** Signs a browser in to the review page. @returns its session */
+  async #session(): Promise<string> {
+    const headers = { Authorization: `Bearer ${this.#world.token()}` };
+    const made = await this.#world.fetch(this.#port, '/v1/review/links', { method: 'POST', headers });
+    const { path } = (await made.json()) as { readonly path: string };
+    const opened = await this.#world.fetch(this.#port, path, {});
+    const [cookie = ''] = opened.headers.getSetCookie();
+    await this.#world.fetch(this.#port, '/sign-in', {
+      method: 'POST',
+      headers: { cookie: cookie.split(';')[0]! },
+      body: new URLSearchParams({ code: new URLSearchParams(path.split('?')[1]).get('code')! }),
+      redirect: 'manual',
+    });
+    const listed = await this.#world.fetch(this.#port, '/v1/review/sessions', { headers });
+    const { sessions } = (await listed.json()) as { readonly sessions: readonly { readonly id: string }[] };
+    const id = sessions.at(-1)?.id;
+    if (id === undefined) throw new Error('nobody was signed in by the link');
+    return id;
   }
 
   #named(parameter: string, path: string): string {

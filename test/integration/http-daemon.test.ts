@@ -579,6 +579,10 @@ describe('The daemon over HTTP', () => {
     expect((await post('/v1/review/links', { run: 'run_00000000' })).json.code).to.equal('run_not_found');
     expect(await ask('DELETE', '/v1/review/sessions')).to.deep.include({ status: 401 });
     expect((await ask('DELETE', '/v1/review/sessions', { token })).json).to.deep.equal({ ended: 0 });
+    expect(await ask('GET', '/v1/review/sessions')).to.deep.include({ status: 401 });
+    expect((await ask('GET', '/v1/review/sessions', { token })).json).to.deep.equal({ sessions: [] });
+    const none = await ask('DELETE', '/v1/review/sessions/none', { token });
+    expect([none.status, none.json.code]).to.deep.equal([404, 'session_not_found']);
   });
 
   it('has described every route, and every described route was asked here', () => {

@@ -35,6 +35,34 @@ describe('core review', () => {
     expect((await browser.get('/')).status).to.equal(401);
   });
 
+  it('lists who is signed in, and signs out one browser or all of somebody', async () => {
+    const session = (...args: readonly string[]) =>
+      review.world.command(['session', ...args], { CORE_AGENTD_URL: review.url });
+    expect((await session('list')).stdout).to.contain('Nobody is signed in');
+    const browsers: SignedIn[] = [];
+    for (const name of ['yuki', 'noor', 'noor', 'noor'])
+      browsers.push(await SignedIn.by(await review.link(name)));
+    const { sessions } = JSON.parse((await session('list', '--json')).stdout);
+    expect(sessions.map(({ name, by }: { name: string; by: string }) => [name, by])).to.deep.equal([
+      ['yuki', 'link'],
+      ['noor', 'link'],
+      ['noor', 'link'],
+      ['noor', 'link'],
+    ]);
+    const list = await session('list');
+    expect(list.stdout, list.stderr).to.contain(`${sessions[0].id}  yuki`).and.to.contain('in 12 h');
+    const one = await session('revoke', sessions[0].id, sessions[1].id);
+    expect(one.stdout, one.stderr).to.equal('Signed out 2 browsers.\n');
+    const statuses = () => Promise.all(browsers.map(async (browser) => (await browser.get('/')).status));
+    expect(await statuses()).to.deep.equal([401, 401, 200, 200]);
+    expect((await session('revoke', '--of', 'noor')).stdout).to.equal('Signed out 2 browsers.\n');
+    expect(await statuses()).to.deep.equal([401, 401, 401, 401]);
+    const again = await session('revoke', sessions[0].id);
+    expect([again.code, again.stderr.includes('session_not_found')]).to.deep.equal([4, true]);
+    for (const args of [[], ['x', '--of', 'noor']])
+      expect((await session('revoke', ...args)).code, args.join(' ')).to.equal(2);
+  });
+
   it('hands the link to the desktop, and says it where there is none', async () => {
     const folder = temporaryFolder();
     for (const name of ['xdg-open', 'open'])

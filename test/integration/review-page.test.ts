@@ -305,6 +305,18 @@ describe('The review page over HTTP', () => {
     expect((await paul.get('/')).status).to.equal(403);
   });
 
+  it('knows no identity provider where none is configured', async () => {
+    for (const path of ['/sign-in/provider', '/sign-in/callback?state=x&code=y']) {
+      const answer = await mira.get(path);
+      noteRoute('GET', path);
+      expect([answer.status, (await answer.text()).includes('identity_provider_missing')]).to.deep.equal([
+        404,
+        true,
+      ]);
+    }
+    expect(await (await fetch(`${review.url}/`)).text()).to.not.contain('Sign in with');
+  });
+
   it('sends parts of the change of a run, and none of another patch', async () => {
     const run = await review.planned();
     const part = (name: string, query: string) =>

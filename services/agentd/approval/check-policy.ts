@@ -48,12 +48,13 @@ function checkList(at: string, list: readonly string[]): void {
   );
 }
 
-/** One token, login or address is of one person: else the same person could count as two. */
+/** One token, account, login or address is of one person: else the same person could count as two. */
 function requireDistinct(people: People): void {
   const owners = new Map<string, string>();
-  for (const [person, { tokens = [], logins = [], emails = [] }] of Object.entries(people)) {
+  for (const [person, { tokens = [], accounts = [], logins = [], emails = [] }] of Object.entries(people)) {
     const names = [
       ...[person, ...tokens].map((name) => `token ${name}`),
+      ...accounts.map(({ issuer, subject }) => `account ${subject} of ${issuer}`),
       ...logins.map((login) => `login ${login.replace(/^@/, '').toLowerCase()}`),
       ...emails.map((email) => `address ${email.toLowerCase()}`),
     ];

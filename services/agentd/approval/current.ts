@@ -1,3 +1,4 @@
+import { type Account, isAmong } from '#kit/contracts/account.ts';
 import type { TokenRecord } from '#kit/tokens/token.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { ApprovalPolicy } from './rule.ts';
@@ -26,6 +27,16 @@ export function whyTokenMayNot(
   if (token.revoked !== null) return `the token '${name}' was revoked at ${token.revoked}`;
   if (token.scopes.includes(scope) || token.scopes.includes('admin')) return null;
   return `the token '${name}' has the scopes ${token.scopes.join(', ')} now, without ${scope}`;
+}
+
+/** Why an account may do nothing any more; null where it may, and for a token. */
+export function whyAccountMayNot(
+  account: Account | undefined,
+  { policy }: Pick<ApprovalsNow, 'policy'>,
+): string | null {
+  const { revoked_accounts = [] } = policy.approval;
+  if (account === undefined || !isAmong(account, revoked_accounts)) return null;
+  return `the account ${account.subject} of ${account.issuer} is in revoked_accounts of policy.json`;
 }
 
 /** Who answers for a standing approval must be known here and have the scope `admin`. */

@@ -1,3 +1,4 @@
+import { isOf } from '#kit/contracts/account.ts';
 import type { People } from './rule.ts';
 
 /** Somebody whom `people` of policy.json lists. */
@@ -7,10 +8,11 @@ export interface Somebody {
   readonly known_as: readonly string[];
 }
 
-/** Whose token it is; null where `people` does not list it. */
-export function personOf(people: People, token: string): Somebody | null {
+/** Whose token or account it is, by its name; null where `people` does not list it. */
+export function personOf(people: People, identity: string): Somebody | null {
   const found = Object.entries(people).find(
-    ([name, { tokens }]) => name === token || tokens?.includes(token),
+    ([name, { tokens, accounts }]) =>
+      name === identity || tokens?.includes(identity) || accounts?.some((account) => isOf(account, identity)),
   );
   if (found === undefined) return null;
   const [person, { logins = [], teams = [], emails = [] }] = found;

@@ -9,10 +9,22 @@ import type { People } from './rule.ts';
 const digest = 'a'.repeat(64);
 const hour = (at: number) => new Date(Date.UTC(2026, 0, 1, at)).toISOString();
 const people: People = {
-  mira: { tokens: ['mira-laptop'], logins: ['Mira'], teams: undefined, emails: undefined },
-  jo: { tokens: undefined, logins: undefined, teams: ['acme/core'], emails: undefined },
-  kim: { tokens: undefined, logins: undefined, teams: undefined, emails: ['Kim@example.com'] },
-  lee: { tokens: undefined, logins: ['lee'], teams: ['acme/core'], emails: undefined },
+  mira: {
+    tokens: ['mira-laptop'],
+    logins: ['Mira'],
+    accounts: undefined,
+    teams: undefined,
+    emails: undefined,
+  },
+  jo: { tokens: undefined, logins: undefined, accounts: undefined, teams: ['acme/core'], emails: undefined },
+  kim: {
+    tokens: undefined,
+    logins: undefined,
+    accounts: undefined,
+    teams: undefined,
+    emails: ['Kim@example.com'],
+  },
+  lee: { tokens: undefined, logins: ['lee'], accounts: undefined, teams: ['acme/core'], emails: undefined },
 };
 const tokens = ['mira', 'mira-laptop', 'jo', 'kim', 'lee', 'stranger'];
 const ownerSets = [['@mira'], ['@acme/core'], ['kim@EXAMPLE.com', '@lee'], ['@nobody']];
@@ -63,6 +75,7 @@ function approval({ token, approves, standing, expires, sameDigest, signed }: De
   return {
     decision: approves ? 'approve' : 'reject',
     approver: token,
+    account: undefined,
     person: known === null ? undefined : { name: known.person, known_as: [...known.known_as] },
     standing: standing ? { name: 'early', digest } : undefined,
     claimed_approver: null,

@@ -1,3 +1,4 @@
+import { identityKey } from '#kit/contracts/account.ts';
 import type { Approval } from '#kit/contracts/action.ts';
 import type { ActionTerms, AppliedRule, ApprovalProgress } from '#kit/contracts/approval.ts';
 import { ownerKey, type Somebody } from './people.ts';
@@ -9,9 +10,9 @@ export type Identify = (approval: Approval) => Somebody | null;
 export const asRecorded: Identify = ({ person }) =>
   person === undefined ? null : { person: person.name, known_as: person.known_as };
 
-/** Decisions of one person replace each other; without rules a person is a token. */
+/** Decisions of one person replace each other; without rules a person is a token or an account. */
 export function deciderOf({ person, approver }: Pick<Approval, 'person' | 'approver'>): string {
-  return person === undefined ? `token ${approver}` : `person ${person.name}`;
+  return person === undefined ? `token ${identityKey(approver)}` : `person ${person.name}`;
 }
 
 /** The latest decision of each person, oldest first. */

@@ -1,4 +1,5 @@
 import * as t from 'io-ts';
+import { Account } from '#kit/contracts/account.ts';
 import { integerBetween, NonEmptyString, optional, Timestamp } from '#kit/decode.ts';
 import { digestOf } from '#kit/digest.ts';
 import { TokenName } from '#kit/tokens/token.ts';
@@ -58,6 +59,8 @@ export type StandingApproval = t.TypeOf<typeof StandingApproval>;
 export const KnownPerson = t.strict({
   /** Names of further tokens of the same person. */
   tokens: optional(t.array(TokenName)),
+  /** At an identity provider: the address of the provider as `issuer` of oidc.json has it, and the `sub` of the person there. */
+  accounts: optional(t.array(Account)),
   /** As CODEOWNERS names them, with or without `@`. */
   logins: optional(t.array(NonEmptyString)),
   /** `org/team`, with or without `@`. */
@@ -76,6 +79,7 @@ export interface ApprovalPolicy {
     readonly require_signature: boolean;
     readonly rules: readonly ApprovalRule[];
     readonly standing: readonly StandingApproval[];
+    readonly revoked_accounts?: readonly Account[];
   };
   readonly people: People;
   readonly risk: { readonly critical_paths: readonly string[] };

@@ -51,7 +51,13 @@ function policyWith(
   };
 }
 
-const nobody = { tokens: undefined, logins: undefined, teams: undefined, emails: undefined };
+const nobody = {
+  tokens: undefined,
+  logins: undefined,
+  accounts: undefined,
+  teams: undefined,
+  emails: undefined,
+};
 
 describe('a rule about who must agree', () => {
   const fits = (members: Partial<ApprovalRule>, paths: readonly string[] = ['src/a.js']) =>

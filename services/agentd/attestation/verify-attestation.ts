@@ -63,7 +63,13 @@ export async function verifyAttestation(
       );
     if (signatures.required && signature === null && decision === 'approve')
       problems.push(`the approval of ${action_id} by ${approver} is not signed (${requiredBy})`);
-    const unsaid = { claimed_approver: null, reason: null, person: undefined, standing: undefined };
+    const unsaid = {
+      claimed_approver: null,
+      reason: null,
+      account: undefined,
+      person: undefined,
+      standing: undefined,
+    };
     const whole = { ...approval, ...unsaid, signature: signature ?? undefined };
     const problem = signatures.recordedProblem({ run_id, action_id }, whole);
     if (problem !== null) problems.push(`the approval of ${action_id}: ${problem.message}`);

@@ -45,6 +45,7 @@ const commands: Readonly<Record<string, () => Promise<Declare>>> = {
   reject: async () => (await import('./commands/decide.ts')).decide('reject'),
   'execute-approved': async () => (await import('./commands/execute.ts')).executeApproved,
   review: async () => (await import('./commands/review.ts')).review,
+  session: async () => (await import('./commands/session.ts')).session,
   sync: async () => (await import('./commands/sync.ts')).sync,
   resume: async () => (await import('./commands/execute.ts')).resume,
   undo: async () => (await import('./commands/execute.ts')).undo,

@@ -1,7 +1,14 @@
+import { whose } from '#kit/contracts/account.ts';
 import { type Approval, approverText } from '#kit/contracts/action.ts';
 import type { ActionTerms } from '#kit/contracts/approval.ts';
 import { CoreError } from '#kit/errors.ts';
-import { type ApprovalsNow, type ReadApprovals, whyNotAuthor, whyTokenMayNot } from '../approval/current.ts';
+import {
+  type ApprovalsNow,
+  type ReadApprovals,
+  whyAccountMayNot,
+  whyNotAuthor,
+  whyTokenMayNot,
+} from '../approval/current.ts';
 import { personOf } from '../approval/people.ts';
 import { asRecorded, type Identify, needsText, progressOf } from '../approval/progress.ts';
 import { ruleDigest } from '../approval/rule.ts';
@@ -43,8 +50,11 @@ function decisionProblem(
   current: ApprovalsNow,
   now: string,
 ): Problem | null {
-  const { approver, standing } = approval;
-  const why = standing === undefined ? whyTokenMayNot(approver, 'approve', current) : null;
+  const { approver, account, standing } = approval;
+  const why =
+    standing === undefined
+      ? (whyTokenMayNot(approver, 'approve', current) ?? whyAccountMayNot(account, current))
+      : null;
   if (why === null) return current.signatures.problemOf({ run_id, action_id }, approval, now);
   const message = `the approval by ${approver} does not count any more: ${why}; approve it again`;
   return { code: 'approver_revoked', message };
@@ -82,7 +92,7 @@ function peopleProblem(
     if (before === null || JSON.stringify(before) === JSON.stringify(after)) return [];
     const words = (somebody: typeof after) =>
       somebody === null ? 'nobody' : [somebody.person, ...somebody.known_as].join(', ');
-    return [`the token '${one.approver}' was ${words(before)} at the approval and is ${words(after)} now`];
+    return [`${whose(one.approver)} was ${words(before)} at the approval and is ${words(after)} now`];
   });
   return rulesChanged(
     `people of policy.json changed since, and it is approved by ${text}: ${changed.join('; ')}`,

@@ -101,6 +101,7 @@ describe('a decision', () => {
       decision: 'approve',
       approver: 'mira',
       person: undefined,
+      account: undefined,
       standing: undefined,
       claimed_approver: 'Mira M.',
       reason: 'fine',

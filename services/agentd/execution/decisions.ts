@@ -1,3 +1,4 @@
+import { type Account, identityKey, whose } from '#kit/contracts/account.ts';
 import { approverText, type GivenSignature } from '#kit/contracts/action.ts';
 import type { AppliedRule } from '#kit/contracts/approval.ts';
 import { Conflict, type CoreError, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
@@ -56,7 +57,13 @@ export function decideActions(
     checkSeen(action, seen_approval);
     checkDigest(action.definition, digest);
     const useless = approves
-      ? whyUseless(run, action, { approver: request.by.name, people, at, signed: signature !== undefined })
+      ? whyUseless(run, action, {
+          approver: request.by.name,
+          account: request.by.providerAccount,
+          people,
+          at,
+          signed: signature !== undefined,
+        })
       : null;
     if (useless?.code === 'approved_already') {
       already.push(useless);
@@ -66,6 +73,7 @@ export function decideActions(
     const approval: Approval = {
       decision: request.decision,
       approver: request.by.name,
+      account: request.by.providerAccount,
       person: action.terms === null ? undefined : person,
       standing: undefined,
       claimed_approver: request.claimed_approver,
@@ -89,6 +97,7 @@ export function decideActions(
 
 interface Approving {
   readonly approver: string;
+  readonly account: Account | undefined;
   readonly people: People;
   readonly at: string;
   readonly signed: boolean;
@@ -98,7 +107,7 @@ interface Approving {
 function whyUseless(
   { run_id }: Run,
   { definition, terms, decisions }: ActionState,
-  { approver, people, at, signed }: Approving,
+  { approver, account, people, at, signed }: Approving,
 ): CoreError | null {
   if (terms === null) return null;
   const { ordinal, kind, digest } = definition;
@@ -109,15 +118,21 @@ function whyUseless(
   if (somebody === null) {
     return new Refused(
       'approver_unknown',
-      `${name}: a rule counts people, and people of policy.json does not list the token '${approver}', so that nobody knows whose it is; ${so}`,
+      `${name}: a rule counts people, and people of policy.json does not list ${whose(approver)}, so that nobody knows who that is; ${so}`,
       {
-        hint: `Whoever keeps policy.json adds "${approver}" to people, or to the tokens of the person it is of.`,
+        hint:
+          account === undefined
+            ? `Whoever keeps policy.json adds "${approver}" to people, or to the tokens of the person it is of.`
+            : `Whoever keeps policy.json adds ${JSON.stringify(account)} to the accounts of this person in people.`,
       },
     );
   }
   const { person } = somebody;
   const rejection = decisions.find(
-    (one) => one.decision === 'reject' && asRecorded(one)?.person !== person && one.approver !== approver,
+    (one) =>
+      one.decision === 'reject' &&
+      asRecorded(one)?.person !== person &&
+      identityKey(one.approver) !== identityKey(approver),
   );
   if (rejection !== undefined) {
     return new Conflict(
@@ -320,7 +335,7 @@ export function checkScope(
   if (by.scopes.includes(scope) || by.scopes.includes('admin')) return;
   throw new Refused(
     'scope_missing',
-    `the token '${by.name}' has the scopes ${by.scopes.join(', ') || 'none'}; this needs ${scope}`,
+    `${whose(by.name)} has the scopes ${by.scopes.join(', ') || 'none'}; this needs ${scope}`,
   );
 }
 

@@ -36,6 +36,7 @@ function standingEvents(run: Run, read: ReadApprovals): NewEvent[] {
     const decision: Approval = {
       decision: 'approve',
       approver: use.author,
+      account: undefined,
       person: undefined,
       standing: { name: use.name, digest: use.digest },
       claimed_approver: null,

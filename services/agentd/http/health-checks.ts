@@ -1,5 +1,6 @@
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
+import type { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import {
   backlogInWords,
@@ -15,6 +16,7 @@ import { Probe, takesToken } from '#kit/health/probe.ts';
 import { createHttpClient } from '#kit/http/client.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import type { CoreAgent } from '../core-agent.ts';
+import type { IdentityProvider } from '../review/oidc/provider.ts';
 
 export type Checks = Readonly<Record<string, () => Promise<HealthCheck>>>;
 
@@ -92,5 +94,21 @@ export function dependencyChecks({ folders, environment, settings, agent }: Depe
     async close() {
       await Promise.all([gateway.close(), context?.close()]);
     },
+  };
+}
+
+/** How long a good answer of the provider counts, in milliseconds: it is somebody else's server. */
+const providerMs = 60_000;
+
+/** Whether the identity provider answers. Without it people still sign in by links, so that the daemon is degraded at most. */
+export function identityProviderCheck(
+  provider: Pick<IdentityProvider, 'ask'>,
+  configuration: Pick<LiveConfig<unknown>, 'health'>,
+  timeoutMs: number,
+): () => Promise<HealthCheck> {
+  const probe = new Probe(() => provider.ask(), { timeoutMs, everyMs: providerMs });
+  return async () => {
+    const configured = configuration.health();
+    return configured.status === 'ok' ? probe.check() : configured;
   };
 }

@@ -1,7 +1,15 @@
-import { EndedSessions, SignInLink, SignInLinkBody } from '#kit/contracts/review.ts';
+import {
+  EndedSessions,
+  type ReviewSession,
+  ReviewSessions,
+  SignInLink,
+  SignInLinkBody,
+} from '#kit/contracts/review.ts';
+import { Forbidden } from '#kit/errors.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
+import type { Person } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
-import type { Sessions } from '../review/session.ts';
+import { type OpenSession, type Sessions, sessionNotFound } from '../review/session.ts';
 import { requireToken } from './query.ts';
 import { person } from './write-routes.ts';
 
@@ -30,17 +38,75 @@ export function reviewLinkRoutes(agent: CoreAgent, sessions: Sessions): Route[] 
     ),
     route(
       {
-        method: 'DELETE',
+        method: 'GET',
         path: '/v1/review/sessions',
-        summary: 'Signs out every browser that this token signed in to the review page. Needs a token always',
+        summary:
+          'The browsers that are signed in to the review page: those of this token, with the scope admin everybody’s. Needs a token always',
         scope: 'read',
-        answers: { 200: { description: 'How many', content: EndedSessions } },
+        answers: { 200: { description: 'The oldest first', content: ReviewSessions } },
       },
       async ({ identity }) => {
         requireToken(identity);
-        const json: EndedSessions = { ended: sessions.endAll(sessions.ownerOf(person(identity))) };
+        const json: ReviewSessions = { sessions: within(person(identity)).map(shown) };
+        return { json };
+      },
+    ),
+    route(
+      {
+        method: 'DELETE',
+        path: '/v1/review/sessions',
+        summary:
+          'Signs out every browser that this token signed in to the review page, or with the scope admin those of somebody else. Needs a token always',
+        scope: 'read',
+        query: {
+          of: {
+            description: 'Name of a token or an account; default that of this token',
+            schema: { type: 'string' },
+          },
+        },
+        answers: { 200: { description: 'How many', content: EndedSessions } },
+      },
+      async ({ identity, query: { of } }) => {
+        requireToken(identity);
+        const { name, scopes } = person(identity);
+        if (of !== undefined && of !== name && !scopes.includes('admin'))
+          throw new Forbidden(
+            'scope_missing',
+            `token ${name} has the scopes ${scopes.join(', ')}; ending the sessions of ${of} needs admin`,
+          );
+        const json: EndedSessions = { ended: sessions.endAll(of ?? name) };
+        return { json };
+      },
+    ),
+    route(
+      {
+        method: 'DELETE',
+        path: '/v1/review/sessions/{session_id}',
+        summary: 'Signs out one browser. One of somebody else needs the scope admin. Needs a token always',
+        scope: 'read',
+        answers: { 200: { description: 'How many', content: EndedSessions } },
+      },
+      async ({ identity, params }) => {
+        requireToken(identity);
+        const id = params.session_id!;
+        if (!within(person(identity)).some((session) => session.id === id)) throw sessionNotFound(id);
+        sessions.revoke(id);
+        const json: EndedSessions = { ended: 1 };
         return { json };
       },
     ),
   ];
+
+  /** Those that this person may see and end. */
+  function within({ name, scopes }: Person): OpenSession[] {
+    const all = sessions.list();
+    return scopes.includes('admin') ? all : all.filter(({ identity }) => identity.name === name);
+  }
+}
+
+function shown({ id, owner, identity, created, expires }: OpenSession): ReviewSession {
+  const { name, scopes, providerAccount: account } = identity;
+  const groups = owner.kind === 'account' ? owner.groups : undefined;
+  const by = owner.kind === 'account' ? 'provider' : 'link';
+  return { id, name, by, account, groups, scopes: [...scopes], created, expires };
 }

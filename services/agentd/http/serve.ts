@@ -1,4 +1,4 @@
-import type { LiveConfig } from '#kit/config/live-config.ts';
+import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
@@ -10,13 +10,16 @@ import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import type { Tokens } from '#kit/tokens/tokens.ts';
 import type { CoreAgent } from '../core-agent.ts';
+import { readPolicy } from '../policy.ts';
+import { readClientSecret, readOidc } from '../review/oidc/configuration.ts';
+import { IdentityProvider } from '../review/oidc/provider.ts';
 import { reviewRoutes } from '../review/routes.ts';
 import { Sessions } from '../review/session.ts';
 import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { deliverRegularly } from './context-delivery.ts';
 import { eventRoutes } from './event-routes.ts';
-import { checkHealth, dependencyChecks } from './health-checks.ts';
+import { checkHealth, dependencyChecks, identityProviderCheck } from './health-checks.ts';
 import { issueRoutes } from './issue-routes.ts';
 import { mcpRoutes } from './mcp.ts';
 import { readRoutes } from './read-routes.ts';
@@ -41,6 +44,7 @@ export interface DaemonOptions {
   readonly folders: Pick<Folders, 'state'>;
   /** The value of `--home`; undefined where it was not given. */
   readonly home: string | undefined;
+  readonly provider: IdentityProvider;
 }
 
 /** core-agentd's HTTP interface over the use cases, besides the standard routes. */
@@ -48,7 +52,12 @@ export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
   const { agent, work } = options;
   const { checkouts } = settings.agentd;
   const changes = runChanges({ agent, work }, checkouts);
-  const sessions = new Sessions({ stateDir: options.folders.state, tokens: options.tokens });
+  const { provider } = options;
+  const sessions = new Sessions({
+    stateDir: options.folders.state,
+    tokens: options.tokens,
+    accountScopes: (account, groups) => provider.scopesOf(account, groups),
+  });
   return [
     ...readRoutes({ ...options, checkouts: Object.keys(checkouts) }),
     ...issueRoutes(agent, work.ending),
@@ -70,7 +79,10 @@ export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
 export function readConfiguration({ home, flags }: DaemonStart): Settings {
   const folders = resolveFolders({ home }, environment);
   readWorkConfiguration(folders);
-  return readSettings({ folders, environment, flags });
+  const settings = readSettings({ folders, environment, flags });
+  const oidc = readOidc(folders, settings.agentd);
+  if (oidc !== null) readClientSecret(oidc, folders);
+  return settings;
 }
 
 /** Runs the daemon until a signal comes or the process that started it is gone. @returns the exit code */
@@ -99,13 +111,31 @@ export function serve({
   const dependencies = dependencyChecks({ folders, environment, settings, agent });
   shutdown.add('its clients', () => dependencies.close());
   const status = createStatusCommand(folders);
+  const oidc = new LiveConfig({ names: ['oidc'], folders, read: () => readOidc(folders, settings.agentd) });
+  oidc.report(logger);
+  const timeoutMs = settings.answers.seconds * 1000;
+  const policy = new LiveConfig({ names: ['policy'], folders, read: () => readPolicy(folders) });
+  const provider = new IdentityProvider({
+    revoked: () => policy.current.approval.revoked_accounts,
+
+    settings: () => oidc.current,
+    folders,
+    proxies: environment,
+    timeoutMs,
+  });
+  shutdown.add('its connections to the identity provider', () => provider.close());
+  const providerCheck = identityProviderCheck(provider, oidc, timeoutMs);
   return serveService(own, {
     concern: 'agentd',
     binding: settings.agentd,
     parts: {
-      routes: daemonRoutes({ ...own, home, agent, work, settings, status }),
+      routes: daemonRoutes({ ...own, home, agent, work, settings, status, provider }),
       health: () => {
-        const checks = { configuration: async () => (await reported()).health(), ...dependencies.checks };
+        const checks = {
+          configuration: async () => (await reported()).health(),
+          ...dependencies.checks,
+          ...(provider.settings === null ? {} : { identity_provider: providerCheck }),
+        };
         return checkHealth(agent, version, checks);
       },
     },

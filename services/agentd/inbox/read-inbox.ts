@@ -1,7 +1,7 @@
 import type { Inbox, InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
 import { codeOf, NotFound } from '#kit/errors.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
-import { personNamed } from '../approval/people.ts';
+import { personNamed, personOf } from '../approval/people.ts';
 import type { Run, RunSummary } from '../runs/run.ts';
 import { allRuns, type RunStore } from '../runs/run-store.ts';
 import { inboxItems, neededScope } from './inbox-items.ts';
@@ -12,6 +12,8 @@ const failuresMs = 30 * 86_400_000;
 export interface InboxRequest {
   /** Name of a person or of a token; null for what waits for anybody. */
   readonly person: string | null;
+  /** Of an account at the identity provider that `person` names; left out where the scopes of tokens count. */
+  readonly scopes?: readonly string[] | undefined;
   readonly now: Date;
 }
 
@@ -24,9 +26,9 @@ type Runs = Pick<RunStore, 'list' | 'read'>;
 export async function readInbox(
   runs: Runs,
   current: Omit<ApprovalsNow, 'signatures'>,
-  { person, now }: InboxRequest,
+  { person, scopes, now }: InboxRequest,
 ): Promise<Inbox> {
-  const reader = person === null ? null : readerNamed(current, person);
+  const reader = person === null ? null : readerNamed(current, person, scopes);
   const items: InboxItem[] = [];
   for (const { run_id } of await openRuns(runs, now)) {
     const run = await readable(runs, run_id);
@@ -71,7 +73,15 @@ interface Reader {
 }
 
 /** @throws NotFound (`person_not_found`) */
-function readerNamed({ policy: { people }, tokens }: Omit<ApprovalsNow, 'signatures'>, name: string): Reader {
+function readerNamed(
+  { policy: { people }, tokens }: Omit<ApprovalsNow, 'signatures'>,
+  name: string,
+  scopes: readonly string[] | undefined,
+): Reader {
+  if (scopes !== undefined) {
+    const may = (kind: InboxKind) => scopes.includes(neededScope[kind]) || scopes.includes('admin');
+    return { name: personOf(people, name)?.person ?? name, may };
+  }
   const known = personNamed(people, name)?.person ?? name;
   const names = [known, ...(people[known]?.tokens ?? [])];
   const own = tokens.filter((token) => names.includes(token.name));

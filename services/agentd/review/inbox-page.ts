@@ -23,8 +23,12 @@ const allParameter = { all: { description: 'What waits for anybody', schema: { e
 
 /** What waits for who is signed in, and how much of it there is. */
 export function inboxRoutes(parts: ReviewParts): Route[] {
-  const read = (visit: Visit, all = false) =>
-    parts.agent.inbox({ person: all ? null : visit.by.name, now: new Date() });
+  const read = ({ by }: Visit, all = false) =>
+    parts.agent.inbox({
+      person: all ? null : by.name,
+      scopes: by.providerAccount === undefined ? undefined : by.scopes,
+      now: new Date(),
+    });
   return [
     pageRoute(
       parts,

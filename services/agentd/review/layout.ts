@@ -1,8 +1,9 @@
+import { shownName } from '#kit/contracts/account.ts';
 import type { Problem } from '#kit/contracts/problem.ts';
 import type { Identity } from '#kit/tokens/tokens.ts';
 import { assetIntegrity, assetPath } from './assets.ts';
 import { csrfField } from './csrf.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html, nothing } from './html.ts';
 import { keysDialog } from './keys.ts';
 import { shownLine } from './visible-text.ts';
 
@@ -42,7 +43,7 @@ ${head(title)}
   <span class="live" id="live" role="status"></span>
   <span class="grow"></span>
   <button type="button" class="quiet keys-button" data-keys aria-keyshortcuts="?">Keys <kbd>?</kbd></button>
-  <span class="who" title="The token ${by.name}, with the scopes ${by.scopes.join(', ')}">${by.name}</span>
+  <span class="who" title="${by.providerAccount === undefined ? 'The token ' : ''}${by.name}, with the scopes ${by.scopes.join(', ')}">${shownName(by.name)}</span>
   <form method="post" action="/sign-out">${csrfField(csrf)}<button class="quiet">Sign out</button></form>
 </header>
 <main id="page" tabindex="-1">
@@ -53,10 +54,10 @@ ${keysDialog(kind)}
 </html>`;
 }
 
-/** Before anybody is signed in. */
-export function bareLayout(title: string, body: Html): Html {
+/** Before anybody is signed in. @param goOn where the browser goes by itself */
+export function bareLayout(title: string, body: Html, { goOn }: { readonly goOn?: string } = {}): Html {
   return html`<html lang="en">
-${head(title)}
+${head(title, goOn === undefined ? nothing : html`<meta http-equiv="refresh" content="0; url=${goOn}">`)}
 <body data-page="other">
 <header class="top"><span class="brand"><span aria-hidden="true">✓</span> Core</span></header>
 <main id="page" class="narrow" tabindex="-1">
@@ -66,13 +67,14 @@ ${body}
 </html>`;
 }
 
-function head(title: string): Html {
+function head(title: string, more: Html = nothing): Html {
   return html`<head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <meta name="htmx-config" content="${htmxConfig}">
+${more}
 <title>${title} · Core</title>
 <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${assetPath('review.css')}" integrity="${assetIntegrity('review.css')}">
@@ -83,9 +85,26 @@ function head(title: string): Html {
 </head>`;
 }
 
-export function signInBody(): Html {
+/** The provider that the page offers at sign-in. */
+export interface OfferedProvider {
+  readonly name: string;
+  /** Where signing in begins. */
+  readonly path: string;
+  /** Why it did not answer when it was asked last; null where it did. */
+  readonly problem: string | null;
+}
+
+export function signInBody(provider: OfferedProvider | null): Html {
   return html`<h1>Sign in</h1>
-<p>Nobody is signed in in this browser, or the session has ended. In a terminal, type</p>
+<p>Nobody is signed in in this browser, or the session has ended.</p>
+${
+  provider === null
+    ? ''
+    : html`${provider.problem === null ? '' : notice({ tone: 'warn', text: provider.problem, hint: 'The link below signs in without it.' })}
+<p><a class="button primary" href="${provider.path}">Sign in with ${shownLine(provider.name)}</a></p>
+`
+}
+<p>${provider === null ? 'In' : 'Or, in'} a terminal, type</p>
 <pre class="command">./core review</pre>
 <p>It opens this page with a link that signs you in once. Nothing else needs to be typed.</p>`;
 }

@@ -15,7 +15,8 @@ import { cookieText } from './cookie.ts';
 import { checkCsrf, csrfToken } from './csrf.ts';
 import { pageHeaders } from './headers.ts';
 import type { Html } from './html.ts';
-import { bareLayout, errorBody, signInBody, type Viewer } from './layout.ts';
+import { bareLayout, errorBody, type OfferedProvider, signInBody, type Viewer } from './layout.ts';
+import type { IdentityProvider } from './oidc/provider.ts';
 import type { ReviewParts } from './review-parts.ts';
 
 /** A request by somebody who is signed in. */
@@ -81,7 +82,7 @@ export function common<F extends PageFacts>(parts: ReviewParts, facts: F) {
     isPage: true,
     identify: (headers: RouteRequest['headers']) => identityOf(parts, headers),
     answers: { 200: { description: 'A page', content: 'text/html' } },
-    errorReply: (error: unknown, id: string) => errorPage(parts, error, id),
+    errorReply: (error: unknown, id: string, path: string) => errorPage(parts, error, id, path),
   };
 }
 
@@ -109,9 +110,33 @@ function sessionOf(parts: ReviewParts, { headers }: Pick<RouteRequest, 'headers'
 
 const signInCodes: readonly string[] = ['sign_in_required', 'token_required'];
 
-function errorPage({ redactor }: ReviewParts, error: unknown, id: string): Reply {
+function errorPage({ redactor, provider }: ReviewParts, error: unknown, id: string, path: string): Reply {
   const problem = problemOf(error, { path: '', id }, redactor);
   const signIn = error instanceof CoreError && signInCodes.includes(codeOf(error));
-  const body = signIn ? signInBody() : errorBody(problem);
+  const body = signIn ? signInBody(offeredProvider(provider, runIn(path))) : errorBody(problem);
   return htmlReply(bareLayout(signIn ? 'Sign in' : problem.title, body), problem.status);
+}
+
+/** @param run whose page is shown after signing in; null for the list */
+export function offeredProvider(provider: IdentityProvider, run: string | null): OfferedProvider | null {
+  const { settings, problem } = provider;
+  if (settings === null) return null;
+  const query = run === null ? '' : `?${new URLSearchParams({ run })}`;
+  return { name: settings.name, path: `${providerPath}${query}`, problem };
+}
+
+/** Where signing in at the identity provider begins. */
+export const providerPath = '/sign-in/provider';
+
+/** The page of a run, or the list: nothing that a request names leads anywhere else. */
+export function pagePath(run: string | null): string {
+  return run !== null && runId.test(run) ? `/runs/${run}` : '/';
+}
+
+const runId = /^run_[0-9a-f-]{36}$/;
+
+/** The run whose page this path is; null where it is of none. */
+function runIn(path: string): string | null {
+  const run = path.split('/')[2] ?? '';
+  return path.startsWith('/runs/') && runId.test(run) ? run : null;
 }

@@ -1,6 +1,7 @@
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { ProgressUpdate, RunChanges } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
+import type { IdentityProvider } from './oidc/provider.ts';
 import type { Sessions } from './session.ts';
 
 /** What the review page works with. */
@@ -16,6 +17,8 @@ export interface ReviewParts {
   /** What `--home` of commands must be; undefined where none is needed. */
   readonly home: string | undefined;
   readonly sessions: Sessions;
+  /** Where people sign in who have no link, where one is configured. */
+  readonly provider: IdentityProvider;
   readonly redactor: Redactor;
   /** Where it is served, for the cookie. */
   readonly binding: {

@@ -15,6 +15,7 @@ import { inboxRoutes } from './inbox-page.ts';
 import { issueThread } from './issue-thread.ts';
 import type { Notice } from './layout.ts';
 import { liveRoutes } from './live-events.ts';
+import { providerRoutes } from './oidc/routes.ts';
 import { formRoute, goTo, htmlReply, pageRoute, type Visit } from './page.ts';
 import { planRoutes } from './plan-form.ts';
 import { recoveryPart } from './recovery.ts';
@@ -32,6 +33,7 @@ export function reviewRoutes(parts: ReviewParts): Route[] {
   return [
     ...assetRoutes(),
     ...signInRoutes(parts),
+    ...providerRoutes(parts),
     ...planRoutes(parts),
     ...inboxRoutes(parts),
     ...liveRoutes(parts),

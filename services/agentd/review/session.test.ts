@@ -1,7 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createToken, openTokens, revokeToken } from '#kit/tokens/tokens.ts';
+import { accountName } from '#kit/contracts/account.ts';
+import { createToken, openTokens, revokeToken, type Scope } from '#kit/tokens/tokens.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { Sessions } from './session.ts';
 
@@ -80,10 +81,45 @@ describe('Sessions of the review page', () => {
     sessions.end(texts[0]!);
     const { code } = sessions.link(sessions.ownerOf({ name: 'mira' }));
     expect(texts.map((text) => sessions.identity(text)?.name)).to.deep.equal([undefined, 'mira', 'mira']);
-    expect(sessions.endAll(sessions.ownerOf({ name: 'mira' }))).to.equal(2);
+    expect(sessions.endAll('mira')).to.equal(2);
     expect(texts.map((text) => sessions.identity(text))).to.deep.equal([null, null, null]);
     expect(sessions.openLink(code, null)).to.equal(null);
     expect(sessions.identity(other)?.name).to.equal('yuki');
+  });
+
+  it('of an account last as long as they are begun for, and may what its groups may now', () => {
+    const account = { issuer: 'https://id.example.org', subject: '1' };
+    const owner = { kind: 'account' as const, account, shown: 'mira', groups: ['leads'] };
+    let scopes: readonly Scope[] = ['read', 'approve'];
+    const accounts = new Sessions({
+      stateDir,
+      tokens: openTokens(folders),
+      now: () => now,
+      accountScopes: (of, groups) => (of.subject === '1' && groups.includes('leads') ? scopes : []),
+    });
+    const text = accounts.begin(owner, 60_000);
+    const byLink = accounts.begin(accounts.ownerOf({ name: 'mira' }));
+    expect(accounts.identity(text)).to.deep.include({ scopes, providerAccount: account });
+    scopes = ['read'];
+    expect(accounts.identity(text)?.scopes).to.deep.equal(['read']);
+    expect(accounts.list().map(({ owner: { kind } }) => kind)).to.deep.equal(['account', 'token']);
+    scopes = [];
+    expect(accounts.identity(text)).to.equal(null);
+    expect(accounts.list()).to.have.length(1);
+    scopes = ['read'];
+    // Without a provider, nobody is signed in by one.
+    expect(open().identity(text)).to.equal(null);
+    // A token of the name that the account is shown with is somebody else.
+    expect(accounts.endAll('mira')).to.equal(1);
+    expect([accounts.identity(byLink), accounts.identity(text)?.name]).to.deep.equal([
+      null,
+      accountName(account, 'mira'),
+    ]);
+    now += 60_000;
+    expect(accounts.identity(text)).to.equal(null);
+    const next = accounts.begin(owner, 60_000);
+    expect(accounts.endAll(accountName(account, 'another name'))).to.equal(1);
+    expect(accounts.identity(next)).to.equal(null);
   });
 
   it('are forgotten where their file is damaged', () => {

@@ -2,25 +2,35 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
+import { Account, accountName, identityKey } from '#kit/contracts/account.ts';
 import { decodeJson, Sha256, Timestamp } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { CoreError, codeOf, Unauthorized } from '#kit/errors.ts';
+import { CoreError, codeOf, NotFound, Unauthorized } from '#kit/errors.ts';
 import { inForce } from '#kit/tokens/token.ts';
-import type { Identity, Tokens } from '#kit/tokens/tokens.ts';
+import type { Identity, Scope, Tokens } from '#kit/tokens/tokens.ts';
 
-/** Milliseconds from signing in until it must be done again. */
+/** Milliseconds from signing in by a link until it must be done again. */
 const sessionMs = 12 * 3_600_000;
 /** Milliseconds in which a link can be used. */
 const linkMs = 5 * 60_000;
 const maxSessions = 1_000;
 const maxLinks = 100;
 
-/**
- * Whose session it is, which says nothing about how they signed in. Of kind `token`: a token of this installation, by name and
- * digest, so that another one that is later made under the name is not it.
- */
-const SessionOwner = t.strict({ kind: t.literal('token'), name: t.string, sha256: Sha256 });
+/** A token of this installation, by name and digest, so that another one that is later made under the name is not it. */
+const TokenOwner = t.strict({ kind: t.literal('token'), name: t.string, sha256: Sha256 });
+
+/** Somebody whom the identity provider signed in, with what people call them and the groups that they had then. */
+const AccountOwner = t.strict({
+  kind: t.literal('account'),
+  account: Account,
+  shown: t.string,
+  groups: t.array(t.string),
+});
+export type AccountOwner = t.TypeOf<typeof AccountOwner>;
+
+/** Whose session it is. */
+const SessionOwner = t.union([TokenOwner, AccountOwner]);
 export type SessionOwner = t.TypeOf<typeof SessionOwner>;
 
 const Session = t.strict({
@@ -43,7 +53,18 @@ interface Link {
 export interface SessionsOptions {
   readonly stateDir: string;
   readonly tokens: Tokens;
+  /** What an account of these groups may do now; nothing where it may not sign in any more. */
+  readonly accountScopes?: (account: Account, groups: readonly string[]) => readonly Scope[];
   readonly now?: () => number;
+}
+
+/** A session that is in force, without what would sign in. */
+export interface OpenSession {
+  readonly id: string;
+  readonly owner: SessionOwner;
+  readonly identity: Identity;
+  readonly created: string;
+  readonly expires: string;
 }
 
 /** Who is signed in to the review page. Sessions outlive the daemon, as digests in a file; links that were not used do not. */
@@ -108,15 +129,15 @@ export class Sessions {
     return opened === null ? null : this.begin(link.owner);
   }
 
-  /** @returns the text for the cookie */
-  begin(owner: SessionOwner): string {
+  /** @param ms how long it lasts @returns the text for the cookie */
+  begin(owner: SessionOwner, ms = sessionMs): string {
     const text = newSecret();
     const now = this.#now();
     const session: Session = {
       sha256: sha256(text),
       owner,
       created: new Date(now).toISOString(),
-      expires: new Date(now + sessionMs).toISOString(),
+      expires: new Date(now + ms).toISOString(),
     };
     const kept = this.#current().filter((one) => Date.parse(one.expires) > now);
     this.#write([...kept, session].slice(-maxSessions));
@@ -136,17 +157,39 @@ export class Sessions {
     this.#write(this.#current().filter((one) => one.sha256 !== digest));
   }
 
-  /** Ends every session and link of an owner. @returns how many sessions */
-  endAll(owner: SessionOwner): number {
-    const key = JSON.stringify(owner);
-    for (const [code, link] of this.#links) if (JSON.stringify(link.owner) === key) this.#links.delete(code);
+  /** Those in force, the oldest first. */
+  list(): OpenSession[] {
+    return this.#current().flatMap((session) => {
+      const { owner, created, expires } = session;
+      const identity = Date.parse(expires) > this.#now() ? this.#identityOf(owner) : null;
+      return identity === null ? [] : [{ id: idOf(session), owner, identity, created, expires }];
+    });
+  }
+
+  /** Ends one of `list`. @throws NotFound (`session_not_found`) */
+  revoke(id: string): void {
+    const left = this.#current().filter((one) => idOf(one) !== id);
+    if (left.length === this.#current().length) throw sessionNotFound(id);
+    this.#write(left);
+  }
+
+  /** Ends every session and link of whoever has this name. @returns how many sessions */
+  endAll(name: string): number {
+    const isTheirs = ({ owner }: { readonly owner: SessionOwner }) =>
+      identityKey(nameOf(owner)) === identityKey(name);
+    for (const [code, link] of this.#links) if (isTheirs(link)) this.#links.delete(code);
     const before = this.#current();
-    const left = before.filter((one) => JSON.stringify(one.owner) !== key);
+    const left = before.filter((one) => !isTheirs(one));
     if (left.length < before.length) this.#write(left);
     return before.length - left.length;
   }
 
   #identityOf(owner: SessionOwner): Identity | null {
+    if (owner.kind === 'account') {
+      const { account, groups } = owner;
+      const scopes = this.#options.accountScopes?.(account, groups) ?? [];
+      return scopes.length === 0 ? null : { name: nameOf(owner), scopes, providerAccount: account };
+    }
     const record = this.#options.tokens
       .list()
       .find(({ name, sha256 }) => name === owner.name && sha256 === owner.sha256);
@@ -168,6 +211,22 @@ export class Sessions {
   get #path(): string {
     return join(this.#options.stateDir, 'review-sessions.json');
   }
+}
+
+/** What the record calls the owner. */
+function nameOf(owner: SessionOwner): string {
+  return owner.kind === 'token' ? owner.name : accountName(owner.account, owner.shown);
+}
+
+/** Of a digest, so that it says nothing about the text. */
+function idOf({ sha256: digest }: Pick<Session, 'sha256'>): string {
+  return digest.slice(0, 12);
+}
+
+export function sessionNotFound(id: string): NotFound {
+  return new NotFound('session_not_found', `there is no session ${JSON.stringify(id)} of yours`, {
+    hint: './core session list shows them.',
+  });
 }
 
 /** 256 random bits. */

@@ -5,7 +5,7 @@ import { type Route, route, routeWithForm } from '#kit/http/route.ts';
 import { cookieText, setCookie } from './cookie.ts';
 import { html } from './html.ts';
 import { bareLayout } from './layout.ts';
-import { common, formRoute, goTo, htmlReply } from './page.ts';
+import { common, formRoute, goTo, htmlReply, offeredProvider, pagePath } from './page.ts';
 import type { ReviewParts } from './review-parts.ts';
 
 const SignInForm = t.strict({ code: t.string, run: optional(t.string) });
@@ -16,7 +16,7 @@ const SignOutForm = t.strict({ csrf: t.string });
  * belongs to the browser that opens it first.
  */
 export function signInRoutes(parts: ReviewParts): Route[] {
-  const { sessions, binding } = parts;
+  const { sessions, binding, provider } = parts;
   return [
     route(
       {
@@ -59,16 +59,17 @@ ${run === undefined ? '' : html`<input type="hidden" name="run" value="${run}">`
       async ({ body: { code, run = '' }, headers }) => {
         const text = sessions.signIn(code, cookieText('link', headers, binding));
         if (text === null) throw expired();
-        const path = /^run_[0-9a-f-]{36}$/.test(run) ? `/runs/${run}` : '/';
-        return goTo(path, { 'Set-Cookie': setCookie('session', text, headers, binding) });
+        return goTo(pagePath(run), { 'Set-Cookie': setCookie('session', text, headers, binding) });
       },
     ),
     formRoute(
       parts,
       { path: '/sign-out', summary: 'Sign out', scope: 'read', body: SignOutForm },
-      async ({ request: { headers } }) => {
+      async ({ by, request: { headers } }) => {
         sessions.end(cookieText('session', headers, binding) ?? '');
-        return goTo('/signed-out', { 'Set-Cookie': setCookie('session', null, headers, binding) });
+        return goTo(by.providerAccount === undefined ? '/signed-out' : '/signed-out?of=provider', {
+          'Set-Cookie': setCookie('session', null, headers, binding),
+        });
       },
     ),
     route(
@@ -76,16 +77,28 @@ ${run === undefined ? '' : html`<input type="hidden" name="run" value="${run}">`
         ...common(parts, { path: '/signed-out', summary: 'After signing out' }),
         method: 'GET',
         scope: null,
+        query: {
+          of: { description: '`provider` for whoever signed in by one', schema: { type: 'string' } },
+        },
+        // A provider that sends a browser back here may add its own.
+        anyQuery: true,
       },
-      async () =>
-        htmlReply(
+      async ({ query: { of } }) => {
+        const { settings } = provider;
+        const offered = offeredProvider(provider, null);
+        const there = of === 'provider' && settings !== null ? await provider.signOutAddress(settings) : null;
+        return htmlReply(
           bareLayout(
             'Signed out',
             html`<h1>Signed out</h1>
-<p>This browser is signed out. To sign in again, type</p>
+<p>This browser is signed out of Core.</p>
+${there === null ? '' : html`<p>At ${settings!.name} you may be signed in still. <a href="${there}" rel="noreferrer">Sign out there too</a></p>`}
+${offered === null ? '' : html`<p><a class="button" href="${offered.path}">Sign in with ${offered.name}</a></p>`}
+<p>To sign in again by a link, type</p>
 <pre class="command">./core review</pre>`,
           ),
-        ),
+        );
+      },
     ),
   ];
 }

@@ -9,6 +9,7 @@ import {
   Timestamp,
   UtcTimestamp,
 } from '../decode.ts';
+import { Account } from './account.ts';
 import { ApprovalProgress } from './approval.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from './vocabulary.ts';
 
@@ -45,8 +46,10 @@ export type ApprovalSignature = t.TypeOf<typeof ApprovalSignature>;
 /** One decision by a person about one action. */
 export const Approval = t.strict({
   decision: oneOf(['approve', 'reject']),
-  /** Name of the token that signed it; of a standing approval, of its author. */
+  /** Name of the token or account that gave it; of a standing approval, of its author. */
   approver: t.string,
+  /** Of the approver, at the identity provider; left out of a token. */
+  account: optional(Account),
   /** Whose token it was by `people` of the policy, and the owners of CODEOWNERS that they are; where rules ask about the action. */
   person: optional(t.strict({ name: t.string, known_as: t.array(t.string) })),
   /** The standing approval that it was given by, without a person at that time. */

@@ -93,7 +93,7 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
       if (identity.scopes.includes(scope)) return;
       throw new Forbidden(
         'scope_missing',
-        `token ${identity.name} has the scopes ${identity.scopes.join(', ')}; this needs ${scope}`,
+        `${identity.providerAccount === undefined ? 'token ' : ''}${identity.name} has the scopes ${identity.scopes.join(', ')}; this needs ${scope}`,
       );
     },
   };

@@ -101,8 +101,8 @@ export interface RouteFacts {
   readonly debugBelow?: number;
   /** Called with each error before it is answered. */
   readonly onError?: (error: unknown) => void;
-  /** The answer to an error, in place of a problem. @param id of the request */
-  readonly errorReply?: (error: unknown, id: string) => Reply;
+  /** The answer to an error, in place of a problem. @param id of the request @param path as it was asked for */
+  readonly errorReply?: (error: unknown, id: string, path: string) => Reply;
 }
 
 export interface Route extends RouteFacts {

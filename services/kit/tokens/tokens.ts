@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+import type { Account } from '../contracts/account.ts';
 import { decode } from '../decode.ts';
 import { sha256 } from '../digest.ts';
 import { writeFileDurably } from '../durable-file.ts';
@@ -32,6 +33,8 @@ export { type Scope, scopes, type TokenRecord } from './token.ts';
 export interface Identity {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** Whoever the identity provider signed in; left out of a token. */
+  readonly providerAccount?: Account;
 }
 
 export interface Tokens {

@@ -260,6 +260,7 @@ describe('Approving', () => {
         decision: 'approve',
         approver: 'mira',
         person: undefined,
+        account: undefined,
         standing: undefined,
         claimed_approver: null,
         reason: null,

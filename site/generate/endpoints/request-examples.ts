@@ -20,6 +20,8 @@ export const alwaysWithToken: ReadonlySet<string> = new Set([
   'GET /v1/usage',
   'POST /v1/review/links',
   'DELETE /v1/review/sessions',
+  'DELETE /v1/review/sessions/{session_id}',
+  'GET /v1/review/sessions',
   'POST /v1/mcp',
   'POST /v1/ingress/dashboard-issue',
   ...webhookForges.map((kind) => `POST /v1/ingress/${kind}`),

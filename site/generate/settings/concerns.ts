@@ -2,6 +2,7 @@ import type * as t from 'io-ts';
 import { ForgesConfig } from '../../../services/agentd/forges/registry.ts';
 import { AgentsConfig } from '../../../services/agentd/planning/roles.ts';
 import { Policy } from '../../../services/agentd/policy.ts';
+import { OidcConfig } from '../../../services/agentd/review/oidc/configuration.ts';
 import { ValidationConfig } from '../../../services/agentd/validation/configuration.ts';
 import { BridgeConfig } from '../../../services/bridge/configuration.ts';
 import { SchedulesConfig } from '../../../services/bridge/schedules/configuration.ts';
@@ -51,6 +52,14 @@ export const concerns: readonly Concern[] = [
     file: 'agentd/policy.ts',
     constant: 'Policy',
     about: 'What people decided once for all runs. See [risk](../concepts.md#action).',
+  },
+  {
+    name: 'oidc',
+    codec: OidcConfig,
+    file: 'agentd/review/oidc/configuration.ts',
+    constant: 'OidcConfig',
+    about:
+      'Signing in to the review page by an identity provider. See [Sign in by an identity provider](../guide-single-sign-on.md).',
   },
   {
     name: 'validation',

@@ -36,7 +36,7 @@ export function review(program: Command, run: Run): void {
         if (options.signOutAll === true) return signOutAll(context);
         const named = id === undefined && options.runId === undefined;
         const body = named ? {} : { run: await runNamed(context, id, options, 'review') };
-        const { path, expires_at, base } = await asked(context, async (client, base) => ({
+        const { path, expires_at, base } = await askDaemon(context, async (client, base) => ({
           ...(await client.post('/v1/review/links', body, SignInLink)),
           base,
         }));
@@ -58,11 +58,11 @@ export function review(program: Command, run: Run): void {
 }
 
 async function signOutAll(context: CommandContext): Promise<number> {
-  const { ended } = await asked(context, (client) => client.delete('/v1/review/sessions', EndedSessions));
+  const { ended } = await askDaemon(context, (client) => client.delete('/v1/review/sessions', EndedSessions));
   return answer(context, { ended }, () => `Signed out ${counted(ended, 'browser')}.\n`);
 }
 
-function asked<T>(
+export function askDaemon<T>(
   { suggestions: { program, home } }: CommandContext,
   work: (client: HttpClient, baseUrl: string) => Promise<T>,
 ): Promise<T> {

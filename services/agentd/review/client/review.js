@@ -61,7 +61,14 @@ function follow() {
   });
   stream.addEventListener('error', () => {
     live.textContent = 'not live: no connection to core-agentd';
+    if (stream.readyState === EventSource.CLOSED) void sayWhyClosed();
   });
+}
+
+/** What is being written stays: the page is not loaded again by itself. */
+async function sayWhyClosed() {
+  const { status } = await fetch(location.pathname + location.search);
+  live.textContent = `${status === 401 ? 'signed out' : 'not live'}: load the page again`;
 }
 
 const maxOutput = 200_000;
