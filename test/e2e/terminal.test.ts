@@ -135,7 +135,7 @@ describeWith(['tmux'], 'The terminal interface', () => {
     const executed = await screen.shows('Executed; the run is', /4 commit +low +\d+ +. done/);
     expect(world.checkout.git('branch', '--list', 'core/*'), executed).not.to.equal('');
     screen.keys('u');
-    await screen.shows('Undo would', 'y takes it back');
+    await screen.shows('Take back what the run did?', 'y takes it back');
     screen.keys('y');
     await screen.shows('Everything was taken back');
     expect((await world.agent.run(runId)).status).to.equal('undone');

@@ -2,7 +2,7 @@ import type { Panes } from '../layout/pane-content.ts';
 import type { Input } from '../screen/keys.ts';
 import type { Step } from '../state/messages.ts';
 import type { Dialog, Gate, Place, State } from '../state/state.ts';
-import { asked, only } from '../state/steps.ts';
+import { asked, only, say } from '../state/steps.ts';
 import { answerQuestion } from './answers.ts';
 import { confirmGate } from './deciding.ts';
 import { presentStatuses, toggledStatus, withList } from './list-input.ts';
@@ -26,14 +26,20 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
       if (key === 'y' && takesBack(dialog) && state.open !== null) {
         return asked(state, 'taking back', { kind: 'undo', run_id: state.open.run_id, shown: dialog.steps });
       }
-      return key === 'enter' || key === 'n' ? only(closed) : only(scrolledDialog(state, dialog, key));
+      if (key === 'n' || (key === 'enter' && !takesBack(dialog))) return only(closed);
+      return key === 'enter'
+        ? say(state, 'Nothing is undone yet: y takes it back, n leaves it as it is')
+        : only(scrolledDialog(state, dialog, key));
     case 'quit':
       if (key === 'y') return { state, effects: [{ kind: 'quit' }] };
-      return key === 'n' || key === 'enter' ? only(closed) : only(state);
+      if (key === 'enter') return say(state, 'y leaves and cuts the execution off, n stays');
+      return only(key === 'n' ? closed : state);
     case 'cancel':
       if (key === 'y' && state.open !== null)
         return asked(state, 'cancelling', { kind: 'cancel', run_id: state.open.run_id });
-      return key === 'n' || key === 'enter' ? only(closed) : only(state);
+      if (key === 'enter')
+        return say(state, 'Nothing is cancelled yet: y cancels the run, n leaves it as it is');
+      return only(key === 'n' ? closed : state);
     case 'statuses':
       return statusesKey(state, dialog, key);
     case 'help':
@@ -45,7 +51,7 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
 function leaving(state: State, dialog: Dialog): State {
   const closed = { ...state, dialog: null };
   if (dialog.kind !== 'undo' || !takesBack(dialog)) return closed;
-  return { ...closed, notice: { tone: 'plain', text: 'Not undone: u asks again, and y takes it back' } };
+  return { ...closed, notice: { tone: 'plain', text: 'Nothing was undone; u asks again' } };
 }
 
 /** Whether an answer to it changes something. */

@@ -518,13 +518,21 @@ describe('An undo that is asked for', () => {
     return terminal.send({ kind: 'undo-plan', run_id, steps });
   };
 
-  it('says that nothing was undone where it was not confirmed', () => {
-    for (const key of ['enter', 'n', 'escape', 'q']) {
+  it('says that nothing was undone where it was declined', () => {
+    for (const key of ['n', 'escape', 'q']) {
       const terminal = asked().keys(key);
       expect(terminal.taken(), key).to.deep.equal([]);
-      expect(terminal.screen(), key).to.contain('Not undone').and.not.to.contain('delete the branch');
+      expect(terminal.screen(), key).to.contain('Nothing was undone').and.not.to.contain('delete the branch');
     }
     expect(asked().keys('y').taken()).to.have.length(1);
+  });
+
+  it('stays at enter, and says which key does what', () => {
+    const terminal = asked().keys('enter');
+    expect(terminal.taken()).to.deep.equal([]);
+    expect(terminal.screen())
+      .to.contain('delete the branch')
+      .and.to.contain('y takes it back, n leaves it as it is');
   });
 });
 

@@ -5,7 +5,7 @@ import { isPushed } from '../state/naming.ts';
 import type { OpenRun } from '../state/state.ts';
 import { ShownIssue, ShownPlan, ShownRequest, shapeOf } from './known-params.ts';
 import type { Look } from './payload.ts';
-import { emptyLine, field, heading, line, quoted, type TextLine } from './text-lines.ts';
+import { emptyLine, field, hanging, heading, line, quoted, type TextLine } from './text-lines.ts';
 
 /** What is known of a run beside its actions: the issue, the plan, and what the plan was made with. */
 
@@ -78,10 +78,11 @@ export function contextLines(open: OpenRun, { glyphs }: Look): TextLine[] {
   if (context === undefined) lines.push(line(span('No context service answered when the plan was made.')));
   for (const { layer, source, title, why, score } of context ?? []) {
     const name = title === source ? source : `${source}  ${title}`;
-    lines.push(line(span(`${glyphs.dot} `), span(visibleLine(name), { bold: true })));
+    lines.push(hanging([span(`${glyphs.dot} `)], span(visibleLine(name), { bold: true })));
     lines.push(
-      line(
-        span(visibleLine(`  ${layer === 'graph' ? 'graph' : `${layer} memory`}, ${score.toFixed(2)}: `), {
+      hanging(
+        [span('  ')],
+        span(visibleLine(`${layer === 'graph' ? 'graph' : `${layer} memory`}, ${score.toFixed(2)}: `), {
           color: 'gray',
         }),
         span(visibleLine(why)),

@@ -26,6 +26,8 @@ export const ShownFiles = t.array(
 );
 export type ShownFiles = t.TypeOf<typeof ShownFiles>;
 
+export const ShownAuthor = t.strict({ name: t.string, email: t.string });
+
 export const ShownPlan = t.partial({
   planner: t.string,
   title: t.string,

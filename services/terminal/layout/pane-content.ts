@@ -1,7 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { Highlighter } from '#kit/diff/highlight.ts';
 import { lineKinds, type Patch } from '#kit/diff/patch.ts';
-import { type Row, rowText, type Span, span, wrapRow } from '../screen/cell.ts';
+import { type Row, rowText, type Span, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { actionOf, appliedPatch, type OpenRun } from '../state/state.ts';
 import { contextLines, issueLines, planLines } from './about-run.ts';
@@ -9,7 +9,7 @@ import { fileRow, paintDiffRow } from './diff-painter.ts';
 import { type DiffRow, type DiffRows, fileAt, layDiff, rowOfLine } from './diff-rows.ts';
 import { type Area, splitsFor } from './geometry.ts';
 import { payloadOf } from './payload.ts';
-import { line, type TextLine } from './text-lines.ts';
+import { line, type TextLine, wrapLine } from './text-lines.ts';
 
 /** Everything that a pane can show, of which only the rows on the screen are ever made. */
 export interface PaneContent {
@@ -131,22 +131,9 @@ interface TextRow {
   readonly end: number;
 }
 
-/** With less room the text is wrapped under its label too. */
-const hangingFrom = 40;
-
-function hung([label, ...text]: Row, hang: number, columns: number): Row[] {
-  return wrapRow(text, columns - hang, true).map((part, index) => [
-    index === 0 ? label! : span(' '.repeat(hang)),
-    ...part,
-  ]);
-}
-
 function layText(lines: readonly TextLine[], columns: number, from: number): TextRow[] {
-  return lines.flatMap(({ row, words, hang = 0 }, index) => {
-    const wrapped =
-      columns >= hangingFrom && hang > 0
-        ? hung(row, hang, columns)
-        : wrapRow(row, Math.max(1, columns), words);
+  return lines.flatMap((one, index) => {
+    const wrapped = wrapLine(one, columns);
     return wrapped.map((part, number) => ({
       row: part,
       begin: from + index + number / wrapped.length,

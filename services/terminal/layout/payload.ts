@@ -8,16 +8,18 @@ import {
   signedBy,
 } from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
-import { type Row, span } from '../screen/cell.ts';
+import { type Row, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { waitsUnapproved } from '../state/naming.ts';
 import { actionOf, isOpen, type OpenRun } from '../state/state.ts';
-import { ShownFiles, ShownValidation, shapeOf } from './known-params.ts';
+import { ShownAuthor, ShownFiles, ShownValidation, shapeOf } from './known-params.ts';
 import { riskStyle } from './marks.ts';
 import {
+  barred,
   emptyLine,
   exactRow,
   field,
+  hanging,
   heading,
   line,
   outputLine,
@@ -70,7 +72,9 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
   ];
   if (title !== kind) lines.push(line(span(withoutLookAlikes(visibleLine(glyphs.plain(title))))));
   for (const reason of risk_reasons)
-    lines.push(line(span(`  ${glyphs.dot} `), span(withoutLookAlikes(visibleLine(reason)), riskStyle(risk))));
+    lines.push(
+      hanging([span(`  ${glyphs.dot} `)], span(withoutLookAlikes(visibleLine(reason)), riskStyle(risk))),
+    );
   for (const rejected of action.rejected_before ?? [])
     lines.push(line(span(withoutLookAlikes(visibleLine(rejectedText(rejected))), { color: 'yellow' })));
   if (dry_run) lines.push(line(span('A dry run: every check runs, no effect happens.', { color: 'cyan' })));
@@ -88,8 +92,10 @@ function fields(open: OpenRun, action: ProposedAction): TextLine[] {
   });
   if (needed.length > 0) lines.push(field('depends on', needed.join(', ')));
   const outside = influences.filter(({ trusted }) => !trusted).length;
-  if (influences.length > 0)
-    lines.push(field('led by', `${influences.length} sources, ${outside} of outsiders; listed at the end`));
+  if (influences.length > 0) {
+    const count = influences.length === 1 ? '1 source' : `${influences.length} sources`;
+    lines.push(field('led by', `${count}, ${outside} of outsiders; listed at the end`));
+  }
   return lines;
 }
 
@@ -104,7 +110,7 @@ function origins({ digest, influences, history }: ProposedAction): TextLine[] {
     const counts = countsText(history);
     if (counts !== '') lines.push(field('before', `like actions: ${counts}`));
   }
-  lines.push(field('digest', `sha256 ${digest}`));
+  lines.push(field('sha256', digest));
   return lines;
 }
 
@@ -132,27 +138,26 @@ function moment(at: string): string {
 }
 
 function params(action: ProposedAction, look: Look): TextLine[] {
-  const lines: TextLine[] = [];
-  const texts: [string, string][] = [];
+  const fields: Named[] = [];
+  const below: TextLine[] = [];
   for (const [name, value] of Object.entries(action.params)) {
     const plan = name === 'plan' ? shapeOf(ShownValidation, value) : null;
     const files = name === 'files' ? shapeOf(ShownFiles, value) : null;
-    if (plan !== null) lines.push(...validation(plan));
-    else if (files !== null) lines.push(...fileLines(files, look));
+    if (plan !== null) fields.push(...validation(plan));
+    else if (files !== null) below.push(...fileLines(files, look));
     else if (typeof value === 'string' && (value.includes('\n') || name === 'body'))
-      texts.push([name, value]);
-    else if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
-      lines.push(field(name, value.length === 0 ? 'none' : value.join(', ')));
-    else lines.push(field(name, typeof value === 'string' ? value : JSON.stringify(value)));
+      below.push(emptyLine, heading(`${name}, as it will stand`), ...template(value, look));
+    else fields.push([name, valueText(value)]);
   }
-  for (const [name, text] of texts) {
-    lines.push(emptyLine, heading(`${name}, as it will stand`), ...template(text, look));
-  }
-  return lines;
+  // All under one another, however long a name is.
+  const columns = Math.max(0, ...fields.map(([name]) => name.length + 2));
+  return [...fields.map(([name, text, style]) => field(name, text, style, columns)), ...below];
 }
 
+type Named = readonly [name: string, text: string, style?: Style];
+
 /** The whole plan is covered by the digest; what has no words of its own follows as it is. */
-function validation(plan: ShownValidation): TextLine[] {
+function validation(plan: ShownValidation): Named[] {
   const network = plan.prepare_network ? 'with network' : 'without network';
   const {
     found,
@@ -163,19 +168,25 @@ function validation(plan: ShownValidation): TextLine[] {
     ...rest
   } = plan as typeof plan & Record<string, unknown>;
   const { seconds, memory_mib, ...otherLimits } = limits as typeof limits & Record<string, unknown>;
+  const others = Object.entries(otherLimits).map(([name, value]) => `${name} ${valueText(value)}`);
   return [
-    field('found in', found),
-    ...prepare.map(({ run }) => field('prepares', `${run}  (${network}, before the patch)`)),
-    ...commands.map(({ run }) => field('runs', run, { bold: true })),
-    field('limits', [`${seconds} s`, `${memory_mib} MiB`, ...pairs(otherLimits)].join(', ')),
-    ...pairs(rest).map((pair) => field('', pair)),
+    ['found in', found],
+    ...prepare.map(({ run }): Named => ['prepares', `${run}  (${network}, before the patch)`]),
+    ...commands.map(({ run }): Named => ['runs', run, { bold: true }]),
+    ['limits', [`${seconds} s`, `${memory_mib} MiB`, ...others].join(', ')],
+    ...Object.entries(rest).map(([name, value]): Named => [name, valueText(value)]),
   ];
 }
 
-function pairs(values: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(values).map(
-    ([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
+/** Everything of the value; only empty ones, lists of texts and authors are not as in JSON. */
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const author = shapeOf(ShownAuthor, value);
+  if (author !== null && Object.keys(author).length === 2) return `${author.name} <${author.email}>`;
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+    return value.length === 0 ? 'none' : value.join(', ');
+  const text = JSON.stringify(value);
+  return text === '{}' ? 'none' : text;
 }
 
 function fileLines(files: ShownFiles, { glyphs }: Look): TextLine[] {
@@ -193,8 +204,8 @@ function fileLines(files: ShownFiles, { glyphs }: Look): TextLine[] {
       file.old_mode !== null && file.new_mode !== null && file.old_mode !== file.new_mode
         ? visibleLine(`  mode ${file.old_mode} to ${file.new_mode}`)
         : '';
-    return line(
-      span(`  ${visibleLine(file.status).padEnd(9)} `, { color: 'gray' }),
+    return hanging(
+      [span(`  ${visibleLine(file.status).padEnd(9)} `, { color: 'gray' })],
       span(`${shownPath(file.path)}${from}`),
       span('  '),
       ...count,
@@ -220,8 +231,8 @@ function template(text: string, { glyphs }: Look): TextLine[] {
     .replace(/\n$/, '')
     .split('\n')
     .map((one) =>
-      line(
-        span(bar, { color: 'gray' }),
+      barred(
+        bar,
         ...exactRow(one, glyphs).flatMap((part) =>
           part.style === undefined ? withSlots(part.text) : [part],
         ),
@@ -231,8 +242,8 @@ function template(text: string, { glyphs }: Look): TextLine[] {
   return [
     ...lines,
     ...used.map(([name, meaning]) =>
-      line(
-        span('  '),
+      hanging(
+        [span('  ')],
         span(`{{${name}}}`, { color: 'cyan' }),
         span(` is filled with ${meaning}`, { color: 'gray' }),
       ),
@@ -255,8 +266,8 @@ function cameOfIt(action: ProposedAction): TextLine[] {
   const lines = [emptyLine, heading('What came of it'), ...quoted(outcome.message, style, '  ')];
   if (typeof url === 'string') lines.push(field('  address', url));
   if (state === 'failed') {
-    const again = '  x tries again, u takes back what was done; n in the list plans the issue again';
-    lines.push(line(span(again, { color: 'gray' })));
+    const again = 'x tries again, u takes back what was done; n in the list plans the issue again';
+    lines.push(hanging([span('  ')], span(again, { color: 'gray' })));
   }
   return lines;
 }

@@ -1,6 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { laidText, type Mark, safeText, spaceSigns } from '#kit/diff/line-text.ts';
-import { columnsOf, type Row, type Span, type Style, span } from '../screen/cell.ts';
+import { type Row, rowWidth, type Span, type Style, span, wrapUnder } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 
 /** A line of text before it is wrapped. */
@@ -8,8 +8,14 @@ export interface TextLine {
   readonly row: Row;
   /** Wrapped at spaces; otherwise anywhere, as code is. */
   readonly words: boolean;
-  /** Columns of its first span, a label, under which nothing of the rest stands. */
+  /** Columns of its beginning, under which nothing of the rest stands. */
   readonly hang?: number;
+  /** Columns of that which stand in each line, as a bar does. */
+  readonly bar?: number;
+}
+
+export function wrapLine({ row, words, hang = 0, bar = 0 }: TextLine, columns: number): readonly Row[] {
+  return wrapUnder(row, Math.max(1, columns), { words, hang, bar });
 }
 
 export function line(...row: Row): TextLine {
@@ -18,26 +24,51 @@ export function line(...row: Row): TextLine {
 
 export const emptyLine: TextLine = line();
 
+/** What stands behind a mark, a name or a bar, wrapped under itself. */
+export function hanging(head: Row, ...text: Row): TextLine {
+  return { row: [...head, ...text], words: true, hang: rowWidth(head) };
+}
+
+/** Behind a bar that stands in each line. */
+export function barred(bar: string, ...text: Row): TextLine {
+  const head = span(bar, { color: 'gray' });
+  return { ...hanging([head], ...text), bar: rowWidth([head]) };
+}
+
+/** The name of a key in a sentence. */
+export function key(name: string): Span {
+  return span(name, { color: 'cyan', bold: true });
+}
+
 export function heading(text: string): TextLine {
   return line(span(visibleLine(text), { bold: true }));
 }
 
 const labelColumns = 12;
 
-export function field(label: string, text: string, style?: Style): TextLine {
-  const name = visibleLine(label).padEnd(labelColumns);
-  return { ...line(span(name, { color: 'gray' }), span(visibleLine(text), style)), hang: columnsOf(name) };
+/** @param columns of the label, with what is free behind it */
+export function field(label: string, text: string, style?: Style, columns = labelColumns): TextLine {
+  const name = visibleLine(label);
+  const head = name.padEnd(Math.max(labelColumns, columns, name.length + 1));
+  return hanging([span(head, { color: 'gray' })], span(visibleLine(text), style));
 }
+
+/** What a paragraph of a list begins with, and how far it is indented. */
+const beginning = /^ *(?:(?:[-*+•]|\d{1,3}[.)]) +)?/;
 
 /** Text by others, line by line as it is. */
 export function quoted(text: string, style?: Style, bar = ''): TextLine[] {
   const lines = text.replace(/\r\n/g, '\n').replace(/\n$/, '').split('\n');
-  return lines.map((one) => line(span(bar, { color: 'gray' }), span(safeText(one), style)));
+  return lines.map((one) => {
+    const safe = safeText(one);
+    const under = barred(bar, span(safe, style));
+    return { ...under, hang: under.hang! + beginning.exec(safe)![0].length };
+  });
 }
 
 /** Output of a program: its own line ends and nothing else of its control over a terminal. */
 export function outputLine(text: string): TextLine {
-  return { row: [span('  '), span(safeText(text.replace(/\r$/, '')))], words: false };
+  return { ...barred('  ', span(safeText(text.replace(/\r$/, '')))), words: false };
 }
 
 /** Tabs and escapes differ from the same letters by more than colour. */

@@ -49,7 +49,10 @@ export function fitRow(row: Row, width: number, ellipsis: string): Row {
   return space > 0 ? [...cut, span(' '.repeat(space))] : cut;
 }
 
-/** The row in lines of at most `width` columns, nothing lost. Breaks at spaces where `words`, else anywhere. */
+/**
+ * The row in lines of at most `width` columns. Breaks at spaces where `words`, else anywhere. Nothing is lost, but for the one
+ * space that a line which is full to its end breaks at.
+ */
 export function wrapRow(row: Row, width: number, words = false): readonly Row[] {
   if (rowWidth(row) <= width) return [row];
   const lines: Row[] = [];
@@ -76,12 +79,44 @@ export function wrapRow(row: Row, width: number, words = false): readonly Row[] 
         rest = rest.slice(fits);
         wide -= fits;
         if (used === 0) break;
-        endLine();
+        if (words && rest.startsWith(' ')) {
+          lines.push(line);
+          line = [];
+          used = 0;
+          rest = rest.slice(1);
+          wide -= 1;
+        } else endLine();
       }
-      take(part, rest, wide);
+      if (rest !== '') take(part, rest, wide);
     }
   }
-  return [...lines, line];
+  return line.length === 0 ? lines : [...lines, line];
+}
+
+/** With less room than that beside what it hangs under, text goes on below it, a little to the right. */
+const minTextColumns = 24;
+const narrowIndent = 2;
+
+/**
+ * The row wrapped, with everything after its first `hang` columns under itself. Of what stands before, the first `bar` columns are
+ * repeated in each line; the room under the others stays empty.
+ */
+export function wrapUnder(
+  row: Row,
+  width: number,
+  { words, hang, bar = 0 }: { readonly words: boolean; readonly hang: number; readonly bar?: number },
+): readonly Row[] {
+  if (hang <= 0 || rowWidth(row) <= width) return wrapRow(row, width, words);
+  const room = width - hang;
+  const [head, text] = splitRow(row, hang);
+  if (room >= Math.min(minTextColumns, 2 * hang)) {
+    const below = [...splitRow(head, bar)[0], span(' '.repeat(hang - bar))];
+    return wrapRow(text, room, words).map((part, index) => [...(index === 0 ? head : below), ...part]);
+  }
+  const indent = width < minTextColumns ? 0 : narrowIndent;
+  return wrapRow(row, width - indent, words).map((part, index) =>
+    index === 0 || indent === 0 ? part : [span(' '.repeat(indent)), ...part],
+  );
 }
 
 /** A text in pieces with their widths: as it is where every character takes one column, else character by character. */
@@ -106,15 +141,16 @@ export function onGround(row: Row, ground: NonNullable<Style['ground']>): Row {
   return row.map(({ text, style }) => ({ text, style: { ...style, ground } }));
 }
 
-/** How many characters of a text that is too long stay on the line; 0 where no space is near. */
+/** How many characters of a text that is too long stay on the line; 0 where nothing but signs would. */
 function lastBreak(text: string): number {
-  const at = text.lastIndexOf(' ');
-  return at > text.length / 3 ? at + 1 : 0;
+  const at = text.lastIndexOf(' ') + 1;
+  return /[\p{L}\p{N}]/u.test(text.slice(0, at)) ? at : 0;
 }
 
 /** Splits before the first character that reaches beyond `width` columns. */
 function splitRow(row: Row, width: number): readonly [Row, Row] {
   let left = width;
+  if (left <= 0) return [[], row];
   for (const [index, { text }] of row.entries()) {
     const wide = columnsOf(text);
     if (wide <= left) {

@@ -70,11 +70,11 @@ function dialogHints(open: OpenRun | null, dialog: Dialog): Readonly<Record<stri
     case 'execute':
       return { enter: 'execute', 'j k': 'choose', esc: 'close' };
     case 'undo':
-      return { y: 'take back', esc: 'close' };
+      return { y: 'take back', n: 'leave it' };
     case 'quit':
-      return { y: 'leave', esc: 'stay' };
+      return { y: 'leave', n: 'stay' };
     case 'cancel':
-      return { y: 'cancel the run', esc: 'leave it' };
+      return { y: 'cancel the run', n: 'leave it' };
     case 'statuses':
       return { space: 'mark', a: 'all', enter: 'done' };
     case 'help':
