@@ -16,6 +16,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
     diff: 'the change, exactly as it would be applied',
   },
   'Decide and execute': {
+    inbox: 'what waits for you, or for whom',
     tui: 'read, approve, execute and undo on one screen',
     review: 'the same in the browser; prints a link that signs you in once',
     approve: 'approve actions by number, gate, or all',
@@ -43,6 +44,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
   },
   Connect: {
     'bridge events': 'events of dashboards and forges; bridge --help lists the rest',
+    mcp: 'the tools of Core for another agent, on standard input and output',
     'bus functions': 'what can be called on the bus; bus --help lists the rest',
     'worker call': "call one of the platform's functions over the bus; worker functions lists them",
   },
@@ -53,6 +55,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
     forge: 'the local forge: repositories, issues and pull requests in a folder',
     'config show': 'every setting and where its value comes from',
     token: 'make, list and revoke tokens of the HTTP API',
+    session: 'who is signed in to the review page, and signing them out',
     'secrets init': 'make the secret files of the compose stack',
     install: 'put core and the services on your PATH',
     completion: 'make bash, zsh or fish complete commands, options and runs',
