@@ -230,6 +230,22 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(await listed({})).to.deep.equal([whole.run_id, goesOn.run_id, failed.run_id]);
     });
 
+    it('lists by who asked, who decided, and by name of the runs', async () => {
+      const asked = await store.create(sampleRequest({ number: 51, requested_by: 'Kim' }));
+      const second = await store.create(sampleRequest({ number: 52 }));
+      await store.append(second.run_id, () => planned(second.run_id));
+      const found = async (query: Partial<RunQuery>): Promise<(number | null)[]> =>
+        (await under.another().list({ limit: 10, ...query })).runs.map(({ number }) => number);
+      expect(await found({ decider: 'mira' })).to.deep.equal([]);
+      await store.append(second.run_id, ({ actions }) => [decided(actions[0]!.definition)]);
+      expect(await found({ asker: 'kim' })).to.deep.equal([51]);
+      expect(await found({ asker: 'ki' })).to.deep.equal([]);
+      expect(await found({ decider: 'MIRA' })).to.deep.equal([52]);
+      expect(await found({ decider: 'kim' })).to.deep.equal([]);
+      expect(await found({ among: [asked.run_id] })).to.deep.equal([51]);
+      expect(await found({ among: [] })).to.deep.equal([]);
+    });
+
     it('lists by words of the title and the name of the issue, by time, and by risk', async () => {
       const first = await store.create(sampleRequest({ repo: 'hello', number: 41 }));
       await store.append(first.run_id, () => planned(first.run_id));

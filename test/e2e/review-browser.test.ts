@@ -1,15 +1,17 @@
-import { createRequire } from 'node:module';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { hostileMarkdown } from '../fixtures/review/hostile-markdown.ts';
-import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
+import {
+  axeFindings,
+  openBrowsers,
+  type PeopleInBrowsers,
+  pageWidth,
+} from '../fixtures/review/people-in-browsers.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { until } from '../fixtures/until.ts';
 import { ref } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
-
-const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 describeWith(['chromium'], 'The review page in a browser', function () {
   this.timeout(180_000);
@@ -219,13 +221,7 @@ describeWith(['chromium'], 'The review page in a browser', function () {
       ];
       for (const address of addresses) {
         await page.goto(review.url + address);
-        await page.addScriptTag({ path: axeSource });
-        const { violations } = (await page.evaluate(
-          'axe.run(document, { resultTypes: ["violations"] })',
-        )) as { violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] };
-        const found = violations.map(
-          ({ id, nodes }) => `${id}: ${nodes[0]!.html} ${nodes[0]!.failureSummary}`,
-        );
+        const found = await axeFindings(page);
         expect(found, `${address} ${colorScheme}`).to.deep.equal([]);
       }
     });
@@ -240,8 +236,7 @@ describeWith(['chromium'], 'The review page in a browser', function () {
     });
     for (const address of ['/', '/plan', ...pages.map((part) => `/runs/${run.run_id}${part}`)]) {
       await page.goto(review.url + address);
-      const width = await page.evaluate('document.documentElement.scrollWidth');
-      expect(width, address).to.equal(390);
+      expect(await pageWidth(page), address).to.equal(390);
     }
   });
 

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { tokenNameFor } from '#kit/tokens/token.ts';
-import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
+import { openBrowsers, type PeopleInBrowsers, pageWidth } from '../fixtures/review/people-in-browsers.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { allowSigners, newSigner, type Signer } from '../fixtures/signing/signer.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
@@ -67,6 +67,8 @@ describeWith(['chromium', 'ssh'], 'Signing what the review page shows', function
       await first.getByText(`${person}, signed`).waitFor();
       expect(await first.locator('[data-sign]').isVisible()).to.equal(false);
 
+      await page.setViewportSize({ width: 390, height: 844 });
+      expect(await pageWidth(page)).to.equal(390);
       const gate = await page.locator('#gate-publish .command').textContent();
       const all = await typed(gate!);
       expect(all.code, all.stderr).to.equal(0);

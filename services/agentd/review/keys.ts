@@ -13,6 +13,8 @@ const listKeys: Keys = [
   ['j k', 'the next run, the one before'],
   ['enter', 'open it'],
   ['/', 'search'],
+  ['s', 'select the run, or not'],
+  ['b', 'decide about the selected runs'],
   ['n', 'plan an issue'],
   ['g G', 'to the ends'],
 ];

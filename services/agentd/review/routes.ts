@@ -7,6 +7,7 @@ import { ApprovalState } from '../action.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
 import type { Run } from '../runs/run.ts';
 import { assetRoutes } from './assets.ts';
+import { batchRoutes } from './batch.ts';
 import { Changes, changeRoutes, patchLines, viewParameter } from './change.ts';
 import { csrfField } from './csrf.ts';
 import { graphPart } from './graph-picture.ts';
@@ -35,6 +36,7 @@ export function reviewRoutes(parts: ReviewParts): Route[] {
     ...signInRoutes(parts),
     ...providerRoutes(parts),
     ...planRoutes(parts),
+    ...batchRoutes(parts),
     ...inboxRoutes(parts),
     ...liveRoutes(parts),
     pageRoute(parts, { path: '/', summary: 'The runs', query: listParameters }, async (visit) =>

@@ -115,7 +115,7 @@ const gateMeaning = {
 } as const;
 
 /** Why nothing of a run is decided any more; null while something may be. */
-function whyOver({ superseded_by, undo, status }: Run): string | null {
+export function whyOver({ superseded_by, undo, status }: Run): string | null {
   if (superseded_by !== null) return 'superseded';
   return undo !== null || status === 'cancelled' ? status : null;
 }

@@ -1,17 +1,31 @@
 import { subjectOf } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
+import { invalidQuery } from '#kit/http/route.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import type { RunSummary } from '../runs/run.ts';
 import { decodeRunQuery, runParameters } from '../runs/run-query.ts';
+import type { RunQuery } from '../runs/run-store.ts';
 import { moment, riskBadge, statusBadge, statusWord } from './badges.ts';
+import { csrfField } from './csrf.ts';
 import { type Html, html, nothing } from './html.ts';
 import { layout } from './layout.ts';
 import type { Visit } from './page.ts';
-import { shownLine } from './visible-text.ts';
+import { plainLine, shownLine } from './visible-text.ts';
 
 const { text, status, repository, risk, cursor } = runParameters;
 /** What the list can be asked for with. */
-export const listParameters = { text, status, repository, risk, cursor };
+export const listParameters = {
+  text,
+  status,
+  repository,
+  risk,
+  cursor,
+  person: { description: 'Only runs of this person, as `did` says', schema: { type: 'string' } },
+  did: {
+    description: 'What the person did or must do: asked for it, decided about it, or must still agree',
+    schema: { enum: ['asked', 'decided', 'must'], default: 'asked' },
+  },
+};
 type Filters = Readonly<Partial<Record<keyof typeof listParameters, string | undefined>>>;
 
 const pageSize = 50;
@@ -19,15 +33,24 @@ const pageSize = 50;
 /** The runs: first those that wait for somebody, then all others; with a filter, what it finds. */
 export async function runsPage(agent: CoreAgent, visit: Visit): Promise<Html> {
   const filters = withoutEmpty(visit.request.query as Filters);
-  const { cursor, ...narrowing } = filters;
-  const filtered = Object.keys(narrowing).length > 0;
-  const query = decodeRunQuery({ ...filters, limit: String(pageSize) }, new Date());
+  const { cursor, did, person, ...narrowing } = filters;
+  const chosen = person === undefined ? narrowing : { ...narrowing, person, did: did ?? 'asked' };
+  const filtered = Object.keys(chosen).length > 0;
+  const query = {
+    ...decodeRunQuery(
+      { ...narrowing, ...(cursor === undefined ? {} : { cursor }), limit: String(pageSize) },
+      new Date(),
+    ),
+    ...(person === undefined ? {} : await ofPerson(agent, person, did)),
+  };
   const [page, waiting] = await Promise.all([
     agent.runs(query),
     filtered || cursor !== undefined ? null : agent.runs({ limit: 100, status: 'awaiting_approval' }),
   ]);
   const waits = waiting?.runs.filter((run) => run.waiting > 0) ?? [];
   const others = page.runs.filter(({ run_id }) => !waits.some((run) => run.run_id === run_id));
+  const mayDecide = visit.by.scopes.includes('approve');
+  const batch = mayDecide && [...waits, ...others].some(mayBeChosen) ? batchForm(visit) : nothing;
   return layout(visit, {
     title: 'Runs',
     kind: 'list',
@@ -37,12 +60,13 @@ export async function runsPage(agent: CoreAgent, visit: Visit): Promise<Html> {
         ? html`<a class="button primary" href="/plan" data-plan>Plan an issue</a>`
         : nothing
     }</div>
-${filterForm(filters)}
-${waiting === null ? nothing : waitingPart(waits)}
+${filterForm(chosen)}
+${waiting === null ? nothing : html`${waitingPart(waits, mayDecide)}${batch}`}
 <section aria-labelledby="all"><h2 id="all">${waiting === null ? 'Found' : 'All others'}</h2>
-${others.length === 0 ? emptyList(filtered) : runTable(others)}
-${page.next_cursor === null ? nothing : html`<p><a class="button" href="/?${new URLSearchParams({ ...narrowing, cursor: page.next_cursor }).toString()}">Older runs</a></p>`}
+${others.length === 0 ? emptyList(filtered) : runTable(others, mayDecide)}
+${page.next_cursor === null ? nothing : html`<p><a class="button" href="/?${new URLSearchParams({ ...chosen, cursor: page.next_cursor }).toString()}">Older runs</a></p>`}
 </section>
+${waiting === null ? batch : nothing}
 ${page.problems.length === 0 ? nothing : html`<section aria-labelledby="problems"><h2 id="problems">Cannot be read</h2><ul class="reasons">${page.problems.map((what) => html`<li>${shownLine(what)}</li>`)}</ul></section>`}`,
   });
 }
@@ -55,9 +79,39 @@ function withoutEmpty(filters: Filters): Record<string, string> {
   );
 }
 
-function waitingPart(runs: readonly RunSummary[]): Html {
+async function ofPerson(
+  agent: CoreAgent,
+  person: string,
+  did: string | undefined,
+): Promise<Pick<RunQuery, 'asker' | 'decider' | 'among'>> {
+  switch (did) {
+    case undefined:
+    case 'asked':
+      return { asker: person };
+    case 'decided':
+      return { decider: person };
+    case 'must': {
+      const { items } = await agent.inbox({ person, now: new Date() });
+      const decisions = items.filter(({ kind }) => kind === 'approval' || kind === 'lapsed');
+      return { among: decisions.map(({ run_id }) => run_id) };
+    }
+    default:
+      throw invalidQuery('did', did, 'one of asked, decided, must');
+  }
+}
+
+function mayBeChosen({ waiting }: RunSummary): boolean {
+  return waiting > 0;
+}
+
+/** Its boxes are those of the rows. */
+function batchForm({ csrf }: Visit): Html {
+  return html`<form id="batch" class="batch-form" method="post" action="/batch/look" data-batch>${csrfField(csrf)}<button>Decide about the selected runs…</button> <span class="faint">shows each action with its risk first</span></form>`;
+}
+
+function waitingPart(runs: readonly RunSummary[], mayDecide: boolean): Html {
   return html`<section aria-labelledby="waiting"><h2 id="waiting">Waits for a decision</h2>
-${runs.length === 0 ? html`<p class="empty">Nothing waits for you.</p>` : runTable(runs)}</section>`;
+${runs.length === 0 ? html`<p class="empty">Nothing waits for you.</p>` : runTable(runs, mayDecide)}</section>`;
 }
 
 function emptyList(filtered: boolean): Html {
@@ -66,15 +120,21 @@ function emptyList(filtered: boolean): Html {
     : html`<p class="empty">No other runs.</p>`;
 }
 
-function runTable(runs: readonly RunSummary[]): Html {
+function runTable(runs: readonly RunSummary[], mayDecide: boolean): Html {
   return html`<ol class="runs">${runs.map(
-    (run) => html`<li id="row-${run.run_id}"><a class="run" href="/runs/${run.run_id}" data-run>
+    (run) => html`<li id="row-${run.run_id}">${
+      mayDecide && mayBeChosen(run)
+        ? html`<input type="checkbox" class="choose" form="batch" name="run" value="${run.run_id}" id="choose-${run.run_id}" aria-label="Select ${plainLine(subjectOf(run))} ${plainLine(run.title ?? '')}">`
+        : nothing
+    }<a class="run" href="/runs/${run.run_id}" data-run>
 <span class="run-title"><span class="subject">${shownLine(subjectOf(run))}</span> ${shownLine(run.title ?? 'not read yet')}</span>
 <span class="run-marks">${riskBadge(run.highest_risk)}${statusBadge(run.status)}</span>
 <span class="run-note">${run.waits_for === null ? `${run.actions} actions` : `${run.waiting} of ${run.actions} actions wait, gate ${run.waits_for}`}, changed ${moment(run.updated_at)}</span>
 </a></li>`,
   )}</ol>`;
 }
+
+const deeds = { asked: 'asked for it', decided: 'decided about it', must: 'must agree' } as const;
 
 function filterForm(filters: Readonly<Record<string, string>>): Html {
   const select = (
@@ -91,6 +151,11 @@ function filterForm(filters: Readonly<Record<string, string>>): Html {
 <label><span class="visually-hidden">Repository</span><input name="repository" value="${filters.repository ?? ''}" placeholder="owner/repo" size="16"></label>
 ${select('status', 'State', runStatuses)}
 ${select('risk', 'Risk from', risks)}
+<span class="person"><label><span class="visually-hidden">Person or token</span><input name="person" value="${filters.person ?? ''}" placeholder="Person" size="10" autocomplete="off"></label>
+<label><span class="visually-hidden">What the person did</span><select name="did">${Object.entries(deeds).map(
+    ([value, name]) =>
+      html`<option value="${value}"${filters.did === value ? html` selected` : nothing}>${name}</option>`,
+  )}</select></label></span>
 <button>Filter</button>
 ${Object.keys(filters).length === 0 ? nothing : html`<a href="/">Clear</a>`}
 </form>`;

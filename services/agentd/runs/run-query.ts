@@ -34,8 +34,16 @@ export const runParameters = {
     description: 'Only runs with an action of this risk or a higher one',
     schema: { enum: [...risks] },
   },
+  asker: {
+    description: 'Only runs that this token or account asked for, in any case',
+    schema: { type: 'string' },
+  },
+  decider: {
+    description: 'Only runs with a decision of this person or token, in any case',
+    schema: { type: 'string' },
+  },
 } satisfies Readonly<
-  Record<Exclude<keyof RunQuery, 'without_failed_plannings'> | 'repository', ParameterDescription>
+  Record<Exclude<keyof RunQuery, 'without_failed_plannings' | 'among'> | 'repository', ParameterDescription>
 >;
 
 export type RunParameter = keyof typeof runParameters;
@@ -45,7 +53,22 @@ export function decodeRunQuery(
   given: Readonly<Partial<Record<RunParameter, string | undefined>>>,
   now: Date,
 ): RunQuery {
-  const { limit, cursor, status, repository, owner, repo, forge, number, text, since, until, risk } = given;
+  const {
+    limit,
+    cursor,
+    status,
+    repository,
+    owner,
+    repo,
+    forge,
+    number,
+    text,
+    since,
+    until,
+    risk,
+    asker,
+    decider,
+  } = given;
   return {
     limit: queryInteger('limit', limit ?? '10', 1, 100),
     ...(cursor === undefined ? {} : { cursor }),
@@ -55,16 +78,18 @@ export function decodeRunQuery(
     ...(repository === undefined ? {} : parseRepository(repository)),
     ...(forge === undefined ? {} : { forge }),
     ...(number === undefined ? {} : { number: queryInteger('number', number, 1, 2_147_483_647) }),
-    ...(text === undefined ? {} : { text: requireText(text) }),
+    ...(text === undefined ? {} : { text: requireText('text', text, 'greeting') }),
     ...(since === undefined ? {} : { since: timeNamed('since', since, now).begin }),
     ...(until === undefined ? {} : { until: timeNamed('until', until, now).end }),
+    ...(asker === undefined ? {} : { asker: requireText('asker', asker, 'mira') }),
+    ...(decider === undefined ? {} : { decider: requireText('decider', decider, 'mira') }),
     ...(risk === undefined ? {} : { risk: queryValue(oneOf(risks), risk, 'risk') }),
   };
 }
 
-function requireText(text: string): string {
+function requireText(name: string, text: string, example: string): string {
   if (text.trim() !== '') return text;
-  throw invalidQuery('text', text, 'a text that is not empty, for example greeting');
+  throw invalidQuery(name, text, `a text that is not empty, for example ${example}`);
 }
 
 function parseRepository(text: string): { readonly owner: string; readonly repo: string } {

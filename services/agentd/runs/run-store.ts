@@ -26,6 +26,12 @@ export interface RunQuery {
   readonly until?: string;
   /** The highest risk of its actions is this one or a higher one. */
   readonly risk?: Risk;
+  /** A token or an account that asked for the run, in any case. */
+  readonly asker?: string;
+  /** A person or a token that decided about one of its actions, in any case. */
+  readonly decider?: string;
+  /** Only these runs. */
+  readonly among?: readonly string[];
   /** Without plannings that ended before there was a plan. */
   readonly without_failed_plannings?: boolean;
 }

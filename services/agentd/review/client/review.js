@@ -154,6 +154,8 @@ const listKeys = {
   G: () => all('[data-run]').at(-1)?.focus(),
   '/': () => document.querySelector('[data-search]')?.focus(),
   n: () => follows('[data-plan]'),
+  s: () => document.activeElement?.closest('li')?.querySelector('input[name="run"]')?.click(),
+  b: () => press(document.querySelector('[data-batch]')),
 };
 
 const runKeys = {

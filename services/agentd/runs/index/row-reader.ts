@@ -6,7 +6,7 @@ import type { HeadRecord, Heads } from '../log/heads.ts';
 import { missingLogProblem, readTombstone, requireWhole, type Tombstone } from '../log/open-runs.ts';
 import { logName, logStamp } from '../log/run-folder.ts';
 import { type Run, summaryOf } from '../run.ts';
-import type { IndexRow } from './run-index.ts';
+import { type IndexRow, namesText } from './run-index.ts';
 import type { ReadRow } from './run-list.ts';
 
 /** Reads one run folder for the index. Never throws: what cannot be read is returned as a problem. */
@@ -39,7 +39,18 @@ function rowWithoutLog(runsDir: string, runId: string, known: HeadRecord | null)
 }
 
 export function indexRow(run: Run, size: number): IndexRow {
-  return { ...summaryOf(run), status: run.status, size };
+  return { ...summaryOf(run), status: run.status, size, ...peopleOf(run) };
+}
+
+function peopleOf({ request, plan, actions }: Run): Pick<IndexRow, 'asked_by' | 'decided_by'> {
+  const { requested_by, trigger } = request;
+  const asked = [requested_by, trigger?.actor ?? requested_by, ...(plan?.approval_terms?.requesters ?? [])];
+  const decided = actions.flatMap(({ decisions }) =>
+    decisions
+      .filter(({ standing }) => standing === undefined)
+      .flatMap(({ approver, person }) => [approver, person?.name ?? approver]),
+  );
+  return { asked_by: namesText(asked), decided_by: namesText(decided) };
 }
 
 function prunedRow({ run_id, forge, owner, repo, number, pruned_at }: Tombstone): IndexRow {
@@ -59,5 +70,7 @@ function prunedRow({ run_id, forge, owner, repo, number, pruned_at }: Tombstone)
     waiting: 0,
     waits_for: null,
     actions: 0,
+    asked_by: '',
+    decided_by: '',
   };
 }

@@ -11,6 +11,14 @@ export interface IndexRow extends Omit<RunSummary, 'status'> {
   readonly size: number;
   /** As folded, so never `interrupted`; `pruned` for what only a tombstone is left of. */
   readonly status: RunStatus | 'pruned';
+  /** Names between line feeds, as `namesText` writes them. */
+  readonly asked_by: string;
+  readonly decided_by: string;
+}
+
+/** One of them is found by its line feeds. */
+export function namesText(names: readonly string[]): string {
+  return `\n${[...new Set(names.map((name) => name.replaceAll('\n', ' ').toLowerCase()))].join('\n')}\n`;
 }
 
 export interface Problem {
@@ -33,11 +41,14 @@ export interface RowFilter {
   readonly since: string | null;
   readonly until: string | null;
   readonly risks: readonly string[] | null;
+  readonly asker: string | null;
+  readonly decider: string | null;
+  readonly among: readonly string[] | null;
   readonly without_failed_plannings: boolean;
 }
 
 /** Raised whenever a row of the same log reads differently. */
-const version = 3;
+const version = 4;
 const fixed = ['run_id', 'forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
 const changing = [
   'size',
@@ -48,6 +59,8 @@ const changing = [
   'waiting',
   'waits_for',
   'actions',
+  'asked_by',
+  'decided_by',
 ] as const;
 const columns = [...fixed, ...changing];
 const updateRow = `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`;
@@ -60,7 +73,8 @@ const schema = `
   CREATE TABLE runs (
     run_id TEXT PRIMARY KEY, size INTEGER NOT NULL, status TEXT NOT NULL, forge TEXT NOT NULL, owner TEXT NOT NULL,
     repo TEXT NOT NULL, number INTEGER, title TEXT, role TEXT NOT NULL, created_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL, highest_risk TEXT, waiting INTEGER NOT NULL, waits_for TEXT, actions INTEGER NOT NULL
+    updated_at TEXT NOT NULL, highest_risk TEXT, waiting INTEGER NOT NULL, waits_for TEXT, actions INTEGER NOT NULL,
+    asked_by TEXT NOT NULL, decided_by TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX runs_by_repository ON runs (owner, repo, run_id);
   CREATE TABLE problems (name TEXT PRIMARY KEY, stamp TEXT NOT NULL, what TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -219,6 +233,10 @@ export class RunIndex {
     if (filter.risks !== null) {
       where(`highest_risk IN (${filter.risks.map(() => '?').join(', ')})`, ...filter.risks);
     }
+    if (filter.asker !== null) where('instr(asked_by, ?) > 0', namesText([filter.asker]));
+    if (filter.decider !== null) where('instr(decided_by, ?) > 0', namesText([filter.decider]));
+    if (filter.among !== null)
+      where('run_id IN (SELECT value FROM json_each(?))', JSON.stringify(filter.among));
     if (filter.without_failed_plannings) where("NOT (status IN ('failed', 'cancelled') AND actions = 0)");
     const sql = `SELECT * FROM runs WHERE ${conditions.join(' AND ')} ORDER BY run_id DESC LIMIT ?`;
     return this.#statement(sql).all(...values, limit) as unknown as IndexRow[];

@@ -25,8 +25,8 @@ export async function listRuns(listing: Listing, query: RunQuery): Promise<RunPa
   const { limit, filter, before } = checkQuery(query);
   await refreshFolder(listing);
   // A row that is behind its log could be missing from a list by what changes, so all of them are compared first.
-  const { status, text, risk } = query;
-  const byChanging = status !== undefined || text !== undefined || risk !== undefined;
+  const { status, text, risk, asker, decider } = query;
+  const byChanging = [status, text, risk, asker, decider].some((value) => value !== undefined);
   await refreshRuns(listing, byChanging ? staleRuns(listing, index.sizes()) : []);
   await refreshRuns(listing, changedProblems(listing));
 
@@ -81,6 +81,9 @@ function checkQuery(query: RunQuery): {
     since: query.since ?? null,
     until: query.until ?? null,
     risks: query.risk === undefined ? null : risks.slice(risks.indexOf(query.risk)),
+    asker: query.asker ?? null,
+    decider: query.decider ?? null,
+    among: query.among ?? null,
     without_failed_plannings: query.without_failed_plannings === true,
   };
   return { limit, filter, before: query.cursor === undefined ? null : decodeCursor(query.cursor) };
@@ -114,7 +117,7 @@ function changedProblems({ index, runsDir }: Listing): string[] {
 /** null for what is no run any more: pruned, gone, or listed among the problems. */
 function shownAs(listing: Listing, indexed: IndexRow | undefined): RunSummary | null {
   if (indexed === undefined || indexed.status === 'pruned') return null;
-  const { size: _, status, ...row } = indexed;
+  const { size: _, asked_by: _asked, decided_by: _decided, status, ...row } = indexed;
   const lives = !isActive(status) || listing.executorLives(row.run_id);
   return { ...row, status: lives ? status : 'interrupted' };
 }
