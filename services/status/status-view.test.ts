@@ -30,6 +30,7 @@ function view(change: Partial<StatusReport>, width = 80): string {
     display: displayWith(width),
     color: false,
     now: new Date('2026-11-21T10:00:00.000Z'),
+    named: (text) => text,
   });
 }
 
@@ -56,12 +57,12 @@ describe('The status on a terminal', () => {
       problems: [{ part: 'services.core-context', detail: 'does not run', fix: 'Start it: ./core up' }],
     });
     expect(shown).to.equal(
-      `core-agentd         ok       http://127.0.0.1:7817
-core-bridge         waiting  ended: SIGKILL
-core-context        away     does not run
-core-bus-engine     off      by --without
-core-bus-worker     silent   does not answer within 10 s
-core-model-gateway  limited  models: no model is configured
+      `core-agentd         ok        http://127.0.0.1:7817
+core-bridge         waiting   ended: SIGKILL
+core-context        away      does not run
+core-bus-engine     off       by --without
+core-bus-worker     silent    does not answer within 10 s
+core-model-gateway  degraded  models: no model is configured
 
 runs  3, the newest 1
   run_0199f3c2-71ab  publish waits  demo/hello#1  3 min ago  Greeting

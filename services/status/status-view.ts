@@ -12,16 +12,18 @@ export interface ViewOptions {
   readonly display: Display;
   readonly color: boolean;
   readonly now: Date;
+  /** A text of Core with its own names as they are here. */
+  named(text: string): string;
 }
 
-type Word = 'ok' | 'limited' | 'off' | 'away' | 'silent' | 'starting' | 'waiting' | 'stopped' | 'failed';
+type Word = 'ok' | 'degraded' | 'off' | 'away' | 'silent' | 'starting' | 'waiting' | 'stopped' | 'failed';
 
 /** The report for people: a line for each part, the newest runs, and last what is not well and what to do. */
-export function statusView(report: StatusReport, { display, color, now }: ViewOptions): string {
+export function statusView(report: StatusReport, { display, color, now, named }: ViewOptions): string {
   const { green, yellow, red, dim } = createColors(color);
   const paints: Readonly<Record<Word, (text: string) => string>> = {
     ok: green,
-    limited: yellow,
+    degraded: yellow,
     off: dim,
     away: red,
     silent: red,
@@ -32,13 +34,17 @@ export function statusView(report: StatusReport, { display, color, now }: ViewOp
   };
   const names = new Set([...Object.keys(report.services), ...Object.keys(report.http)]);
   const parts = [...names].map((name) => ({ name, ...partOf(name, report) }));
-  const rows = parts.map(({ name, word, detail }) => [name, { text: word, paint: paints[word] }, detail]);
+  const rows = parts.map(({ name, word, detail }) => [
+    name,
+    { text: word, paint: paints[word] },
+    named(detail),
+  ]);
   const lines = [
     ...tableLines(partColumns, rows, display),
     ...(rows.length === 0 ? [] : ['']),
     ...runLines(report, display, now),
     '',
-    ...summaryOf(report).split('\n'),
+    ...named(summaryOf(report)).split('\n'),
   ];
   return fitted(lines.join('\n'), display);
 }
@@ -62,9 +68,9 @@ function partOf(name: string, { services, http }: StatusReport): { word: Word; d
   const endpoint = http[name];
   if (unit?.state === 'left_out') return { word: 'off', detail: unit.detail };
   if (endpoint?.ok === true) {
-    const limited = endpoint.health !== null && endpoint.health.status !== 'ok';
-    return limited
-      ? { word: 'limited', detail: endpoint.detail.replace(/^degraded; /, '') }
+    const isDegraded = endpoint.health !== null && endpoint.health.status !== 'ok';
+    return isDegraded
+      ? { word: 'degraded', detail: endpoint.detail.replace(/^degraded; /, '') }
       : { word: 'ok', detail: placeOf(endpoint.url) };
   }
   const required = endpoint?.required ?? unit?.required ?? false;

@@ -36,9 +36,9 @@ export function define(program: Command, run: RunCommand): void {
     .command('doctor')
     .description('what works on this machine, what does not, and the fix')
     .action(
-      action(async ({ home, json, paints, display, program: name }) => {
+      action(async ({ home, json, paints, display, named }) => {
         const { doctor } = await import('./doctor.ts');
-        return doctor({ home, json, color: paints, display, program: name });
+        return doctor({ home, json, color: paints, display, named });
       }),
     );
 

@@ -1,5 +1,4 @@
 import type { Display } from '#kit/cli/display.ts';
-import { asCalled } from '#kit/cli/report-error.ts';
 import { type Cell, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -33,19 +32,25 @@ export interface DoctorOptions {
   readonly json?: boolean;
   readonly color?: boolean;
   readonly display: Display;
-  /** How people call the launcher, for what is suggested. */
-  readonly program?: string;
+  /** A text of Core with its own names as they are here. */
+  readonly named?: (text: string) => string;
   readonly stdout?: NodeJS.WritableStream;
 }
 
 /** `core doctor`: what works here, what does not, and the fix. Exit code 1 when Core cannot do its work. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const { stdout = process.stdout, json = false, color = false, display, program = './core' } = options;
+  const {
+    stdout = process.stdout,
+    json = false,
+    color = false,
+    display,
+    named = (text: string) => text,
+  } = options;
   const folders = resolveFolders({ home: options.home }, environment);
   const findings = (await Promise.all([examine(folders), checkConfiguration(folders)])).flat();
   const ok = findings.every(({ state }) => state !== 'broken');
   stdout.write(
-    json ? `${JSON.stringify({ ok, findings })}\n` : asCalled(await table(findings, color, display), program),
+    json ? `${JSON.stringify({ ok, findings })}\n` : await table(findings, { color, display, named }),
   );
   return ok ? exitCodes.done : exitCodes.failed;
 }
@@ -83,7 +88,10 @@ export async function examine(folders: Folders): Promise<Finding[]> {
   return found.flat();
 }
 
-async function table(findings: readonly Finding[], color: boolean, display: Display): Promise<string> {
+async function table(
+  findings: readonly Finding[],
+  { color, display, named }: Required<Pick<DoctorOptions, 'color' | 'display' | 'named'>>,
+): Promise<string> {
   const { createColors } = (await import('picocolors')).default;
   const paint = createColors(color);
   const words = {
@@ -93,8 +101,8 @@ async function table(findings: readonly Finding[], color: boolean, display: Disp
     broken: { text: 'broken', paint: paint.red },
   };
   const rows = findings.flatMap(({ name, state, detail, fix }): Cell[][] => [
-    [words[state], name, oneLine(detail)],
-    ...(fix === null ? [] : [['', '', { text: `do  ${oneLine(fix)}`, paint: paint.dim }]]),
+    [words[state], name, oneLine(named(detail))],
+    ...(fix === null ? [] : [['', '', { text: `do  ${oneLine(named(fix))}`, paint: paint.dim }]]),
   ]);
   const columns = ['', '', { title: '', gives: { turn: 1, to: 24 }, excess: 'wrap' }] as const;
   return `${tableLines(columns, rows, display).join('\n')}\n`;

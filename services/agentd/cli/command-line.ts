@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { type OwnNames, shownConfig } from '#kit/cli/own-names.ts';
 import { helpOutput, usageError } from '#kit/cli/program.ts';
 import { type ReportPlace, reportError } from '#kit/cli/report-error.ts';
 import { environment } from '#kit/environment.ts';
@@ -25,15 +26,16 @@ export interface CommandLineOptions {
 export async function runCommandLine(options: CommandLineOptions): Promise<number> {
   const { args, program: name, stdout, stderr } = options;
   const early = globalsOf(args);
+  const names = { program: name, config: shownConfig(args) };
   const terminal = createTerminal({
     stdout,
     stderr,
     color: early.color,
     ascii: early.ascii === true,
     environment,
-    program: name,
+    names,
   });
-  const place = placeOf(name, terminal, early);
+  const place = placeOf(names, terminal, early);
   let exitCode: number = exitCodes.done;
 
   const program = await createProgram(
@@ -41,7 +43,7 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
       name,
       version: options.version,
       run: async (globals, command) => {
-        exitCode = await runOne(options, terminal, globals, command);
+        exitCode = await runOne(options, names, terminal, globals, command);
       },
     },
     args,
@@ -77,15 +79,16 @@ export async function runCommandLine(options: CommandLineOptions): Promise<numbe
 }
 
 async function runOne(
-  { program, open }: CommandLineOptions,
+  { open }: CommandLineOptions,
+  names: OwnNames,
   terminal: Terminal,
   globals: GlobalOptions,
   command: Parameters<RunCommand>[1],
 ): Promise<number> {
   const { home, json = false, verbose = false } = globals;
-  const place = placeOf(program, terminal, globals);
+  const place = placeOf(names, terminal, globals);
   const services = open({ home });
-  const suggestions = { program, home };
+  const suggestions = { program: names.program, home };
   const stop = stopOnSignals(terminal);
   const { signal } = stop;
   try {
@@ -163,12 +166,12 @@ function globalsOf(args: readonly string[]): GlobalOptions {
 
 /** Where errors are reported: standard error. */
 function placeOf(
-  program: string,
+  names: OwnNames,
   terminal: Terminal,
   { json, verbose }: Partial<GlobalOptions>,
 ): ReportPlace {
   return {
-    program,
+    ...names,
     json: json === true,
     verbose: verbose === true,
     paint: terminal.paintErr,

@@ -34,7 +34,7 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
       said(update.message.split('\n'));
       return;
     }
-    const message = visibleLine(terminal.called(update.message.trim()));
+    const message = visibleLine(terminal.named(update.message.trim()));
     if (update.state === 'started') {
       start(step, message);
       return;

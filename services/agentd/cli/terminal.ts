@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { createColors } from 'picocolors';
 import { type Display, displayOf, type Place } from '#kit/cli/display.ts';
 import { fitted } from '#kit/cli/fit-text.ts';
-import { asCalled } from '#kit/cli/report-error.ts';
+import { asNamed, type OwnNames } from '#kit/cli/own-names.ts';
 import type { Environment } from '#kit/environment.ts';
 
 /** Where a command writes, and what that place can show. */
@@ -20,8 +20,8 @@ export interface Terminal extends Display {
   readonly errIsTerminal: boolean;
   /** Columns; Infinity in a pipe or a file. */
   readonly errWidth: number;
-  /** Core's own texts say `./core`: the same as the person calls it. */
-  called(text: string): string;
+  /** A text of Core with its own names as they are here. */
+  named(text: string): string;
   now(): Date;
 }
 
@@ -37,8 +37,7 @@ export interface TerminalOptions {
   /** `true` for `--ascii`. */
   readonly ascii: boolean;
   readonly environment: Pick<Environment, 'NO_COLOR' | 'TERM' | 'LANG' | 'COLUMNS'>;
-  /** How the person calls this program. */
-  readonly program?: string;
+  readonly names?: OwnNames;
   readonly now?: () => Date;
 }
 
@@ -57,7 +56,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
     outIsTerminal: stdout.isTTY === true,
     errIsTerminal: stderr.isTTY === true,
     errWidth: errDisplay.width,
-    called: (text) => asCalled(text, options.program ?? './core'),
+    named: (text) => (options.names === undefined ? text : asNamed(text, options.names)),
     now: options.now ?? (() => new Date()),
   };
 }

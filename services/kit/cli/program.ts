@@ -3,6 +3,7 @@ import { environment } from '../environment.ts';
 import { exitCodes, InvalidInput } from '../errors.ts';
 import { type Display, displayOf } from './display.ts';
 import { fitted } from './fit-text.ts';
+import { asNamed, type OwnNames } from './own-names.ts';
 import { reportError, reportPlace } from './report-error.ts';
 
 /** What every command is given. */
@@ -18,6 +19,8 @@ export interface CommandContext {
   readonly paints: boolean;
   /** Of standard output. */
   readonly display: Display;
+  /** A text of Core with its own names as they are here. */
+  named(text: string): string;
 }
 
 /** Runs one command's work with its context; its result is the exit code. */
@@ -86,7 +89,7 @@ export function declareProgram(
 export async function runProgram({ args, ...declared }: ProgramOptions): Promise<number> {
   let exitCode: number = exitCodes.done;
   const program: Command = declareProgram(declared, async (work) => {
-    exitCode = await work(contextOf(program, declared.name));
+    exitCode = await work(contextOf(program, place));
   });
   let help = '';
   const place = reportPlace(declared.name, args);
@@ -141,17 +144,18 @@ export function usageError(error: CommanderError, program: Command, args: readon
   return new InvalidInput('usage', message, { hint: `${named.join(' ')} --help` });
 }
 
-function contextOf(program: Command, name: string): CommandContext {
+function contextOf(program: Command, names: OwnNames): CommandContext {
   const { home, json, verbose, color, ascii } = program.opts();
   const paints = color !== false && process.stdout.isTTY === true && (environment.NO_COLOR ?? '') === '';
   return {
-    program: name,
+    program: names.program,
     home,
     json: json === true,
     verbose: verbose === true,
     color: color !== false,
     paints,
     display: displayOf(process.stdout, ascii === true, environment),
+    named: (text) => asNamed(text, names),
   };
 }
 

@@ -48,10 +48,14 @@ describe('An error on a terminal', () => {
   });
 });
 
-async function reported(error: Error, { width = Number.POSITIVE_INFINITY, program = './core' }) {
+async function reported(
+  error: Error,
+  { width = Number.POSITIVE_INFINITY, program = './core', config = 'config' },
+) {
   let text = '';
   await reportError(error, {
     program,
+    config,
     json: false,
     verbose: false,
     paint: createColors(false),

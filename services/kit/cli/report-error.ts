@@ -3,12 +3,11 @@ import { environment } from '../environment.ts';
 import { CoreError, exitCodes, messageOf } from '../errors.ts';
 import { type Display, displayOf } from './display.ts';
 import { fitted, wrapCommand } from './fit-text.ts';
+import { asNamed, launcherOf, type OwnNames, shownConfig } from './own-names.ts';
 import { visibleLine, visibleLines } from './terminal-text.ts';
 
 /** Where a command reports why it failed, and how. */
-export interface ReportPlace {
-  /** How people call the program. */
-  readonly program: string;
+export interface ReportPlace extends OwnNames {
   readonly json: boolean;
   /** With causes, and the whole stack of an unexpected error. */
   readonly verbose: boolean;
@@ -24,6 +23,7 @@ export function reportPlace(program: string, args: readonly string[]): ReportPla
     process.stderr.isTTY === true && !flags.includes('--no-color') && (environment.NO_COLOR ?? '') === '';
   return {
     program,
+    config: shownConfig(flags),
     json: flags.includes('--json'),
     verbose: flags.includes('--verbose'),
     paint: createColors(paints && environment.TERM !== 'dumb'),
@@ -66,8 +66,9 @@ function errorJson(error: unknown, exit_code: number): Readonly<Record<string, u
 const indent = 7;
 const under = ' '.repeat(indent);
 
-function errorLines(error: unknown, { program, paint, verbose, display }: ReportPlace): string[] {
-  const [first = '', ...rest] = visibleLines(asCalled(messageOf(error), program))
+function errorLines(error: unknown, place: ReportPlace): string[] {
+  const { program, paint, verbose, display } = place;
+  const [first = '', ...rest] = visibleLines(asNamed(messageOf(error), place))
     .trimEnd()
     .split('\n');
   const label = labelOf(error);
@@ -91,7 +92,7 @@ function errorLines(error: unknown, { program, paint, verbose, display }: Report
     lines.push(`  why  ${visibleLines(cause).replaceAll('\n', `\n${under}`)}`);
   if (error.retryAfter !== undefined) lines.push(`  wait ${error.retryAfter} s before trying again`);
   if (error.hint !== undefined) {
-    const hint = visibleLines(asCalled(error.hint, program))
+    const hint = visibleLines(asNamed(error.hint, place))
       .split('\n')
       .flatMap((line) => (isCommand(line, program) ? wrapCommand(line, display.width - indent) : [line]));
     lines.push(...hint.map((line, index) => `${index === 0 ? '   do  ' : under}${line}`));
@@ -108,16 +109,4 @@ function labelOf(error: unknown): 'error' | 'refused' | 'stopped' {
 /** Whether a line is a command and nothing else, so that it is wrapped as one. */
 function isCommand(line: string, program: string): boolean {
   return line.startsWith(`${launcherOf(program)} `) && !/\S {2,}\S/.test(line);
-}
-
-/** Core's own texts say `./core`: here as the person calls it, which may be `core` or a path. */
-export function asCalled(text: string, program: string): string {
-  const launcher = launcherOf(program);
-  if (!/(^|\/)core'?$/.test(launcher)) return text;
-  return text.replaceAll(/(?<![\w./-])\.\/core(?= [a-z])/g, () => launcher);
-}
-
-/** `./core` of `./core context`. */
-function launcherOf(program: string): string {
-  return /^(?:'[^']*'|\S)+/.exec(program)?.[0] ?? program;
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { printNote } from '#kit/cli/output.ts';
 import { type ProgramStart, type RunCommand, runServiceProgram } from '#kit/cli/program.ts';
-import { asCalled } from '#kit/cli/report-error.ts';
 import type { SmokeReport } from '#kit/contracts/status.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { status } from '../status.ts';
@@ -25,18 +24,17 @@ function define(program: Command, run: RunCommand, alwaysJson: boolean): void {
     .option('--pretty', 'JSON, indented')
     .option('--smoke', 'also send an event through bridge, bus and worker to a plan; writes to no repository')
     .action((options: { readonly pretty?: boolean; readonly smoke?: boolean }) =>
-      run(async ({ home, json, paints, display, program: name }) => {
+      run(async ({ home, json, paints, display, named }) => {
         const pretty = options.pretty === true;
         const forPeople = process.stdout.isTTY === true && !alwaysJson && !json && !pretty;
         const report = await status({ home, smoke: options.smoke === true });
         process.stdout.write(
           forPeople
-            ? asCalled(statusView(report, { display, color: paints, now: new Date() }), name)
+            ? statusView(report, { display, color: paints, now: new Date(), named })
             : `${JSON.stringify(report, null, pretty ? 2 : 0)}\n`,
         );
         if (report.smoke !== null) process.stdout.write(`${markerOf(report.smoke)}\n`);
-        if (!forPeople && process.stderr.isTTY === true)
-          printNote(asCalled(`\n${summaryOf(report)}`, name), display);
+        if (!forPeople && process.stderr.isTTY === true) printNote(named(`\n${summaryOf(report)}`), display);
         return report.ok ? exitCodes.done : exitCodes.failed;
       }),
     );

@@ -96,8 +96,8 @@ export function noticeLines(run: Run, terminal: Terminal): string[] {
 }
 
 /** A notice, whose further lines stand below it as they are: they may be copied. */
-function noteLines(notice: string, { paint, width, called }: Terminal): string[] {
-  const [first = '', ...rest] = called(notice).split('\n').map(visibleLine);
+function noteLines(notice: string, { paint, width, named }: Terminal): string[] {
+  const [first = '', ...rest] = named(notice).split('\n').map(visibleLine);
   return [...wrapLine(`${paint.yellow('note')}  ${first}`, width), ...rest.map((line) => `      ${line}`)];
 }
 

@@ -135,7 +135,7 @@ function stateLines(run: Run, terminal: Terminal): string[] {
         { text: approvalWord(action, terminal.now()), paint: approvals[approval] },
         { text: stands.get(definition.action_id) ?? state, paint: statePaint(state, paint) },
         took(action),
-        outcome?.message ?? actionText(definition, symbols).main,
+        outcome === null ? actionText(definition, symbols).main : terminal.named(outcome.message),
       ];
     },
   };
