@@ -153,10 +153,7 @@ function missingOwners({ missing_owners }: ApprovalProgress['rules'][number]): s
 /** What an action does: it stands at the end, and is wrapped under itself. */
 export const whatColumn = { title: 'what', gives: { turn: 3, to: 14 }, excess: 'wrap' } as const;
 
-export const riskColumns: readonly Column[] = [
-  { title: 'risk' },
-  { title: 'score', right: true, gives: { turn: 2, to: 'gone' } },
-];
+export const riskColumns: readonly Column[] = [{ title: 'risk' }, { title: 'score', right: true }];
 
 /** Risk in four letters at most, and its score. */
 export function riskCells({ risk, risk_score }: ActionDefinition, paint: Paint): [Cell, Cell] {

@@ -42,7 +42,7 @@ export function digestLines(actions: readonly ActionState[], terminal: Terminal)
   const stands = standings(actions);
   const columns = {
     columns: [
-      ...riskColumns,
+      ...riskColumns.with(1, { title: 'score', right: true, gives: { turn: 2, to: 'gone' } }),
       ...history.columns,
       'approval',
       { title: 'state', gives: { turn: 5, to: 'gone' } } as const,
