@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type Dashboard, DeliveryFailed, type Message } from '../../services/bridge/sync/dashboard.ts';
+import { DeliveryFailed, type Message } from '#kit/webhooks/webhook.ts';
+import type { Dashboard } from '../../services/bridge/sync/dashboard.ts';
 
 /** The other side of a dashboard's adapter. */
 export interface DashboardBench {

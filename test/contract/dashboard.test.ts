@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { openSecretFile } from '../../services/bridge/secret-file.ts';
-import { type Message, WebhookDashboard } from '../../services/bridge/sync/dashboard.ts';
+import { openSecretFile } from '#kit/webhooks/secret-file.ts';
+import type { Message } from '#kit/webhooks/webhook.ts';
+import { WebhookDashboard } from '../../services/bridge/sync/dashboard.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type DashboardBench, dashboardContract } from './dashboard.contract.ts';
 

@@ -5,8 +5,9 @@ import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Unauthorized } from '#kit/errors.ts';
+import type { SecretFile } from '#kit/webhooks/secret-file.ts';
+import { isSigned, signatureHeader, timestampHeader } from '#kit/webhooks/signature.ts';
 import type { BridgeConfig } from '../configuration.ts';
-import type { SecretFile } from '../secret-file.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { targetOf } from '../targets/target.ts';
 import {
@@ -17,7 +18,6 @@ import {
   planned,
   type ReadEvent,
 } from './ingress-source.ts';
-import { isSigned, signatureHeader, timestampHeader } from './signature.ts';
 
 export interface DashboardSourceParts {
   readonly config: Pick<BridgeConfig['ingress'], 'dashboard' | 'role_label' | 'signature_seconds'>;

@@ -8,9 +8,10 @@ import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Unauthorized } from '#kit/errors.ts';
 import type { WebhookDialect } from '#kit/forges/forge-traits.ts';
 import { dialectOf, type WebhookForge } from '#kit/forges/registry.ts';
+import type { SecretFile } from '#kit/webhooks/secret-file.ts';
+import { isSigned } from '#kit/webhooks/signature.ts';
 import type { ForgeIngressConfig } from '../configuration.ts';
 import { type NewEvent, takenUpBySync } from '../queue/stored-event.ts';
-import type { SecretFile } from '../secret-file.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { type FoundTarget, targetAt } from '../targets/target.ts';
 import {
@@ -21,7 +22,6 @@ import {
   planned,
   type ReadEvent,
 } from './ingress-source.ts';
-import { isSigned } from './signature.ts';
 
 /** An issue that sync fetched, not one that a webhook delivered. */
 export type AskedIssue = ChangedIssues['issues'][number] & {

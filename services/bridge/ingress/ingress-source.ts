@@ -2,8 +2,8 @@ import { parseJson } from '#kit/decode.ts';
 import { Forbidden, InvalidInput, Unauthorized } from '#kit/errors.ts';
 import type { WebhookForge } from '#kit/forges/registry.ts';
 import type { Identity } from '#kit/tokens/tokens.ts';
+import type { SecretFile } from '#kit/webhooks/secret-file.ts';
 import type { NewEvent, Reason } from '../queue/stored-event.ts';
-import type { SecretFile } from '../secret-file.ts';
 import type { RoleChoice } from '../targets/role-map.ts';
 import type { FoundTarget } from '../targets/target.ts';
 

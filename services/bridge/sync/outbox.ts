@@ -5,7 +5,8 @@ import { messageOf } from '#kit/errors.ts';
 import { DurableQueue, type JobClaim, type JobTable } from '#kit/jobs/durable-queue.ts';
 import type { Logger } from '#kit/log.ts';
 import { transaction } from '#kit/storage/database.ts';
-import { type Dashboard, DeliveryFailed } from './dashboard.ts';
+import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
+import type { Dashboard } from './dashboard.ts';
 
 export interface OutboxParts {
   readonly db: DatabaseSync;

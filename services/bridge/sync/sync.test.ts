@@ -3,12 +3,13 @@ import type { RunStateMessage } from '#kit/contracts/bridge/sync.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { Unavailable } from '#kit/errors.ts';
 import { silentLogger } from '#kit/log.ts';
+import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import { queueConfig } from '../../../test/fixtures/bridge/queue-config.ts';
 import { ToyDaemon } from '../../../test/fixtures/bridge/toy-daemon.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { type BridgeDatabase, openBridgeDatabase } from '../queue/bridge-database.ts';
 import { EventQueue } from '../queue/event-queue.ts';
-import { type Dashboard, DeliveryFailed } from './dashboard.ts';
+import type { Dashboard } from './dashboard.ts';
 import { Sync } from './sync.ts';
 
 class ToyDashboard implements Dashboard {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { codeOf, Refused } from '#kit/errors.ts';
-import { shellWord } from '#kit/shell-word.ts';
+import { codeOf, Refused } from '../errors.ts';
+import { shellWord } from '../shell-word.ts';
 
 /** Shorter ones can be guessed. */
 const minLength = 16;

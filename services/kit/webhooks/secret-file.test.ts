@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CoreError } from '#kit/errors.ts';
-import { temporaryFolder } from '../../test/fixtures/repositories/temporary-folder.ts';
+import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { CoreError } from '../errors.ts';
 import { openSecretFile } from './secret-file.ts';
 
 const first = 'a'.repeat(16);
