@@ -35,6 +35,7 @@ export function openServices({ home }: { readonly home: string | undefined }): S
     ]);
     return openWork({ folders, settings: readSettings(sources), store });
   });
+  const approvals = async () => (await work()).current.approvals();
   const agent = new CoreAgent(store, async () => (await work()).current);
 
   return {
@@ -51,7 +52,16 @@ export function openServices({ home }: { readonly home: string | undefined }): S
         import('#kit/config/concern.ts'),
       ]);
       const { addressOverrides } = await import('#kit/config/service-address.ts');
-      const others = ['forges', 'agents', 'policy', 'oidc', 'validation', 'schedules', 'status'];
+      const others = [
+        'forges',
+        'agents',
+        'policy',
+        'oidc',
+        'validation',
+        'schedules',
+        'status',
+        'notifications',
+      ];
       const addressed = ['context', 'models', 'bridge', 'bus'] as const;
       return [
         ...describeSettings(sources),
@@ -86,9 +96,29 @@ export function openServices({ home }: { readonly home: string | undefined }): S
       return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
     },
     agents: async () => (await work()).current.agents,
+    async notifications() {
+      const [{ readSettings }, { openNotifications }, { Redactor }] = await Promise.all([
+        import('#kit/config/settings.ts'),
+        import('./notifications/compose.ts'),
+        import('#kit/redaction/redactor.ts'),
+      ]);
+      const settings = readSettings(sources);
+      return openNotifications({ folders, settings, store, approvals, redactor: new Redactor() });
+    },
     async serve({ check, ...flags }) {
-      const { readConfiguration, serve } = await import('./http/serve.ts');
-      if (!check) return serve({ agent, home, flags, configuration: work });
+      const [{ readConfiguration, serve }, { openNotifications }] = await Promise.all([
+        import('./http/serve.ts'),
+        import('./notifications/compose.ts'),
+      ]);
+      if (!check)
+        return serve({
+          agent,
+          home,
+          flags,
+          configuration: work,
+          openNotifications: (settings, redactor) =>
+            openNotifications({ folders, settings, store, approvals, redactor }),
+        });
       readConfiguration({ home, flags });
       return exitCodes.done;
     },

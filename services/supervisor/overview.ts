@@ -51,6 +51,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
   'Set up': {
     'model add': 'configure a model for the planner; model --help lists the rest',
     'agent add': 'configure a coding agent that plans; agent list and check say what works',
+    'notify test': 'send a test to the people whom notifications.json names',
     forges: 'how each configured forge stands: answer, token, scopes',
     forge: 'the local forge: repositories, issues and pull requests in a folder',
     'config show': 'every setting and where its value comes from',

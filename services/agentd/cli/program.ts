@@ -55,6 +55,7 @@ const commands: Readonly<Record<string, () => Promise<Declare>>> = {
   forges: async () => (await import('./commands/installation.ts')).forges,
   forge: async () => (await import('./commands/local-forge.ts')).forge,
   agent: async () => (await import('./commands/agents.ts')).agent,
+  notify: async () => (await import('./commands/notify.ts')).notify,
   mcp: async () => (await import('./commands/mcp.ts')).mcp,
   serve: async () => (await import('./commands/installation.ts')).serve,
 };

@@ -1,6 +1,7 @@
 import type { SettingFlags, SettingRow } from '#kit/config/settings.ts';
 import type { Person } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
+import type { Notifications } from '../notifications/compose.ts';
 import type { AgentAdmin } from '../planners/agent/agent-admin.ts';
 import type { Comment, Issue, IssueFilter, PullRequest, RepositoryRef } from '../ports/forge.ts';
 import type { ForgeReport } from '../ports/forge-report.ts';
@@ -23,6 +24,7 @@ export interface Services {
   forges(): Promise<readonly ForgeReport[]>;
   localForge(): Promise<LocalForgeAdmin>;
   agents(): Promise<AgentAdmin>;
+  notifications(): Promise<Notifications>;
   /**
    * Runs the daemon until a signal comes or the process that started it is gone; gives the exit code. With `check` only its
    * configuration is read.

@@ -10,6 +10,9 @@ import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import type { Tokens } from '#kit/tokens/tokens.ts';
 import type { CoreAgent } from '../core-agent.ts';
+import type { Notifications } from '../notifications/compose.ts';
+import { readNotifications } from '../notifications/configuration.ts';
+import { notifyRegularly } from '../notifications/notify-regularly.ts';
 import { readPolicy } from '../policy.ts';
 import { readClientSecret, readOidc } from '../review/oidc/configuration.ts';
 import { IdentityProvider } from '../review/oidc/provider.ts';
@@ -82,6 +85,7 @@ export function readConfiguration({ home, flags }: DaemonStart): Settings {
   const settings = readSettings({ folders, environment, flags });
   const oidc = readOidc(folders, settings.agentd);
   if (oidc !== null) readClientSecret(oidc, folders);
+  readNotifications(folders);
   return settings;
 }
 
@@ -91,10 +95,12 @@ export function serve({
   home,
   flags,
   configuration,
+  openNotifications,
 }: DaemonStart & {
   readonly agent: CoreAgent;
   /** Of planning and execution. */
   readonly configuration: () => Promise<Pick<LiveConfig<unknown>, 'report' | 'health'>>;
+  readonly openNotifications: (settings: Settings, redactor: Redactor) => Notifications;
 }): Promise<number> {
   const settings = readConfiguration({ home, flags });
   const own = openServiceProcess('core-agentd', { home, flags });
@@ -125,15 +131,18 @@ export function serve({
   });
   shutdown.add('its connections to the identity provider', () => provider.close());
   const providerCheck = identityProviderCheck(provider, oidc, timeoutMs);
+  const notifications = openNotifications(settings, own.redactor);
   return serveService(own, {
     concern: 'agentd',
     binding: settings.agentd,
     parts: {
+      registry: notifications.registry(),
       routes: daemonRoutes({ ...own, home, agent, work, settings, status, provider }),
       health: () => {
         const checks = {
           configuration: async () => (await reported()).health(),
           ...dependencies.checks,
+          notifications: async () => notifications.health(),
           ...(provider.settings === null ? {} : { identity_provider: providerCheck }),
         };
         return checkHealth(agent, version, checks);
@@ -143,6 +152,9 @@ export function serve({
       reported().catch((error) => logger.error(messageOf(error), { error }));
       const delivery = deliverRegularly(agent, logger);
       shutdown.add('deliveries to the context service', () => delivery.end());
+      notifications.live.report(logger);
+      const notifying = notifyRegularly(notifications.notifier(logger), logger);
+      shutdown.add('notifications', () => notifying.end());
     },
   });
 }

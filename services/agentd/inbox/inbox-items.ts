@@ -100,6 +100,7 @@ export function inboxItems(run: Run, people: People, now: Date): InboxItem[] {
     {
       ...item(kind, lapsed ? `${gate} ${approvalEnd(first)}` : gate, text, 'approve', run_id, '--gate', gate),
       gate,
+      since: lapsed ? (approvalEnd(first) ?? updated_at) : updated_at,
       people: whoMayDecide(ofGate, people, at),
     },
   ];

@@ -1,5 +1,6 @@
-import type { Inbox, InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
+import type { Inbox, InboxItem } from '#kit/contracts/inbox.ts';
 import { codeOf, NotFound } from '#kit/errors.ts';
+import type { Scope } from '#kit/tokens/token.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
 import { personNamed, personOf } from '../approval/people.ts';
 import type { Run, RunSummary } from '../runs/run.ts';
@@ -28,18 +29,19 @@ export async function readInbox(
   current: Omit<ApprovalsNow, 'signatures'>,
   { person, scopes, now }: InboxRequest,
 ): Promise<Inbox> {
-  const reader = person === null ? null : readerNamed(current, person, scopes);
+  const reader = person === null ? null : knownReader(current, person, scopes);
   const items: InboxItem[] = [];
   for (const { run_id } of await openRuns(runs, now)) {
     const run = await readable(runs, run_id);
     if (run !== null) items.push(...inboxItems(run, current.policy.people, now));
   }
   items.sort((one, other) => (one.since < other.since ? -1 : one.since > other.since ? 1 : 0));
-  const mine = reader === null ? items : items.filter((item) => waitsFor(item, reader));
+  const mine = reader === null ? items : items.filter(reader.waits);
   return { person: reader?.name ?? null, items: mine, others: items.length - mine.length };
 }
 
-async function openRuns(runs: Runs, now: Date): Promise<RunSummary[]> {
+/** Those in which something may wait. */
+export async function openRuns(runs: Runs, now: Date): Promise<RunSummary[]> {
   const since = new Date(now.getTime() - failuresMs).toISOString();
   const found = await allRuns(runs, { status: 'awaiting_approval' });
   for (const status of ['partially_completed', 'failed', 'interrupted'] as const)
@@ -67,38 +69,54 @@ async function readable(runs: Runs, runId: string): Promise<Run | null> {
   }
 }
 
-interface Reader {
+/** Somebody, as far as it matters for what waits for them. */
+export interface Reader {
+  /** Of the person, where it is one of policy.json. */
   readonly name: string;
-  readonly may: (kind: InboxKind) => boolean;
+  /** False where neither policy.json nor a token names them. */
+  readonly known: boolean;
+  /** Whether they can go on with it. */
+  readonly waits: (item: Pick<InboxItem, 'kind' | 'people'>) => boolean;
+}
+
+export function readerOf(
+  { policy: { people }, tokens }: Omit<ApprovalsNow, 'signatures'>,
+  given: string,
+): Reader {
+  const name = personNamed(people, given)?.person ?? given;
+  const names = [name, ...(people[name]?.tokens ?? [])];
+  const own = tokens.filter((token) => names.includes(token.name));
+  const scopes = own.filter(({ revoked }) => revoked === null).flatMap((token) => token.scopes);
+  return {
+    name,
+    known: people[name] !== undefined || own.length > 0,
+    waits: waitsFor(name, (scope) => own.length === 0 || scopes.some((one) => one === scope)),
+  };
+}
+
+function waitsFor(name: string, has: (scope: Scope) => boolean): Reader['waits'] {
+  return ({ kind, people }) =>
+    (has(neededScope[kind]) || has('admin')) && (people === null || people.includes(name));
 }
 
 /** @throws NotFound (`person_not_found`) */
-function readerNamed(
-  { policy: { people }, tokens }: Omit<ApprovalsNow, 'signatures'>,
-  name: string,
-  scopes: readonly string[] | undefined,
+/** @param scopes of who asks, where that is not decided by their token alone */
+export function knownReader(
+  current: Omit<ApprovalsNow, 'signatures'>,
+  given: string,
+  scopes?: readonly string[],
 ): Reader {
   if (scopes !== undefined) {
-    const may = (kind: InboxKind) => scopes.includes(neededScope[kind]) || scopes.includes('admin');
-    return { name: personOf(people, name)?.person ?? name, may };
+    const name = personOf(current.policy.people, given)?.person ?? given;
+    return { name, known: true, waits: waitsFor(name, (scope) => scopes.includes(scope)) };
   }
-  const known = personNamed(people, name)?.person ?? name;
-  const names = [known, ...(people[known]?.tokens ?? [])];
-  const own = tokens.filter((token) => names.includes(token.name));
-  if (people[known] === undefined && own.length === 0) {
-    const choices = [...new Set([...Object.keys(people), ...tokens.map((token) => token.name)])];
-    throw new NotFound(
-      'person_not_found',
-      `'${name}' is neither a person of policy.json nor the name of a token: must be one of ${choices.join(', ')}`,
-    );
-  }
-  const scopeOf = (scope: string) =>
-    own.some(
-      (token) => token.revoked === null && token.scopes.some((given) => given === scope || given === 'admin'),
-    );
-  return { name: known, may: (kind) => own.length === 0 || scopeOf(neededScope[kind]) };
-}
-
-function waitsFor({ kind, people }: InboxItem, { name, may }: Reader): boolean {
-  return may(kind) && (people === null || people.includes(name));
+  const reader = readerOf(current, given);
+  if (reader.known) return reader;
+  const choices = [
+    ...new Set([...Object.keys(current.policy.people), ...current.tokens.map(({ name }) => name)]),
+  ];
+  throw new NotFound(
+    'person_not_found',
+    `'${given}' is neither a person of policy.json nor the name of a token: must be one of ${choices.join(', ')}`,
+  );
 }

@@ -32,7 +32,7 @@ export const InboxItem = t.strict({
   kind: oneOf(inboxKinds),
   /** Of what waits for a decision; null where nothing does. */
   gate: nullable(oneOf(gates)),
-  /** When the run changed last. */
+  /** When the run changed last, or the approval ended. */
   since: Timestamp,
   /** For people, for example `4 actions: 1 of 2, one a code owner`. Not safe to print. */
   text: t.string,

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { codeOf, Refused } from '#kit/errors.ts';
+import type { ChannelParts } from '../channel.ts';
+
+/**
+ * One line of a file in the secrets folder, read each time.
+ * @throws Refused (`notification_secret_missing`, `notification_secret_unusable`)
+ */
+export function readSecretLine(
+  { folders, learned }: Pick<ChannelParts, 'folders' | 'learned'>,
+  name: string,
+  what: string,
+): string {
+  const path = isAbsolute(name) ? name : join(folders.secrets, name);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    const missing = codeOf(cause) === 'ENOENT';
+    throw new Refused(
+      missing ? 'notification_secret_missing' : 'notification_secret_unusable',
+      missing ? `there is no ${what} in ${path}` : `${path} cannot be read (${codeOf(cause)})`,
+      { cause, facts: { path }, hint: `Write the ${what} into ${path}.` },
+    );
+  }
+  if (text === '' || /\s/.test(text) || text.length > 4_096)
+    throw new Refused(
+      'notification_secret_unusable',
+      `${path} must hold one ${what} and nothing else; it is empty, too long, or has spaces or line breaks inside`,
+      { facts: { path } },
+    );
+  learned(text);
+  return text;
+}
+
+/** @throws as `readSecretLine`, and where it is no address */
+export function readAddress(parts: Pick<ChannelParts, 'folders' | 'learned'>, name: string): string {
+  const address = readSecretLine(parts, name, 'address of the incoming webhook');
+  const url = URL.parse(address);
+  if (url !== null && /^https?:$/.test(url.protocol)) return address;
+  throw new Refused(
+    'notification_secret_unusable',
+    `the file ${name} of the secrets folder must hold an http or https address, for example https://hooks.example.org/…`,
+  );
+}

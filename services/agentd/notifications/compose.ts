@@ -1,0 +1,161 @@
+import { Gauge, Registry } from 'prom-client';
+import { urlOf } from '#kit/config/address.ts';
+import { LiveConfig } from '#kit/config/live-config.ts';
+import type { Settings } from '#kit/config/settings.ts';
+import { backlogInWords, type HealthCheck } from '#kit/contracts/health.ts';
+import { environment } from '#kit/environment.ts';
+import { messageOf, NotFound } from '#kit/errors.ts';
+import type { Folders } from '#kit/folders.ts';
+import type { Logger } from '#kit/log.ts';
+import { ownVersion } from '#kit/program.ts';
+import type { Redactor } from '#kit/redaction/redactor.ts';
+import type { Channel } from './channel.ts';
+import { openChannel } from './channels/registry.ts';
+import {
+  type ChannelKind,
+  kindsOf,
+  type NotificationsConfig,
+  type NotifiedPerson,
+  readNotifications,
+} from './configuration.ts';
+import type { Notice } from './notice.ts';
+import { Notifier, type NotifierParts, sendBy } from './notifier.ts';
+import { NotificationQueue } from './queue.ts';
+
+/** How the test of one channel of a person went. */
+export interface TestedChannel {
+  readonly person: string;
+  readonly channel: ChannelKind;
+  /** Where it leads; null where that could not be found out. */
+  readonly place: string | null;
+  /** null where it was taken. */
+  readonly problem: string | null;
+}
+
+interface NotificationOptions extends Pick<NotifierParts, 'store' | 'approvals'> {
+  readonly folders: Pick<Folders, 'state' | 'config' | 'secrets'>;
+  readonly settings: Pick<Settings, 'agentd'>;
+  readonly redactor: Redactor;
+  /** Milliseconds since 1970; default the clock. */
+  readonly now?: () => number;
+}
+
+export type Notifications = ReturnType<typeof openNotifications>;
+
+/** Puts together what tells people where they are. */
+export function openNotifications(options: NotificationOptions) {
+  const { folders, settings, redactor, now = Date.now, ...sources } = options;
+  const live = new LiveConfig({
+    names: ['notifications'],
+    folders,
+    read: (): NotificationsConfig => readNotifications(folders),
+  });
+  const queue = new NotificationQueue(folders.state, now);
+  const pageOf = (runId: string, { page_url }: NotificationsConfig) =>
+    `${(page_url ?? urlOf({ ...settings.agentd, tls: settings.agentd.tls !== null })).replace(/\/$/, '')}/runs/${runId}`;
+  const open = (kind: ChannelKind, { channels }: NotifiedPerson, { smtp }: NotificationsConfig) =>
+    openChannel(kind, channels, {
+      folders,
+      smtp,
+      userAgent: `core/${ownVersion()}`,
+      proxies: environment,
+      learned: (secret) => redactor.addSecret(secret),
+      path: environment.PATH ?? '',
+    });
+
+  return {
+    live,
+    notifier: (logger: Pick<Logger, 'info' | 'warn'>) =>
+      new Notifier({
+        ...sources,
+        queue,
+        config: () => live.current,
+        open,
+        pageOf,
+        redact: (text) => redactor.redact(text),
+        logger,
+        now,
+      }),
+    /** Every channel of a person, or of everybody: sends a test, one after the other. */
+    async *test(person: string | null, signal: AbortSignal): AsyncGenerator<TestedChannel> {
+      const config = live.current;
+      for (const [name, notified] of chosen(config, person))
+        for (const channel of kindsOf(notified.channels)) {
+          let opened: Channel | null = null;
+          const opening = () => {
+            opened = open(channel, notified, config);
+            return opened;
+          };
+          const letter = {
+            person: name,
+            notices: [testNotice(name)] as const,
+            pageOf: () => pageOf('', config),
+          };
+          const problem = await sendBy(opening, letter, signal).then(
+            () => null,
+            (error) => redactor.redact(messageOf(error)),
+          );
+          signal.throwIfAborted();
+          yield { person: name, channel, place: placeOf(opened), problem };
+        }
+    },
+    health(): HealthCheck {
+      const config = live.health();
+      if (config.status !== 'ok') return config;
+      const people = Object.keys(live.current.people).length;
+      if (people === 0) return { status: 'ok', detail: 'nobody is told: notifications.json names nobody' };
+      const problem = queue.problem();
+      const { pending = 0, dead = 0 } = queue.counts();
+      const givenUp = dead === 0 ? '' : `; ${dead} given up`;
+      if (problem === null) return { status: 'ok', detail: `${pending} to be sent${givenUp}` };
+      const { backlog, message } = problem;
+      return {
+        status: 'degraded',
+        detail: `not taken: ${backlogInWords(backlog)}: ${message}${givenUp}`,
+        backlog,
+      };
+    },
+    /** Measurements. */
+    registry(): Registry {
+      const registry = new Registry();
+      new Gauge({
+        name: 'agentd_notifications',
+        help: 'Notifications in the queue; done were sent, skipped were dealt with before, dead were given up',
+        labelNames: ['state'],
+        registers: [registry],
+        collect() {
+          for (const [state, count] of Object.entries(queue.counts())) this.set({ state }, count);
+        },
+      });
+      return registry;
+    },
+  };
+}
+
+function placeOf(channel: Channel | null): string | null {
+  return channel?.place ?? null;
+}
+
+/** @throws NotFound (`person_not_notified`) */
+function chosen({ people }: NotificationsConfig, name: string | null): [string, NotifiedPerson][] {
+  if (name === null) return Object.entries(people);
+  const found = Object.hasOwn(people, name) ? people[name] : undefined;
+  if (found !== undefined) return [[name, found]];
+  const names = Object.keys(people);
+  throw new NotFound(
+    'person_not_notified',
+    `notifications.json does not name '${name}'; it names ${names.length === 0 ? 'nobody' : names.join(', ')}`,
+  );
+}
+
+function testNotice(person: string): Notice {
+  return {
+    id: `test ${Date.now()}`,
+    event: 'waits_for_you',
+    at: new Date().toISOString(),
+    run_id: '',
+    subject: 'a test',
+    title: null,
+    text: `This is a test of core notify for ${person}. No run waits.`,
+  };
+}

@@ -1,0 +1,182 @@
+import { messageOf } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
+import type { ApprovalsNow } from '../approval/current.ts';
+import { inboxItems } from '../inbox/inbox-items.ts';
+import { openRuns, readerOf } from '../inbox/read-inbox.ts';
+import type { Run } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
+import { type Channel, sendMs } from './channel.ts';
+import { type ChannelKind, kindsOf, type NotificationsConfig, type NotifiedPerson } from './configuration.ts';
+import type { Letter, Notice } from './notice.ts';
+import { noticesFor } from './notices.ts';
+import type { Claimed, Job, NotificationQueue, Target } from './queue.ts';
+import { quietUntil } from './quiet-hours.ts';
+
+export interface NotifierParts {
+  readonly store: Pick<RunStore, 'list' | 'read'> & { logSizes(): ReadonlyMap<string, number> };
+  readonly queue: NotificationQueue;
+  /** As notifications.json says now. */
+  readonly config: () => NotificationsConfig;
+  readonly approvals: () => Promise<Omit<ApprovalsNow, 'signatures'>>;
+  /** null where the person has no such channel. @throws CoreError where it is not set up */
+  readonly open: (kind: ChannelKind, person: NotifiedPerson, config: NotificationsConfig) => Channel | null;
+  readonly pageOf: (runId: string, config: NotificationsConfig) => string;
+  readonly redact: (text: string) => string;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly now: () => number;
+}
+
+/** Milliseconds between two looks at what time alone changes: approvals that end, programs that died. */
+const everyMs = 60_000;
+
+/** Finds what people are to be told, once for each of them, and sends it. A receiver that does not answer delays nothing else. */
+export class Notifier {
+  readonly #parts: NotifierParts;
+  readonly #busy = new Map<string, Promise<void>>();
+  readonly #ending = new AbortController();
+  #looked = 0;
+
+  constructor(parts: NotifierParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks at what changed, and begins to send what is due. */
+  async tick(): Promise<void> {
+    await this.look();
+    for (const target of this.#parts.queue.exists ? this.#parts.queue.dueTargets() : []) this.#begin(target);
+  }
+
+  /** What is being sent has come to its end. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#busy.values());
+  }
+
+  /** Queues what people are to be told of runs that changed. */
+  async look(): Promise<void> {
+    const { store, queue, config, approvals, now } = this.#parts;
+    const { people } = config();
+    if (Object.keys(people).length === 0) return;
+    const sizes = store.logSizes();
+    queue.begin(sizes);
+    const since = new Map(Object.keys(people).map((person) => [person, queue.since(person)]));
+    const seen = queue.seen();
+    const looked = new Map([...sizes].filter(([run, size]) => seen.get(run) !== size));
+    const runs = new Set(looked.keys());
+    const time = now();
+    if (time - this.#looked >= everyMs || time < this.#looked) {
+      this.#looked = time;
+      for (const { run_id } of await openRuns(store, new Date(time))) runs.add(run_id);
+    }
+    if (runs.size === 0) return;
+    const current = await approvals();
+    const jobs: Job[] = [];
+    for (const runId of runs) {
+      const run = await this.#read(runId);
+      if (run === null) continue;
+      const items = inboxItems(run, current.policy.people, new Date(time));
+      for (const [name, person] of Object.entries(people)) {
+        const quiet =
+          person.quiet_hours === undefined ? null : quietUntil(person.quiet_hours, new Date(time));
+        for (const notice of noticesFor(run, items, person, readerOf(current, name)))
+          if (Date.parse(notice.at) >= since.get(name)!)
+            for (const channel of kindsOf(person.channels))
+              jobs.push({ person: name, channel, notice, due_at: quiet?.getTime() ?? time });
+      }
+    }
+    queue.add(jobs, looked);
+  }
+
+  async #read(runId: string): Promise<Run | null> {
+    try {
+      return await this.#parts.store.read(runId);
+    } catch {
+      // Damaged or pruned: the list of runs names it.
+      return null;
+    }
+  }
+
+  #begin(target: Target): void {
+    const name = JSON.stringify([target.person, target.channel]);
+    if (this.#busy.has(name) || this.#ending.signal.aborted) return;
+    const work = this.#send(target)
+      .catch((error) => this.#parts.logger.warn(`notifications: ${messageOf(error)}`, { error }))
+      .finally(() => this.#busy.delete(name));
+    this.#busy.set(name, work);
+  }
+
+  async #send(target: Target): Promise<void> {
+    const { queue, now } = this.#parts;
+    const config = this.#parts.config();
+    const person = config.people[target.person];
+    const claimed = queue.claim(target);
+    const quiet = person?.quiet_hours === undefined ? null : quietUntil(person.quiet_hours, new Date(now()));
+    const due: Claimed[] = [];
+    for (const one of claimed) {
+      if (person === undefined || !kindsOf(person.channels).some((kind) => kind === target.channel))
+        queue.skipped(one.claim, 'notifications.json has no such channel any more');
+      else if (quiet !== null) queue.postponed(one.claim, (quiet.getTime() - now()) / 1000);
+      else if (!(await this.#holds(one.notice, target.person, person)))
+        queue.skipped(one.claim, 'somebody has dealt with it');
+      else due.push(one);
+    }
+    const [first, ...more] = due;
+    if (first === undefined || person === undefined) return;
+    const notices = [first, ...more].map(({ notice }) => this.#redacted(notice));
+    await this.#deliver(target, person, config, due, notices as [Notice, ...Notice[]]);
+  }
+
+  async #deliver(
+    { person: name, channel }: Target,
+    person: NotifiedPerson,
+    config: NotificationsConfig,
+    due: readonly Claimed[],
+    notices: readonly [Notice, ...Notice[]],
+  ): Promise<void> {
+    const { queue, open, pageOf, logger } = this.#parts;
+    const letter: Letter = { person: name, notices, pageOf: (runId) => pageOf(runId, config) };
+    const claims = due.map(({ claim }) => claim);
+    try {
+      await sendBy(() => open(channel as ChannelKind, person, config), letter, this.#ending.signal);
+      for (const claim of claims) queue.done(claim);
+    } catch (error) {
+      const why = this.#parts.redact(messageOf(error));
+      const retryAfter = error instanceof DeliveryFailed ? (error.retryAfter ?? 0) : 0;
+      const again = queue.failed(claims, why, retryAfter);
+      logger.warn(`notifications: ${channel} of ${name}: ${why}; ${again ? 'tried again' : 'given up'}`);
+    }
+  }
+
+  /** What was dealt with while it waited is no news any more. */
+  async #holds({ id, run_id }: Notice, name: string, person: NotifiedPerson): Promise<boolean> {
+    const run = await this.#read(run_id);
+    if (run === null) return false;
+    const current = await this.#parts.approvals();
+    const items = inboxItems(run, current.policy.people, new Date(this.#parts.now()));
+    return noticesFor(run, items, person, readerOf(current, name)).some((notice) => notice.id === id);
+  }
+
+  #redacted(notice: Notice): Notice {
+    const { redact } = this.#parts;
+    const title = notice.title === null ? null : redact(notice.title);
+    return { ...notice, title, text: redact(notice.text) };
+  }
+
+  /** Ends what is being sent; what had not come to its end is sent by the next one. */
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.settled();
+    this.#parts.queue.close();
+  }
+}
+
+/** @throws DeliveryFailed, CoreError */
+export async function sendBy(open: () => Channel | null, letter: Letter, signal: AbortSignal): Promise<void> {
+  const channel = open();
+  if (channel === null) throw new DeliveryFailed('there is no such channel any more');
+  try {
+    await channel.send(letter, AbortSignal.any([signal, AbortSignal.timeout(sendMs)]));
+  } finally {
+    await channel.close();
+  }
+}

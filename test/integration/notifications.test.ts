@@ -1,0 +1,382 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readSettings } from '#kit/config/settings.ts';
+import { environment } from '#kit/environment.ts';
+import { silentLogger } from '#kit/log.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
+import { createToken, openTokens } from '#kit/tokens/tokens.ts';
+import { isSigned, signatureHeader, timestampHeader } from '#kit/webhooks/signature.ts';
+import { openNotifications } from '../../services/agentd/notifications/compose.ts';
+import type { Notifier } from '../../services/agentd/notifications/notifier.ts';
+import { readPolicy } from '../../services/agentd/policy.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { type MailServer, startMailServer } from '../fixtures/notifications/mail-server.ts';
+import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
+import { makeSelfSigned } from '../fixtures/self-signed.ts';
+import { allowUnsandboxed } from '../fixtures/world/place.ts';
+import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+
+const secret = 'a-secret-for-signatures-of-webhooks';
+const hour = 3_600_000;
+
+describe('notifications', () => {
+  let world: World;
+  let receiver: Receiver;
+  let started: Notifier[];
+  let stores: FileRunStore[];
+
+  beforeEach(async () => {
+    world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
+    receiver = await startReceiver();
+    started = [];
+    stores = [];
+    mkdirSync(join(world.home, 'config/secrets'), { recursive: true });
+    for (const name of ['mira', 'jo'])
+      createToken({ tokens: join(world.home, 'config/tokens') }, { name, scopes: ['approve', 'execute'] });
+    write('secrets/hook', secret);
+    write('secrets/chat', `${receiver.url}/chat/T0/B0/secret-of-the-address`);
+  });
+
+  afterEach(async () => {
+    for (const notifier of started) await notifier.close();
+    for (const store of stores) store.close();
+    await receiver.close();
+    await world.close();
+  });
+
+  const write = (path: string, content: string) => writeFileSync(join(world.home, 'config', path), content);
+  const configure = (people: object, more: object = {}) =>
+    write('notifications.json', JSON.stringify({ people, ...more }));
+  const hook = () => ({ webhook: { url: `${receiver.url}/hook`, secret_file: 'hook' } });
+  const bodies = () => receiver.received.map(({ body }) => JSON.parse(body));
+  const headlines = () =>
+    bodies().map(({ notices }) => notices.map((one: { headline: string }) => one.headline));
+
+  /** As core-agentd of this home starts it. */
+  function open(now: () => number = Date.now) {
+    const folders = {
+      state: join(world.home, 'state'),
+      config: join(world.home, 'config'),
+      secrets: join(world.home, 'config/secrets'),
+    };
+    const store = new FileRunStore({ stateDir: folders.state });
+    stores.push(store);
+    const tokens = openTokens({ tokens: join(world.home, 'config/tokens') });
+    const notifications = openNotifications({
+      folders,
+      store,
+      now,
+      settings: readSettings({ folders, environment }),
+      redactor: new Redactor(),
+      approvals: async () => ({ policy: readPolicy(folders), tokens: tokens.list() }),
+    });
+    const notifier = notifications.notifier(silentLogger);
+    started.push(notifier);
+    return { notifier, notifications };
+  }
+
+  async function tell(notifier: Notifier): Promise<void> {
+    await notifier.tick();
+    await notifier.settled();
+  }
+
+  async function planned(title = 'Greet strangers'): Promise<Run> {
+    const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`, title);
+    return world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
+  }
+
+  it('tells each person once that a run waits, signed, without the patch, and with a link', async () => {
+    configure({ mira: { channels: hook() } }, { page_url: 'https://core.example.org/' });
+    const { notifier } = open();
+    await tell(notifier);
+    const run = await planned();
+    await tell(notifier);
+    await tell(notifier);
+    expect(receiver.received).to.have.length(1);
+    const [{ headers, body }] = receiver.received as [Receiver['received'][number]];
+    const given = String(headers[signatureHeader]).replace('sha256=', '');
+    const timestamp = String(headers[timestampHeader]);
+    expect(isSigned(given, [Buffer.from(secret)], timestamp, Buffer.from(body))).to.equal(true);
+    expect(headers['idempotency-key']).to.match(/^[0-9a-f]{64}$/);
+    const { person, notices } = JSON.parse(body);
+    expect([person, notices.length]).to.deep.equal(['mira', 1]);
+    expect(notices[0]).to.include({
+      event: 'waits_for_you',
+      run_id: run.run_id,
+      url: `https://core.example.org/runs/${run.run_id}`,
+      text: '4 actions of the build gate',
+    });
+    expect(body).to.not.contain('stranger.');
+  });
+
+  it('tells nothing that happened before somebody was to be told', async () => {
+    await planned();
+    configure({ mira: { channels: hook() } });
+    const { notifier } = open();
+    await tell(notifier);
+    expect(receiver.received).to.deep.equal([]);
+  });
+
+  it('tells only whose approval counts, of the events and repositories that they chose', async () => {
+    write(
+      'policy.json',
+      JSON.stringify({
+        people: { mira: {}, jo: {} },
+        approval: { rules: [{ name: 'another', not_requester: true, gates: ['build'] }] },
+      }),
+    );
+    configure({
+      mira: { channels: hook() },
+      jo: { channels: hook() },
+      other: { channels: hook(), repositories: ['acme/*'] },
+      late: { channels: hook(), events: ['merged'] },
+    });
+    const { notifier } = open();
+    await tell(notifier);
+    const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
+    await world.agent.planIssue({ ...ref, number, by: { ...everybody, name: 'mira' } }, quiet);
+    await tell(notifier);
+    expect(bodies().map(({ person }) => person)).to.deep.equal(['jo']);
+  });
+
+  it('sends after a crash what was queued, and once what was being sent', async () => {
+    configure({ mira: { channels: hook() } });
+    let now = Date.now();
+    const first = open(() => now);
+    await tell(first.notifier);
+    await planned();
+    await first.notifier.look();
+    await first.notifier.close();
+    const second = open(() => now);
+    await tell(second.notifier);
+    expect(receiver.received).to.have.length(1);
+    now += 24 * hour;
+    const third = open(() => now);
+    await tell(third.notifier);
+    expect(receiver.received).to.have.length(1);
+  });
+
+  it('holds back in quiet hours, and sends what still holds as one message when they end', async () => {
+    const at = Date.now();
+    let now = at;
+    const zone = 'UTC';
+    const clock = (time: number) => new Date(time).toISOString().slice(11, 16);
+    const quiet_hours = { from: clock(at - hour), to: clock(at + 2 * hour), zone };
+    configure({ mira: { channels: hook(), quiet_hours }, jo: { channels: hook() } });
+    const { notifier } = open(() => now);
+    await tell(notifier);
+    await planned('One');
+    const gone = await planned('Two');
+    await planned('Three');
+    await tell(notifier);
+    expect(bodies().map(({ person }) => person)).to.deep.equal(['jo']);
+    await world.agent.cancel({ run_id: gone.run_id, by: everybody, reason: null });
+    now = at + 2 * hour + 60_000;
+    await tell(notifier);
+    expect(bodies().map(({ person }) => person)).to.deep.equal(['jo', 'mira']);
+    expect(
+      headlines()[1]
+        .map((line: string) => line.split(' ').at(-1))
+        .sort(),
+    ).to.deep.equal(['One', 'Three']);
+  });
+
+  it('leaves a receiver alone as long as it asks, delays nobody else, and says so', async () => {
+    const other = await startReceiver();
+    configure({
+      mira: { channels: hook() },
+      jo: { channels: { webhook: { url: other.url, secret_file: 'hook' } } },
+    });
+    let now = Date.now();
+    const { notifier, notifications } = open(() => now);
+    await tell(notifier);
+    receiver.answers.push({ status: 429, headers: { 'retry-after': '1200' } });
+    await planned('One');
+    await tell(notifier);
+    await planned('Two');
+    await tell(notifier);
+    expect([receiver.received.length, other.received.length]).to.deep.equal([1, 2]);
+    expect(notifications.health()).to.include({ status: 'degraded' });
+    expect(notifications.health().detail).to.contain('webhook of mira: answered 429');
+    expect(await notifications.registry().metrics()).to.contain('agentd_notifications{state="pending"} 2');
+    now += 1_201_000;
+    await tell(notifier);
+    expect(headlines()[1]).to.have.length(2);
+    expect(notifications.health()).to.include({ status: 'ok', detail: '0 to be sent' });
+    await other.close();
+  });
+
+  it('follows no redirect', async () => {
+    configure({ mira: { channels: hook() } });
+    const { notifier, notifications } = open();
+    await tell(notifier);
+    receiver.answers.push({ status: 302, headers: { location: `${receiver.url}/elsewhere` } });
+    await planned();
+    await tell(notifier);
+    expect(receiver.received.map(({ path }) => path)).to.deep.equal(['/hook']);
+    expect(notifications.health().detail).to.contain('answered 302');
+  });
+
+  it('tells of failed plannings, of validations that failed, and of what was merged', async () => {
+    configure({ mira: { channels: hook() } });
+    const { notifier } = open();
+    await tell(notifier);
+    const execute = ({ run_id }: Run) =>
+      world.agent.execute(
+        { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+        quiet,
+      );
+    const commands = [{ name: 'no', run: 'false' }];
+    write(
+      'validation.json',
+      JSON.stringify({ allow_unsandboxed: true, repositories: { 'demo/hello': { commands } } }),
+    );
+    await execute(await world.plannedAndApproved());
+    write('policy.json', '{"limits": {"files": 1}}');
+    await planned().catch(() => {});
+    write('policy.json', '{}');
+    allowUnsandboxed(world);
+    await execute(await world.plannedAndApproved());
+    const [pull] = await world.forgeAdmin.listPullRequests(ref, 'open');
+    await world.forgeAdmin.mergePullRequest(ref, pull!.number);
+    await world.agent.sync({ repository: null, full: false, by: everybody }, quiet);
+    await tell(notifier);
+    const events = bodies().flatMap(({ notices }) => notices.map((one: { event: string }) => one.event));
+    expect(events.sort()).to.deep.equal(['merged', 'planning_failed', 'validation_failed']);
+  });
+
+  const hostile =
+    'Fix <!channel> & <https://evil.test|this> *now* @all [x](https://evil.test)\u202e www.evil.test';
+
+  it("writes titles as text in Slack's form", async () => {
+    configure({ mira: { channels: { slack: { url_file: 'chat' } } } });
+    const { notifier } = open();
+    await tell(notifier);
+    const run = await planned(hostile);
+    await tell(notifier);
+    const [message] = bodies();
+    expect(receiver.received[0]!.path).to.equal('/chat/T0/B0/secret-of-the-address');
+    expect(Object.keys(message).sort()).to.deep.equal(['blocks', 'text', 'unfurl_links', 'unfurl_media']);
+    expect(message.text).to.contain('&lt;!channel&gt; &amp; &lt;https://evil.test|this&gt;');
+    const [section, context] = message.blocks;
+    expect(section.text).to.include({ type: 'plain_text', emoji: false });
+    expect(section.text.text).to.contain('<!channel>').and.to.not.contain('\u202e');
+    expect(section.text.text.length).to.be.at.most(3_000);
+    expect(context.elements).to.deep.equal([
+      { type: 'mrkdwn', text: `<http://127.0.0.1:7817/runs/${run.run_id}|Open the run>` },
+    ]);
+  });
+
+  it("writes titles as text in Mattermost's form", async () => {
+    configure({ mira: { channels: { mattermost: { url_file: 'chat' } } } });
+    const { notifier } = open();
+    await tell(notifier);
+    const run = await planned(hostile);
+    await tell(notifier);
+    const [{ text }] = bodies();
+    expect(text).to.not.match(/@all|[^\\]\*now|\]\(https:\/\/evil|:\/\/evil\.test|www\.|\u202e/);
+    expect(text).to.contain(`[Open the run](http://127.0.0.1:7817/runs/${run.run_id})`);
+  });
+
+  describe('by mail', () => {
+    let mails: MailServer;
+    const smtp = (more: object = {}) => ({
+      host: '127.0.0.1',
+      port: mails.port,
+      from: 'core@example.org',
+      ...more,
+    });
+    afterEach(() => mails.close());
+
+    it('goes over verified TLS with the password of a file, and a title adds no header', async () => {
+      const folder = join(world.home, 'config');
+      const { key_file, certificate_file } = makeSelfSigned(folder);
+      mails = await startMailServer('core', 'pass-word', {
+        cert: readFileSync(certificate_file, 'utf8'),
+        key: readFileSync(key_file, 'utf8'),
+      });
+      write('secrets/mail', 'pass-word\n');
+      const login = { user: 'core', password_file: 'mail', tls: 'starttls' };
+      const people = { mira: { channels: { mail: { to: 'mira@example.org' } } } };
+      configure(people, { smtp: smtp(login) });
+      const first = open();
+      await tell(first.notifier);
+      const run = await planned('Greet\r\nBcc: everybody@evil.test\r\n\r\nstrangers');
+      await tell(first.notifier);
+      expect(mails.received).to.deep.equal([]);
+      expect(first.notifications.health().detail).to.match(/mail of mira: .*certificate/);
+      configure(people, { smtp: smtp({ ...login, ca_file: 'certificate.pem' }) });
+      const second = open(() => Date.now() + hour);
+      await tell(second.notifier);
+      const [mail] = mails.received;
+      expect(mail).to.deep.include({
+        from: 'core@example.org',
+        to: ['mira@example.org'],
+        secure: true,
+        user: 'core',
+      });
+      const [head = '', text = ''] = mail!.text.split('\r\n\r\n');
+      expect(head).to.not.match(/^bcc:/im);
+      expect(head)
+        .to.match(/^Subject: Waits for you: demo\/hello#/m)
+        .and.to.match(/^Auto-Submitted: auto-generated/m);
+      expect(text.replaceAll('=\r\n', '')).to.contain(`/runs/${run.run_id}`);
+    });
+
+    it('goes without TLS to this machine alone', async () => {
+      mails = await startMailServer('core', 'pass-word', null);
+      const people = { mira: { channels: { mail: { to: 'mira@example.org' } } } };
+      configure(people, { smtp: smtp({ tls: 'none' }) });
+      const { notifier } = open();
+      await tell(notifier);
+      await planned();
+      await tell(notifier);
+      expect(mails.received.map(({ secure }) => secure)).to.deep.equal([false]);
+      configure(people, { smtp: smtp({ tls: 'none', host: 'mail.example.org' }) });
+      expect(() => open()).to.throw(/mails to mail.example.org must go over TLS/);
+    });
+  });
+
+  it('keeps what was in force where the file is broken, and names why', async () => {
+    configure({ mira: { channels: hook() } });
+    const { notifier, notifications } = open();
+    await tell(notifier);
+    write('notifications.json', '{"people": {"mira": {"channels": {"pigeon": {}}}}}');
+    await planned();
+    await tell(notifier);
+    expect(receiver.received).to.have.length(1);
+    expect(notifications.health().detail).to.contain('/people/mira/channels/pigeon is not known here');
+  });
+
+  it('is tested from the command line, which names what is wrong', async () => {
+    const programs = join(world.home, 'programs');
+    mkdirSync(programs);
+    const shown = join(world.home, 'shown');
+    writeFileSync(join(programs, 'notify-send'), `#!/bin/sh\nprintf '%s\\n' "$@" > ${shown}\n`, {
+      mode: 0o755,
+    });
+    const PATH = `${programs}:${environment.PATH}`;
+    const nobody = await world.command(['notify', 'test'], { PATH });
+    expect([nobody.code, nobody.stdout]).to.deep.equal([
+      0,
+      'Nobody is told anything: notifications.json names nobody.\n',
+    ]);
+    configure({ mira: { channels: { ...hook(), desktop: {}, slack: { url_file: 'missing' } } } });
+    const tested = await world.command(['notify', 'test', 'mira'], { PATH });
+    expect(tested.code).to.equal(5);
+    expect(tested.stdout)
+      .to.match(/mira +webhook +sent +http:/)
+      .and.to.match(/mira +desktop +sent +the desktop/);
+    expect(tested.stdout).to.match(/mira +slack +not sent .*there is no address of the incoming webhook in/);
+    expect(readFileSync(shown, 'utf8').split('\n').slice(0, 3)).to.deep.equal([
+      '--app-name=Core',
+      '--',
+      'Waits for you: a test',
+    ]);
+    const unknown = await world.command(['notify', 'test', 'jo']);
+    expect(unknown.stderr).to.contain("does not name 'jo'; it names mira");
+  });
+}).timeout(90_000);
