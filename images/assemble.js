@@ -25,6 +25,7 @@ const unreadFolders = {
   'htmx.org': ['dist/editors', 'dist/ext', 'dist/scripts', 'dist/skills'],
   'markdown-it': ['dist/browser'],
   'neo4j-driver': ['lib/browser'],
+  nodemailer: ['dist/cjs'],
   rxjs: ['dist/bundles', 'dist/esm', 'dist/esm5', 'src'],
   uuid: ['dist/cjs-browser', 'dist/esm-browser'],
   'web-tree-sitter': ['debug'],

@@ -268,6 +268,23 @@ describe('core doctor', () => {
     expect(await found('schedules')).to.include({ state: 'broken', fix: 'Correct schedules.json.' });
   });
 
+  it('names who is told, and the secrets of their channels that are missing', async () => {
+    expect((await found('notifications'))?.detail).to.contain('nobody is told');
+    const write = (channels: object) =>
+      writeFileSync(
+        join(home, 'config/notifications.json'),
+        JSON.stringify({ people: { mira: { channels } } }),
+      );
+    write({ desktop: {} });
+    expect(await found('notifications')).to.include({ state: 'works', detail: 'mira' });
+    write({ slack: { url_file: 'slack-mira' } });
+    const lacking = await found('notifications');
+    expect(lacking).to.include({ state: 'warning' });
+    expect(lacking?.detail).to.contain('slack-mira missing in ');
+    writeFileSync(join(home, 'config/notifications.json'), '{"people": []}');
+    expect(await found('notifications')).to.include({ state: 'broken', fix: 'Correct notifications.json.' });
+  });
+
   it('asks forges that have a token, and only those', async () => {
     const forges = [
       { name: 'work', kind: 'gitea', base_url: 'http://127.0.0.1:9', token_file: 'work-token' },

@@ -14,6 +14,7 @@ import {
   checkTokens,
   type Finding,
 } from './health-checks/installation.ts';
+import { checkNotifications } from './health-checks/notifications.ts';
 import {
   checkControlGroups,
   checkDocker,
@@ -82,6 +83,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkModels(folders),
     checkBus(folders),
     checkSchedules(folders),
+    checkNotifications(folders),
     checkForges(folders),
     checkAgents(folders),
   ]);

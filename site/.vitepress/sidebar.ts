@@ -41,6 +41,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-signed-approvals', 'Sign approvals'],
       ['guide-who-must-agree', 'Who must agree'],
       ['guide-inbox', 'Know what waits for you'],
+      ['guide-notifications', 'Be told where you are'],
       ['guide-remote-access', 'Reach it from elsewhere'],
       ['terminal', 'Decide in the terminal'],
       ['review', 'Review in the browser'],

@@ -41,6 +41,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   './core approve': ['1'],
   './core reject': ['1'],
   './core agent list': [],
+  './core notify test': [],
   './core agent check': ['reviewer-with-a-long-name'],
   './core forge issue list': ref,
   './core forge pr list': ref,

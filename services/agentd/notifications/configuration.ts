@@ -38,7 +38,14 @@ const TimeZone = stringThat(
 );
 
 /** No notifications from the one time until the other, which may be on the next day; they come together afterwards. */
-export const QuietHours = t.strict({ from: ClockTime, to: ClockTime, zone: TimeZone });
+export const QuietHours = t.strict({
+  /** When they begin, for example `22:00`. */
+  from: ClockTime,
+  /** When they end, for example `07:00`. */
+  to: ClockTime,
+  /** Whose clock it is, for example `Europe/Berlin`. */
+  zone: TimeZone,
+});
 export type QuietHours = t.TypeOf<typeof QuietHours>;
 
 /** Whose address is a secret: who knows it can write there. */
@@ -52,15 +59,23 @@ export const Channels = t.strict({
   /** JSON for a program. */
   webhook: optional(
     t.strict({
+      /** Where it is sent to. */
       url: HttpUrl,
       /** File with the secret that it is signed with; relative to the secrets folder. */
       secret_file: NonEmptyString,
     }),
   ),
+  /** An incoming webhook of Slack. */
   slack: optional(SecretAddress),
+  /** An incoming webhook of Mattermost. */
   mattermost: optional(SecretAddress),
   /** Through `smtp`. */
-  mail: optional(t.strict({ to: MailAddress })),
+  mail: optional(
+    t.strict({
+      /** The address. */
+      to: MailAddress,
+    }),
+  ),
   /** On the screen of whoever runs core-agentd; nothing where the desktop has no program for it. */
   desktop: optional(t.strict({})),
 });
@@ -73,25 +88,31 @@ export function kindsOf(channels: Channels): ChannelKind[] {
 }
 
 export const NotifiedPerson = t.strict({
+  /** Where they are told. */
   channels: Channels,
-  /** Default all. */
+  /** What they are told of; default all. */
   events: optional(t.array(oneOf(notificationEvents))),
   /** Globs of `owner/repo`; default all. */
   repositories: optional(t.array(NonEmptyString)),
+  /** When nothing is sent; default never. */
   quiet_hours: optional(QuietHours),
 });
 export type NotifiedPerson = t.TypeOf<typeof NotifiedPerson>;
 
 const Smtp = t.strict({
+  /** Its name or address. */
   host: NonEmptyString,
+  /** Mostly 465 or 587. */
   port: integerBetween(1, 65_535),
   /** `implicit` from the first byte on (port 465), `starttls` before anything is said (port 587), `none` on this machine alone. */
   tls: oneOf(['implicit', 'starttls', 'none']),
+  /** Who signs in; left out where nobody does. */
   user: optional(NonEmptyString),
-  /** Relative to the secrets folder. */
+  /** File with their password; relative to the secrets folder. */
   password_file: optional(NonEmptyString),
   /** PEM of the authority that signed the server's certificate, in place of the system's; relative to the configuration folder. */
   ca_file: optional(NonEmptyString),
+  /** Whom mails are from. */
   from: MailAddress,
 });
 export type Smtp = t.TypeOf<typeof Smtp>;

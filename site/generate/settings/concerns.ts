@@ -1,5 +1,6 @@
 import type * as t from 'io-ts';
 import { ForgesConfig } from '../../../services/agentd/forges/registry.ts';
+import { NotificationsConfig } from '../../../services/agentd/notifications/configuration.ts';
 import { AgentsConfig } from '../../../services/agentd/planning/roles.ts';
 import { Policy } from '../../../services/agentd/policy.ts';
 import { OidcConfig } from '../../../services/agentd/review/oidc/configuration.ts';
@@ -52,6 +53,14 @@ export const concerns: readonly Concern[] = [
     file: 'agentd/policy.ts',
     constant: 'Policy',
     about: 'What people decided once for all runs. See [risk](../concepts.md#action).',
+  },
+  {
+    name: 'notifications',
+    codec: NotificationsConfig,
+    file: 'agentd/notifications/configuration.ts',
+    constant: 'NotificationsConfig',
+    about:
+      'Who is told what happens to runs, and where. See [Be told where you are](../guide-notifications.md).',
   },
   {
     name: 'oidc',
