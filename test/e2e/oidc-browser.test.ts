@@ -5,6 +5,7 @@ import { findProgram } from '#kit/find-program.ts';
 import { createHttpClient } from '#kit/http/client.ts';
 import { createToken } from '#kit/tokens/tokens.ts';
 import { makeOidcWorld, type OidcWorld } from '../fixtures/oidc/oidc-world.ts';
+import { axeFindings, pageWidth } from '../fixtures/review/people-in-browsers.ts';
 import { describeWith } from '../needs.ts';
 
 describeWith(['chromium'], 'Signing in by an identity provider in a browser', function () {
@@ -39,10 +40,10 @@ describeWith(['chromium'], 'Signing in by an identity provider in a browser', fu
     return page;
   }
 
-  async function signIn(page: Page): Promise<void> {
+  async function signIn(page: Page, name = 'mira'): Promise<void> {
     await page.getByRole('link', { name: 'Sign in with Example ID' }).click();
     await page.waitForURL(`${world.provider.issuer}/login/**`);
-    await page.getByLabel('Name').fill('mira');
+    await page.getByLabel('Name').fill(name);
     await page.getByRole('button', { name: 'Log in' }).click();
   }
 
@@ -96,4 +97,31 @@ describeWith(['chromium'], 'Signing in by an identity provider in a browser', fu
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    it(`has no finding of axe-core before and after somebody is signed in, and fits a phone, ${colorScheme}`, async () => {
+      world.provider.accounts.set('kim', {
+        email: 'kim@example.org',
+        groups: ['/a/group/of/another/department'],
+      });
+      const viewport = { width: 390, height: 844 };
+      const context = await browser.newContext({ colorScheme, bypassCSP: true, viewport });
+      const page = await context.newPage();
+      const look = async (what: string) => {
+        expect(await axeFindings(page), `${what} ${colorScheme}`).to.deep.equal([]);
+        expect(await pageWidth(page), what).to.equal(390);
+      };
+      await page.goto(world.review.url);
+      await look('at sign-in');
+      await signIn(page, 'kim');
+      await page.getByRole('heading', { name: 'No group' }).waitFor();
+      await look('without a group');
+      await page.goto(`${world.review.url}/signed-out?of=provider`);
+      await page.getByRole('link', { name: 'Sign out there too' }).waitFor();
+      await look('signed out');
+      await page.goto(`${world.review.url}/sign-in/callback?state=x`);
+      await look('refused');
+      await context.close();
+    });
+  }
 });

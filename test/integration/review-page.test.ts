@@ -198,7 +198,7 @@ describe('The review page over HTTP', () => {
     expect((await fetch(`${review.url}/`, { headers: token })).status).to.equal(401);
     const planner = await SignedIn.by(await review.link('planner', { scopes: ['read'] }));
     const page = await get(path(run), planner);
-    expect(page).to.contain('Deciding needs a token of scope approve').and.to.not.contain('data-approve');
+    expect(page).to.contain('Deciding needs the scope approve').and.to.not.contain('data-approve');
     const fields = { csrf: await planner.csrf(), decision: 'approve', seen: seen(run.actions[0]!) };
     for (const [verb, more] of Object.entries({
       decisions: fields,

@@ -23,7 +23,8 @@ export function seenAction({ definition: { action_id, digest }, approval }: Acti
 }
 
 export function decisionForms(action: ActionState, look: Look): Html {
-  if (!look.mayApprove) return html`<p class="faint">Deciding needs a token of scope approve.</p>`;
+  if (!look.mayApprove)
+    return html`<p class="faint">Deciding needs the scope approve, which your token or your groups do not give.</p>`;
   const { action_id } = action.definition;
   if (needsDecision(action, new Date()))
     return html`<div class="decide">${approveForm(action, look)}${rejectForm(action, look)}</div>`;

@@ -53,6 +53,7 @@ export class IdentityProvider {
   readonly #library = once(() => import('openid-client'));
   #connections: Connections | null = null;
   #metadata: Metadata | null = null;
+  #asking: { readonly of: string; readonly answer: Promise<client.ServerMetadata> } | null = null;
   /** Why it did not answer the last time; null where it did. */
   #problem: string | null = null;
 
@@ -185,7 +186,22 @@ export class IdentityProvider {
     return this.#discover(settings);
   }
 
-  async #discover(settings: OidcSettings): Promise<client.ServerMetadata> {
+  /** Asked by many at once, it is asked of the provider once. */
+  #discover(settings: OidcSettings): Promise<client.ServerMetadata> {
+    const { issuer } = settings;
+    const asking =
+      this.#asking?.of === issuer ? this.#asking : { of: issuer, answer: this.#askMetadata(settings) };
+    if (asking !== this.#asking) {
+      this.#asking = asking;
+      const done = () => {
+        if (this.#asking === asking) this.#asking = null;
+      };
+      asking.answer.then(done, done);
+    }
+    return asking.answer;
+  }
+
+  async #askMetadata(settings: OidcSettings): Promise<client.ServerMetadata> {
     const library = await this.#library();
     try {
       const found = await library.discovery(
@@ -200,6 +216,9 @@ export class IdentityProvider {
         },
       );
       const document = found.serverMetadata();
+      // It is part of who an account is, down to a slash at its end.
+      if (document.issuer !== settings.issuer)
+        throw new Error(`it names itself ${document.issuer}, and issuer of oidc.json must be the same`);
       this.#metadata = { of: settings.issuer, at: this.#now(), document };
       this.#problem = null;
       return document;
