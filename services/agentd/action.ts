@@ -103,7 +103,7 @@ export const Target = t.strict({
 export type Target = t.TypeOf<typeof Target>;
 
 export const Influence = t.strict({
-  kind: oneOf(['issue', 'comment', 'file', 'memory', 'rejection', 'configuration']),
+  kind: oneOf(['issue', 'comment', 'file', 'memory', 'rejection', 'note', 'configuration']),
   /** For example `demo/hello#1`, `comment 12 by mira` or a path. */
   source: t.string,
   author: nullable(t.string),

@@ -25,9 +25,11 @@ export async function runRequest(
   request: PlanRequest,
   signal: AbortSignal,
 ): Promise<RunRequest> {
-  const { number = null, task } = request;
+  const { number = null, task, note } = request;
   requireOneSubject(number, task);
-  if (task !== undefined) requireNoSecret(task, secrets);
+  if (task !== undefined) requireNoSecret('task', task, secrets);
+  if (note !== undefined) requireNoSecret('note', note, secrets);
+  const trusted = request.by.scopes.includes('approve');
   const role = planningRole(planners.agents, request.role ?? 'Depute');
   const smoke = request.forge === smokeForge.name;
   const forge = smoke ? forgeNamed(smokeForge.name) : await forgeFor(forges, request, signal);
@@ -38,10 +40,8 @@ export async function runRequest(
     owner,
     repo,
     number,
-    task:
-      task === undefined
-        ? undefined
-        : { content: sha256(task), trusted: request.by.scopes.includes('approve') },
+    task: task === undefined ? undefined : { content: sha256(task), trusted },
+    note: note === undefined ? undefined : { text: note, trusted },
     role: role.name,
     planner: planner.planner,
     agent: planner.agent ?? undefined,
@@ -65,12 +65,12 @@ function requireOneSubject(number: number | null, task: string | undefined): voi
   );
 }
 
-/** A task is stored as it is. @throws InvalidInput (`task_holds_secret`) */
-function requireNoSecret(task: string, secrets: SecretFinder): void {
-  if (secrets.mask(task) === task) return;
+/** Both are stored as they are. @throws InvalidInput (`task_holds_secret`, `note_holds_secret`) */
+function requireNoSecret(what: 'task' | 'note', text: string, secrets: SecretFinder): void {
+  if (secrets.mask(text) === text) return;
   throw new InvalidInput(
-    'task_holds_secret',
-    'the task holds what looks like a secret, and tasks are stored',
+    what === 'task' ? 'task_holds_secret' : 'note_holds_secret',
+    `the ${what} holds what looks like a secret, and ${what}s are stored`,
     {
       hint: 'Leave it out; released_secrets of policy.json names what is none.',
     },

@@ -71,6 +71,7 @@ async function plannedRun(
       repo,
       number,
       task: task ?? undefined,
+      note: undefined,
       forge: forge ?? undefined,
       role: role ?? undefined,
       planner: planner ?? undefined,

@@ -17,6 +17,7 @@ export function sampleRequest(change: Partial<RunRequest> = {}): RunRequest {
     agent: undefined,
     dry_run: false,
     keep: undefined,
+    note: undefined,
     anyway: undefined,
     requested_by: 'mira',
     idempotency_key: null,

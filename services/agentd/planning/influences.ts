@@ -2,7 +2,7 @@ import type { Influence } from '../action.ts';
 import type { Author, Comment, RepositoryRef } from '../ports/forge.ts';
 import { commentPlace, type IssueText, type PlannedIssue } from './issue-text.ts';
 import type { JudgedPassage } from './passage.ts';
-import type { Rejection } from './planner.ts';
+import type { PlanningNote, Rejection } from './planner.ts';
 
 /** Only people who may write to the repository anyway are trusted; a contributor once had a change merged, no more. */
 function isTrusted(author: Author): boolean {
@@ -37,6 +37,10 @@ export function commentInfluence(comment: Comment): Influence {
     author: comment.author.login,
     trusted: isTrusted(comment.author),
   };
+}
+
+export function noteInfluence({ by, text, trusted }: PlanningNote): Influence {
+  return { kind: 'note', source: `note of ${by}: ${shortened(text, 300)}`, author: by, trusted };
 }
 
 /** People's decisions, each once with its reason; one may be about several actions. */

@@ -32,8 +32,14 @@ import {
   judgedPassages,
   noHistory,
 } from './gather-context.ts';
-import { issueInfluence, passageInfluence, rejectionInfluences, unknownStandings } from './influences.ts';
-import type { Planner, PlanningInput, Proposal } from './planner.ts';
+import {
+  issueInfluence,
+  noteInfluence,
+  passageInfluence,
+  rejectionInfluences,
+  unknownStandings,
+} from './influences.ts';
+import type { Planner, PlanningInput, PlanningNote, Proposal } from './planner.ts';
 import { readSources, type SourcePorts, type Sources } from './read-sources.ts';
 import type { Role } from './roles.ts';
 import type { GitScratchCopy } from './scratch-copy.ts';
@@ -158,6 +164,7 @@ export class PlanIssue {
       repository,
       issue: sources.issue,
       comments: sources.comments,
+      note: noteOf(run),
       role,
       scratch,
       base_commit,
@@ -187,7 +194,7 @@ export class PlanIssue {
         role,
         sources,
         scratch,
-        influences: influencesOf(sources, proposal, knowledge, rejections),
+        influences: influencesOf(sources, proposal, knowledge, rejections, noteOf(run)),
         rejections,
         reaches_out: planner.reaches_out ?? [],
         validation,
@@ -299,18 +306,24 @@ function checkPlannable(run: Run): void {
     throw new Conflict('run_cancelled', `run ${run.run_id} was cancelled; plan the issue again`);
 }
 
+function noteOf({ request: { note, requested_by } }: Run): PlanningNote | null {
+  return note === undefined ? null : { by: requested_by, ...note };
+}
+
 /** What led to the proposal, each source once; what outsiders wrote is marked. */
 function influencesOf(
   { repository, issue }: Sources,
   proposal: Proposal,
   { passages }: GatheredContext,
   rejections: PlanningInput['rejections'],
+  note: PlanningNote | null,
 ): Influence[] {
   const list: Influence[] = [
     issueInfluence(repository, issue),
     ...proposal.influences,
     ...passages.map(passageInfluence),
     ...rejectionInfluences(rejections),
+    ...(note === null ? [] : [noteInfluence(note)]),
   ];
   return [...new Map(list.map((influence) => [`${influence.kind} ${influence.source}`, influence])).values()];
 }

@@ -19,6 +19,8 @@ export interface PlanningInput {
   readonly repository: Repository;
   readonly issue: PlannedIssue;
   readonly comments: readonly Comment[];
+  /** Of who asked for this plan; null without one. */
+  readonly note: PlanningNote | null;
   readonly role: Role;
   readonly scratch: GitScratchCopy;
   readonly base_commit: string;
@@ -47,6 +49,14 @@ export interface PlanningInput {
   /** What is being done now, in place of what was before. */
   readonly status: (text: string) => void;
   readonly signal: AbortSignal;
+}
+
+export interface PlanningNote {
+  /** Name of the token. */
+  readonly by: string;
+  readonly text: string;
+  /** False where they may not approve. */
+  readonly trusted: boolean;
 }
 
 /** A person's decision about one action of an earlier run. */

@@ -19,7 +19,7 @@ export function controls(look: Look): Html {
   const may = (scope: Identity['scopes'][number]) => by.scopes.includes(scope);
   const parts = [
     ...(may('execute') ? [executeForm(look), undoLink(look)] : []),
-    ...(may('plan') ? [resumeForm(look), cancelForm(look)] : []),
+    ...(may('plan') ? [resumeForm(look), againForm(look), cancelForm(look)] : []),
   ];
   return html`<section class="controls" aria-label="What can be done now"><p class="next">${nextStep(run)}</p>${parts}</section>`;
 }
@@ -100,6 +100,15 @@ function undoLink({ run }: Look): Html {
   const done = run.actions.some(({ state }) => ['succeeded', 'failed', 'unknown'].includes(state));
   if (!done || isActive(run.status) || run.undo?.complete === true) return nothing;
   return html`<a class="button" href="/runs/${run.run_id}/undo" data-undo>Undo…</a>`;
+}
+
+/** Comments on lines of the change come here too; a run that waits is replaced by the new one. */
+function againForm({ run, csrf }: Look): Html {
+  if (isActive(run.status) || run.plan === null || run.superseded_by !== null) return nothing;
+  return html`<details class="reject" data-again id="again"><summary>Plan again…</summary>
+<form method="post" action="/runs/${run.run_id}/plan" class="stack">${csrfField(csrf)}
+<label for="again-note">What should the next plan know? (may be left empty)</label><textarea id="again-note" name="note" rows="4" maxlength="10000" data-diff-into="note"></textarea>
+<button class="primary">Plan again</button></form></details>`;
 }
 
 const closed: readonly string[] = ['completed', 'cancelled', 'undone', 'rejected', 'superseded'];

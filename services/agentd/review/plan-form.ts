@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
-import { optional } from '#kit/decode.ts';
+import { NoteText } from '#kit/contracts/plan.ts';
+import { decode, optional } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
 import { csrfField } from './csrf.ts';
@@ -15,11 +16,37 @@ const PlanForm = t.strict({
   task: optional(t.string),
 });
 
+const AgainForm = t.strict({ csrf: t.string, note: optional(t.string) });
+
 /** How a run begins: with the number of an issue, or with words. */
 export function planRoutes(parts: ReviewParts): Route[] {
   return [
     pageRoute(parts, { path: '/plan', summary: 'The form that plans an issue' }, async (visit) =>
       htmlReply(planPage(visit)),
+    ),
+    formRoute(
+      parts,
+      {
+        path: '/runs/{run_id}/plan',
+        summary: 'Plan the issue of a run again',
+        scope: 'plan',
+        body: AgainForm,
+      },
+      async ({ by, request: { params, body } }) => {
+        const { request } = await parts.agent.run(params.run_id!);
+        const { owner, repo, forge, number, task, role, planner, agent } = request;
+        const note = (body.note ?? '').replaceAll('\r\n', '\n').trim();
+        const subject =
+          number === null
+            ? { task: Buffer.from(await parts.agent.artifact(params.run_id!, task!.content)).toString() }
+            : { number };
+        const { run } = await parts.changes.plan({
+          ...{ owner, repo, forge, role, planner: agent ?? planner, by },
+          ...subject,
+          ...(note === '' ? {} : { note: decode(NoteText, note, 'the note') }),
+        });
+        return goTo(`/runs/${run.run_id}`);
+      },
     ),
     formRoute(
       parts,

@@ -5,11 +5,17 @@ import { actionOfKind, draftOf, type Run } from '../runs/run.ts';
 import { badge } from './badges.ts';
 import { type Html, html, nothing } from './html.ts';
 import { notice } from './layout.ts';
-import { shownLine } from './visible-text.ts';
+import { shownLine, shownText } from './visible-text.ts';
 
 /** What a run's page says before its actions: what is wrong, what to know, and the plan in its planner's words. */
 export async function planPart(artifacts: Artifacts, run: Run): Promise<Html> {
-  return html`${failure(run)}${notices(run)}${await explanation(artifacts, run)}${checks(run)}`;
+  return html`${failure(run)}${note(run)}${notices(run)}${await explanation(artifacts, run)}${checks(run)}`;
+}
+
+/** What who asked for the plan wrote beside the issue. */
+function note({ request: { note, requested_by } }: Run): Html {
+  if (note === undefined) return nothing;
+  return html`<section class="note" aria-label="Note to this plan"><p class="faint">Note by ${shownLine(requested_by)} to this plan${note.trusted ? nothing : html` ${badge('warn', 'untrusted')}`}</p><pre class="text" tabindex="0">${shownText(note.text)}</pre></section>`;
 }
 
 function failure(run: Run): Html {

@@ -54,7 +54,8 @@ function describe(event: RunEvent): string {
 
 /** What an event says, in a few words; its type stands before them. */
 const words: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
-  run_created: ({ request }) => `by ${request.requested_by}, planner ${request.agent ?? request.planner}`,
+  run_created: ({ request }) =>
+    `by ${request.requested_by}, planner ${request.agent ?? request.planner}${request.note === undefined ? '' : `, with the note: ${request.note.text}`}`,
   planning_started: ({ pid }) => `in process ${pid}`,
   source_read: ({ issue, base_branch, base_commit }) =>
     `“${issue.title}” by ${issue.author}; ${base_branch} @ ${base_commit.slice(0, 12)}`,

@@ -27,6 +27,8 @@ export const RunRequest = t.strict({
   number: nullable(integerBetween(1, 2_147_483_647)),
   /** In place of an issue: an artifact with its text, and whether who wrote it may also approve. Left out for an issue. */
   task: optional(t.strict({ content: Sha256, trusted: t.boolean })),
+  /** What the planning is told beside it, and whether who wrote it may also approve. Left out without one. */
+  note: optional(t.strict({ text: NonEmptyString, trusted: t.boolean })),
   role: NonEmptyString,
   planner: NonEmptyString,
   /** Name of the agent that plans; left out where none does. */

@@ -74,6 +74,7 @@ function asksForTheSame(
     known.repo === asked.repo &&
     known.number === (asked.number ?? null) &&
     known.task?.content === (asked.task === undefined ? undefined : sha256(asked.task)) &&
+    known.note?.text === asked.note &&
     known.forge === (forge ?? known.forge) &&
     known.role.toLowerCase() === (role ?? 'Depute').toLowerCase() &&
     (known.agent ?? known.planner) === (planner ?? known.agent ?? known.planner) &&
@@ -96,9 +97,18 @@ function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRe
   }
 }
 
-function compared({ keep, anyway, task, agent, ...request }: RunRequest) {
+function compared({ keep, anyway, task, note, agent, ...request }: RunRequest) {
   const { forge, owner, repo, number, role, planner, dry_run } = request;
   const options = { dry_run, keep: keep ?? false, anyway: anyway ?? false };
-  const named = { forge, owner, repo, number, task: task?.content ?? null, role, planner };
+  const named = {
+    forge,
+    owner,
+    repo,
+    number,
+    task: task?.content ?? null,
+    note: note?.text ?? null,
+    role,
+    planner,
+  };
   return { ...named, agent: agent ?? null, ...options };
 }

@@ -24,6 +24,13 @@ export const TaskText = stringThat(
   (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
 );
 
+/** What the next planning should know beside its issue or task, for example about lines of an earlier change. */
+export const NoteText = stringThat(
+  'NoteText',
+  'a text of 1 to 10000 characters that is not only white space, without NUL and lone surrogates',
+  (text) => text.trim() !== '' && text.length <= 10_000 && text.isWellFormed() && !text.includes('\0'),
+);
+
 /** For lists; a text that has more than white space has one. */
 export function taskTitle(task: string): string {
   return task.trim().split('\n', 1)[0]!;
@@ -44,6 +51,8 @@ export const PlanBody = t.strict({
   number: optional(integerBetween(1, 2_147_483_647)),
   /** In place of an issue: nothing is read from or written to one. */
   task: optional(TaskText),
+  /** Beside the issue or the task; planners with a model get it as data. */
+  note: optional(NoteText),
   /** Name of a role or its dashboard key; default `Depute`. */
   role: optional(NonEmptyString),
   /** Name of a forge in `config/forges.json`. */

@@ -17,7 +17,7 @@ import { signed, withSigning } from './decide.ts';
 import { answerExecution, executionExitCode } from './execute.ts';
 import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './runs.ts';
 
-interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner'>, TaskChoice {
+interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'note'>, TaskChoice {
   readonly repoDir?: string;
   readonly anyway?: boolean;
   readonly sign?: boolean;
@@ -138,10 +138,10 @@ class Walk {
     }
   }
 
-  #chosen(): Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'anyway'> {
-    const { role, forge, planner, anyway } = this.#options;
+  #chosen(): Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'note' | 'anyway'> {
+    const { role, forge, planner, note, anyway } = this.#options;
     return Object.fromEntries(
-      Object.entries({ role, forge, planner, anyway }).filter(([, value]) => value !== undefined),
+      Object.entries({ role, forge, planner, note, anyway }).filter(([, value]) => value !== undefined),
     );
   }
 

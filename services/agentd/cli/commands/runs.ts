@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { choice } from '#kit/cli/choice.ts';
 import { filtersOf } from '#kit/cli/filters.ts';
-import { TaskText } from '#kit/contracts/plan.ts';
+import { NoteText, TaskText } from '#kit/contracts/plan.ts';
 import { decode } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { PlanRequest } from '../../agent.ts';
@@ -31,6 +31,10 @@ interface PlanOptions extends Omit<PlanRequest, 'owner' | 'repo' | 'number' | 'd
   readonly dryRun?: boolean;
 }
 
+function noteText(text: string): string {
+  return decode(NoteText, text, '--note', 'invalid_option');
+}
+
 /** Whom to ask for a plan, and how. */
 export function withPlanner(command: Command): Command {
   return command
@@ -40,7 +44,8 @@ export function withPlanner(command: Command): Command {
       '--planner <name>',
       'patch, model, or an agent by its name in config/agents.json',
       notEmpty('--planner'),
-    );
+    )
+    .option('--note <text>', 'what this planning should know beside the issue or the task', noteText);
 }
 
 function withPlanOptions(command: Command): Command {

@@ -94,8 +94,13 @@ export function movedLines(run: Run, { paint }: Terminal): string[] {
 }
 
 /** What led to it, and who ended it. */
-function originLines({ request: { trigger }, cancel, superseded_by }: Run): string[] {
+function originLines({ request: { trigger, note, requested_by }, cancel, superseded_by }: Run): string[] {
   const lines: string[] = [];
+  if (note !== undefined)
+    lines.push(
+      `note of ${requested_by} to this plan:`,
+      ...note.text.split(/\r?\n/).map((line) => `  ${line}`),
+    );
   if (trigger !== undefined) {
     const { kind, what, actor, event_id } = trigger;
     const facts = [what, actor && `by ${actor}`, event_id && `event ${event_id}`].filter(

@@ -181,6 +181,7 @@ const runKeys = {
   x: () => press(document.querySelector('[data-execute]')),
   u: () => follows('[data-undo]'),
   c: () => openDetails(document.querySelector('[data-cancel]')),
+  p: () => openDetails(document.querySelector('[data-again]')),
   R: () => press(document.querySelector('[data-resume]')),
   o: () => follows('[data-result="open_pull_request"], [data-issue]'),
   q: () => follows('[data-back]'),

@@ -1,0 +1,105 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { scriptedAgent } from '../fixtures/agents/scripted-settings.ts';
+import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
+import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { until } from '../fixtures/until.ts';
+import { everybody, quiet, ref } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
+
+describeWith(['chromium', 'bubblewrap'], 'A note from the review page to the next plan', function () {
+  this.timeout(180_000);
+  let review: ReviewWorld;
+  let browsers: PeopleInBrowsers;
+
+  before(async () => {
+    review = await makeReviewWorld();
+    browsers = await openBrowsers(review);
+    const steps = [
+      { write: 'src/greet.js', content: "export const greet = (name) => 'Hello ' + (name || 'stranger');\n" },
+      { keep_prompt: 'prompt.txt' },
+      { say: 'Greet strangers' },
+    ];
+    const agents = { scripted: scriptedAgent({ steps }, { dialect: null }) };
+    writeFileSync(join(review.world.home, 'config/agents.json'), JSON.stringify({ agents }));
+  });
+  after(async () => {
+    await browsers?.close();
+    await review?.close();
+  });
+  afterEach(async () => expect(await browsers.leave()).to.deep.equal([]));
+
+  async function plannedByAgent() {
+    const number = await review.world.newIssue('Strangers are greeted wrongly.');
+    return review.world.agent.planIssue({ ...ref, number, planner: 'scripted', by: everybody }, quiet);
+  }
+  const patchOf = async (run_id: string) =>
+    Buffer.from(await review.world.agent.diff(run_id)).toString('utf8');
+
+  it('takes the comments at lines along, and is read by the planner as data', async () => {
+    const before = await plannedByAgent();
+    expect(await patchOf(before.run_id)).to.not.contain('"note"');
+    const { page } = await browsers.person('mira');
+    await page.goto(`${review.url}/runs/${before.run_id}`);
+    const line = page.locator('.row').filter({ hasText: "(name || 'stranger')" });
+    await line.locator('[role="rowheader"]').last().click();
+    await page.getByLabel(/Comment on src\/greet\.js/).fill('Greet by first name alone.');
+    await page.getByRole('button', { name: 'Save the comment' }).click();
+    await page.getByRole('button', { name: 'Put into a note to the next plan' }).click();
+    const note = await page.getByLabel('What should the next plan know?').inputValue();
+    expect(note).to.match(/^src\/greet\.js:\d+: Greet by first name alone\.$/);
+    await page.getByRole('button', { name: 'Plan again', exact: true }).click();
+    await page.waitForURL((address) => !address.pathname.includes(before.run_id));
+    const run_id = new URL(page.url()).pathname.split('/').at(-1)!;
+    await until('it is planned', async () => (await review.world.agent.run(run_id)).plan !== null);
+    const after = await review.world.agent.run(run_id);
+    expect(after.request.note).to.deep.equal({ text: note, trusted: true });
+    expect(await patchOf(run_id)).to.contain(`"text": ${JSON.stringify(note)}`);
+    const { influences } = after.actions[0]!.definition;
+    expect(influences).to.deep.include({
+      kind: 'note',
+      source: `note of mira: ${note}`,
+      author: 'mira',
+      trusted: true,
+    });
+    await page.locator('.note').getByText(note).waitFor();
+    expect((await review.world.agent.run(before.run_id)).superseded_by).to.equal(run_id);
+    const { problems } = await review.world.agent.verify(run_id);
+    expect(problems).to.deep.equal([]);
+  });
+
+  it('is an outsider’s text where who wrote it may not approve, and is refused with a secret in it', async () => {
+    const before = await plannedByAgent();
+    await review.link('planner', { scopes: ['read', 'plan'] });
+    const { page } = await browsers.person('planner');
+    const again = async (note: string) => {
+      await page.goto(`${review.url}/runs/${before.run_id}`);
+      await page.keyboard.press('p');
+      await page.keyboard.type(note);
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+    };
+    await again(`use ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`);
+    await page.getByText('the note holds what looks like a secret').waitFor();
+    await again('Be kind.');
+    await page.waitForURL((address) => !address.pathname.includes(before.run_id));
+    const run_id = new URL(page.url()).pathname.split('/').at(-1)!;
+    await until('it is planned', async () => (await review.world.agent.run(run_id)).plan !== null);
+    const { influences } = (await review.world.agent.run(run_id)).actions[0]!.definition;
+    expect(influences.find(({ kind }) => kind === 'note')).to.include({ author: 'planner', trusted: false });
+  });
+
+  it('is taken by the command line too', async () => {
+    const number = await review.world.newIssue('By the command line.');
+    const args = ['plan', `demo/hello#${number}`, '--planner', 'scripted', '--json'];
+    const { code, stdout, stderr } = await review.world.command([...args, '--note', 'Only docs.\nNo code.']);
+    expect(code, stderr).to.equal(0);
+    const { run_id } = JSON.parse(stdout);
+    expect(await patchOf(run_id)).to.contain(JSON.stringify('Only docs.\nNo code.'));
+    const shown = await review.world.command(['show', run_id]);
+    expect(shown.stdout).to.match(/note of \S+ to this plan:\n {2}Only docs\.\n {2}No code\./);
+    const empty = await review.world.command([...args, '--note', ' ']);
+    expect([empty.code, empty.stderr.includes('--note')]).to.deep.equal([2, true]);
+  });
+});
