@@ -223,7 +223,7 @@ describe('runs in the execution graph', () => {
     for (const name of ['demo', 'demo/', 'a/b/c', '']) {
       const wrong = await world.command(['sync', '--repository', name]);
       expect(wrong.code).to.equal(2);
-      expect(wrong.stderr).to.contain(`--repository '${name}' is not the name of a repository`);
+      expect(wrong.stderr).to.contain(`--repository '${name}' must be owner/repo`);
     }
     await execute(await world.approve(await plan()));
     configure('http://127.0.0.1:9');

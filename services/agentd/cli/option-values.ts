@@ -1,4 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
+import { timeSpanMs } from '#kit/time-span.ts';
 
 /** Decoders of option values. Each message names the value, the rule and the choices. */
 
@@ -19,33 +20,14 @@ function wholeNumber(option: string, text: string, min: number, max: number, mea
   );
 }
 
-const units: Readonly<Record<string, number>> = {
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-};
-
 /** `30d`, `12h`, `2w` or `90m`, in milliseconds. */
 export function timeSpan(text: string): number {
-  const found = /^(\d{1,5})([mhdw])$/.exec(text);
-  if (found !== null) return Number(found[1]) * units[found[2]!]!;
+  const span = timeSpanMs(text);
+  if (span !== null) return span;
   throw new InvalidInput(
     'invalid_option',
     `--older-than '${text}' is not a time span: it must be a number and one of m, h, d, w; for example 30d`,
   );
-}
-
-/** `owner/repo`. */
-export function repositoryName(option: string) {
-  return (text: string): { readonly owner: string; readonly repo: string } => {
-    const [owner = '', repo = '', ...more] = text.split('/');
-    if (owner.trim() !== '' && repo.trim() !== '' && more.length === 0) return { owner, repo };
-    throw new InvalidInput(
-      'invalid_option',
-      `${option} '${text}' is not the name of a repository: it must be owner/repo; for example demo/hello`,
-    );
-  };
 }
 
 export function notEmpty(option: string) {

@@ -3,6 +3,7 @@ import { NoteText } from '#kit/contracts/plan.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
+import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import { csrfField } from './csrf.ts';
 import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
@@ -52,14 +53,11 @@ export function planRoutes(parts: ReviewParts): Route[] {
       parts,
       { path: '/plan', summary: 'Plan an issue', scope: 'plan', body: PlanForm },
       async ({ by, request: { body } }) => {
-        const [owner = '', repo = '', ...more] = body.repository.trim().split('/');
-        if (owner === '' || repo === '' || more.length > 0)
-          throw new InvalidInput(
-            'invalid_input',
-            `'${body.repository}' must be owner/repo, for example koajs/koa`,
-          );
+        const named = repositoryNamed(body.repository.trim());
+        if (named === null)
+          throw new InvalidInput('invalid_input', `'${body.repository}' must be ${repositoryRule}`);
         const subject = subjectOf(body);
-        const { run } = await parts.changes.plan({ owner, repo, ...subject, by });
+        const { run } = await parts.changes.plan({ ...named, ...subject, by });
         return goTo(`/runs/${run.run_id}`);
       },
     ),

@@ -2,6 +2,8 @@ import { RunStatus } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import { oneOf, Timestamp } from '#kit/decode.ts';
 import { invalidQuery, type ParameterDescription, queryInteger, queryValue } from '#kit/http/route.ts';
+import { type RepositoryName, repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
+import { timeSpanMs } from '#kit/time-span.ts';
 import type { RunQuery } from './run-store.ts';
 
 /** What a list of runs can be asked for with: the query of `GET /v1/runs`, and the options of `core runs`. */
@@ -92,23 +94,18 @@ function requireText(name: string, text: string, example: string): string {
   throw invalidQuery(name, text, `a text that is not empty, for example ${example}`);
 }
 
-function parseRepository(text: string): { readonly owner: string; readonly repo: string } {
-  const [owner = '', repo = '', ...more] = text.split('/');
-  if (owner !== '' && repo !== '' && more.length === 0) return { owner, repo };
-  throw invalidQuery('repository', text, 'owner/repo, for example koajs/koa');
+function parseRepository(text: string): RepositoryName {
+  const found = repositoryNamed(text);
+  if (found !== null) return found;
+  throw invalidQuery('repository', text, repositoryRule);
 }
 
-const units: Readonly<Record<string, number>> = {
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-};
+const dayMs = 86_400_000;
 
 /** A date is all of its day; a time and an age are one moment. */
 function timeNamed(name: string, text: string, now: Date): { readonly begin: string; readonly end: string } {
-  const [, count, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? [];
-  if (unit !== undefined) return moment(now.getTime() - Number(count) * units[unit]!);
+  const span = timeSpanMs(text);
+  if (span !== null) return moment(now.getTime() - span);
   const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text);
   const time = isDate ? `${text}T00:00:00Z` : text;
   if (!Timestamp.is(time) || (isDate && !isoOf(Date.parse(time)).startsWith(text))) {
@@ -119,7 +116,7 @@ function timeNamed(name: string, text: string, now: Date): { readonly begin: str
     );
   }
   const begin = Date.parse(time);
-  return isDate ? { begin: isoOf(begin), end: isoOf(begin + units.d!) } : moment(begin);
+  return isDate ? { begin: isoOf(begin), end: isoOf(begin + dayMs) } : moment(begin);
 }
 
 function moment(time: number): { readonly begin: string; readonly end: string } {

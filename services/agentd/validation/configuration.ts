@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
+import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import type { ValidationPlan } from '../action.ts';
 import { sandboxKinds } from '../ports/sandbox.ts';
 
@@ -76,7 +77,7 @@ export const ValidationConfig = t.strict({
   default: nullable(ValidationSettings),
   /** By `owner/repo`, in any case. */
   repositories: t.record(
-    stringThat('owner/repo', 'owner/repo, for example koajs/koa', (text) => /^[^/\s]+\/[^/\s]+$/.test(text)),
+    stringThat('owner/repo', repositoryRule, (text) => repositoryNamed(text) !== null),
     ValidationSettings,
   ),
   /** For plans that set none; those of a repository's own file can lower them alone. */

@@ -4,6 +4,7 @@ import { filtersOf } from '#kit/cli/filters.ts';
 import { NoteText, TaskText } from '#kit/contracts/plan.ts';
 import { decode } from '#kit/decode.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import { repositoryOption } from '#kit/repository-name.ts';
 import type { PlanRequest } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
 import { decodeRunQuery, type RunParameter, runParameters } from '../../runs/run-query.ts';
@@ -120,13 +121,7 @@ export async function repositoryOfTask(
 ): Promise<Pick<PlanRequest, 'owner' | 'repo'> & { readonly forge?: string }> {
   return repository === undefined
     ? agent.repositoryOf(process.cwd())
-    : parseRepository('--repository', repository);
-}
-
-function parseRepository(option: string, text: string): { readonly owner: string; readonly repo: string } {
-  const [, owner, repo] = /^([^/\s]+)\/([^/\s]+)$/.exec(text) ?? [];
-  if (owner !== undefined && repo !== undefined) return { owner, repo };
-  throw new InvalidInput('invalid_option', `${option} '${text}' must be owner/repo, for example koajs/koa`);
+    : repositoryOption('--repository')(repository);
 }
 
 export function planIssue(program: Command, run: Run): void {

@@ -3,11 +3,11 @@ import { age } from '#kit/cli/moments.ts';
 import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { exitCodes } from '#kit/errors.ts';
+import { repositoryOption } from '#kit/repository-name.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport } from '../../agent.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
 import { answer, type Run, watched } from '../command.ts';
 import { counted, table } from '../layout.ts';
-import { repositoryName } from '../option-values.ts';
 import type { Terminal } from '../terminal.ts';
 import { commandLine, type Suggestions, shortRunId } from '../views/next-steps.ts';
 
@@ -21,7 +21,7 @@ export function sync(program: Command, run: Run): void {
   program
     .command('sync')
     .description('ask the forges about pull requests, and deliver pending runs to the context service')
-    .option('--repository <owner/repo>', 'of this repository alone', repositoryName('--repository'))
+    .option('--repository <owner/repo>', 'of this repository alone', repositoryOption('--repository'))
     .option('--full', 'deliver every run again')
     .action(
       run(async (context, { repository = null, full = false }: SyncOptions) => {

@@ -5,6 +5,8 @@ import type { CommandContext, RunCommand } from '#kit/cli/program.ts';
 import { CatchUpReply, SyncReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import { codeOf, exitCodes, InvalidInput, messageOf, Unavailable } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
+import { repositoryOption } from '#kit/repository-name.ts';
+import { timeSpanMs } from '#kit/time-span.ts';
 import { asking } from '../client.ts';
 import { moment, short } from '../output.ts';
 
@@ -34,7 +36,7 @@ export function define(program: Command, run: RunCommand): void {
     .command('sync')
     .description('catch up on what forges did not deliver, and report run states to dashboards')
     .option('--since <time>', 'ask the forges since then: RFC 3339, or a span such as 12h or 7d', timeOf)
-    .option('--repository <owner/repo>', 'ask about this repository alone', repositoryOf)
+    .option('--repository <owner/repo>', 'ask about this repository alone', repositoryOption('--repository'))
     .option('--forge <name>', 'with --repository: the forge, where several know it')
     .option('--retry-dead', 'also deliver what was given up')
     .action(asking(run, sync, syncMs));
@@ -128,27 +130,13 @@ function deliveryLines({ runs, queued, delivered, failed, dashboards }: SyncRepl
   ];
 }
 
-const unitsMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
-
 function timeOf(text: string): string {
-  const [, count, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? [];
-  const time =
-    count === undefined
-      ? Date.parse(text)
-      : Date.now() - Number(count) * unitsMs[unit as keyof typeof unitsMs];
-  if (!Number.isNaN(time) && (count !== undefined || /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(text)))
+  const span = timeSpanMs(text);
+  const time = span === null ? Date.parse(text) : Date.now() - span;
+  if (!Number.isNaN(time) && (span !== null || /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(text)))
     return new Date(time).toISOString();
   throw new InvalidInput(
     'invalid_option',
     `--since '${text}' is no time: it must be RFC 3339, for example 2026-11-23T08:00:00Z, or a number and one of m, h, d, w, for example 7d`,
-  );
-}
-
-function repositoryOf(text: string): Repository {
-  const [owner = '', repo = '', ...more] = text.split('/');
-  if (owner !== '' && repo !== '' && more.length === 0) return { owner, repo };
-  throw new InvalidInput(
-    'invalid_option',
-    `--repository '${text}' is not the name of a repository: it must be owner/repo; for example demo/hello`,
   );
 }
