@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readSettings } from '#kit/config/settings.ts';
@@ -15,6 +15,7 @@ import type { Run } from '../../services/agentd/runs/run.ts';
 import { type MailServer, startMailServer } from '../fixtures/notifications/mail-server.ts';
 import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
+import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 
@@ -349,6 +350,24 @@ describe('notifications', () => {
     await tell(notifier);
     expect(receiver.received).to.have.length(1);
     expect(notifications.health().detail).to.contain('/people/mira/channels/pigeon is not known here');
+  });
+
+  it('comes from the daemon, and not again from the next one after it was killed', async () => {
+    configure({ mira: { channels: hook() } });
+    for (const title of ['One', 'Two']) {
+      const { child, ended } = world.start(['serve', '--port', '0']);
+      try {
+        await until('the daemon to begin its queue', () =>
+          existsSync(join(world.home, 'state/notifications.sqlite')),
+        );
+        await planned(title);
+        await until(`${title} to be told`, () => receiver.received.some(({ body }) => body.includes(title)));
+      } finally {
+        child.kill('SIGKILL');
+        await ended;
+      }
+    }
+    expect(headlines().map(([line]) => line.split(' ').at(-1))).to.deep.equal(['One', 'Two']);
   });
 
   it('is tested from the command line, which names what is wrong', async () => {
