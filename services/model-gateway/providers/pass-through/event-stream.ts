@@ -8,9 +8,11 @@ const maxEarly = 64 * 1024;
 export async function* eventsOf(body: Readable, reader: EventReader): AsyncGenerator<string> {
   try {
     for await (const piece of body.iterator({ destroyOnReturn: false })) {
-      const events = reader.push(piece);
-      if (events !== '') yield events;
-      if (reader.isOver) return;
+      for (const part of reader.begun ? [piece] : firstApart(piece)) {
+        const events = reader.push(part);
+        if (events !== '') yield events;
+        if (reader.isOver) return;
+      }
     }
     const last = reader.end();
     if (last !== '') yield last;
@@ -31,4 +33,10 @@ export async function firstOf(events: AsyncGenerator<string>, reader: EventReade
       throw new BrokenStream(`it has more than ${maxEarly} bytes before its first event`);
   }
   return early;
+}
+
+/** The first event of a piece and the rest: a client need not wait for a hundred events that came with the first to be read. */
+function firstApart(piece: Buffer): Buffer[] {
+  const end = piece.indexOf('\n\n') + 2;
+  return end < 2 || end === piece.length ? [piece] : [piece.subarray(0, end), piece.subarray(end)];
 }
