@@ -3,6 +3,7 @@ import { createHighlighter } from '#kit/diff/highlight.ts';
 import { Connection, type ConnectionOptions } from './client/connection.ts';
 import { openInEditor } from './client/editor.ts';
 import { EffectRunner } from './client/effect-runner.ts';
+import { signHere } from './client/sign-here.ts';
 import { decides } from './input/dialog-input.ts';
 import { Dwell } from './input/dwell.ts';
 import { update } from './input/update.ts';
@@ -23,6 +24,8 @@ export interface ShellOptions extends Omit<ConnectionOptions, 'dispatch'> {
   /** null: chosen by the background that the terminal reports; dark if it reports none. */
   readonly theme: Theme | null;
   readonly home: string | undefined;
+  /** Name of the token that decides. */
+  readonly approver: () => string;
   /** Offered as the place to deliver to. */
   readonly here: string | null;
   /** Which repository `here` is of. */
@@ -78,6 +81,19 @@ export async function runShell(options: ShellOptions): Promise<void> {
       await device.lend(() => openInEditor(text, line));
       writer.forget();
       draw();
+    },
+    async sign(runId, actions) {
+      const { approver, home, stdout } = options;
+      const count = actions.length === 1 ? 'one approval' : `${actions.length} approvals`;
+      try {
+        return await device.lend(() => {
+          stdout.write(`Signing ${count} with your SSH key; ctrl-c stops.\n`);
+          return signHere({ runId, actions, approver: approver(), home });
+        });
+      } finally {
+        writer.forget();
+        draw();
+      }
     },
   });
   const dwell = new Dwell((shown) => dispatch({ kind: 'drawn', shown }));

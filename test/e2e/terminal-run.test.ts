@@ -69,7 +69,7 @@ describe('A run in the terminal interface', () => {
     terminal.keys('Enter');
     await terminal.shows('What it says', 'line 3 \\x1b[31mred\\x07', /3 run_validation +low +\d+ +running/);
     terminal.keys('c');
-    await terminal.shows('Cancel the run', 'y cancels it');
+    await terminal.shows('Cancel the run', 'y cancels the run');
     terminal.keys('y');
     await terminal.shows('demo/slow#1  cancelled', 'run was cancelled');
     terminal.keys('A');

@@ -553,6 +553,18 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
       const actions = [{ action_id, digest, signature: signature! }];
       const decided = await world.agent.decide({ ...common, decision: 'approve', actions });
       expect(decided.actions[0]!.decision!.signature).to.include({ principal: own });
+      const [, second] = run.actions;
+      const two = [second!, run.actions[2]!].map(({ definition }) => definition);
+      const both = [...two.map((one) => one.action_id), ...two.flatMap((one) => ['--digest', one.digest])];
+      const lines = await world.command(
+        ['approve', run.run_id, ...both, '--sign', '--key', signer.key, '--as', own],
+        {},
+      );
+      const digests = lines.stdout
+        .trim()
+        .split('\n')
+        .map((line) => decode(ApprovalBody, JSON.parse(line), 'body').digest);
+      expect(digests, lines.stderr).to.deep.equal(two.map((one) => one.digest));
       const incomplete = await world.command(['approve', run.run_id, '1', '--sign', '--as', own]);
       expect(incomplete.code).to.equal(2);
       expect(incomplete.stderr).to.contain('--as needs --sign');

@@ -25,13 +25,13 @@ export function sign(texts: readonly (string | Uint8Array)[], { namespace, key }
   return inFolder((folder) => {
     const files = texts.map((text, index) => put(folder, `text-${index + 1}`, text));
     const keyFile = isPublicKey(key) ? put(folder, 'key.pub', `${key}\n`) : key;
-    const { status, stderr } = run(['-q', '-Y', 'sign', '-f', keyFile, '-n', namespace, ...files], {
+    const { status, signal, stderr } = run(['-q', '-Y', 'sign', '-f', keyFile, '-n', namespace, ...files], {
       stdio: ['inherit', 'pipe', 'pipe'],
     });
     if (status === 0) return files.map((file) => readFileSync(`${file}.sig`, 'utf8'));
     throw new Refused(
       'signing_failed',
-      `${program} did not sign with ${key}: ${lastLine(stderr) ?? 'it did not say why'}`,
+      `${program} did not sign with ${key}: ${lastLine(stderr) ?? (signal === null ? 'it did not say why' : 'it was stopped')}`,
       {
         hint: 'For a key in the ssh-agent: ssh-add -l lists those that it holds.',
       },
@@ -126,9 +126,17 @@ function localTime(at: Date): string {
 function run(
   args: readonly string[],
   options: Pick<Parameters<typeof spawnSync>[2] & object, 'stdio' | 'input' | 'timeout'>,
-): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { ...options, encoding: 'utf8' });
-  if (error === undefined) return { status, stdout, stderr };
+): {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+} {
+  const { status, signal, stdout, stderr, error } = spawnSync(program, args, {
+    ...options,
+    encoding: 'utf8',
+  });
+  if (error === undefined) return { status, signal, stdout, stderr };
   if (codeOf(error) !== 'ENOENT')
     throw new Failed('ssh_keygen_failed', `${program}: ${error.message}`, { cause: error });
   throw new Failed('ssh_keygen_missing', `signatures need ${program}, which is not on PATH`, {

@@ -44,11 +44,14 @@ export function runTerminalProgram(start: ProgramStart): Promise<number> {
               run(async ({ home, color, display, program: name }) => {
                 const folders = resolveFolders({ home }, environment);
                 const here = workingCopyHere();
+                const command = commandLine(name, home);
                 const common = {
                   baseUrl: agentdUrl({ folders, environment }),
                   token: () => ownToken(folders).text,
+                  approver: () => ownToken(folders).name,
                   glyphs: glyphsFor(display.symbols),
-                  startCommand: startCommand(name, home),
+                  startCommand: command('up'),
+                  command,
                   tokens: folders.tokens,
                   program: name,
                   home,
@@ -94,9 +97,10 @@ function themeFor(name: string | undefined): Theme | null {
   );
 }
 
-function startCommand(name: string, home: string | undefined): string {
+/** Commands as they can be pasted. */
+function commandLine(name: string, home: string | undefined): (words: string) => string {
   const core = name.endsWith(' tui') ? name.slice(0, -4) : 'core';
-  return home === undefined ? `${core} up` : `${core} up --home ${home}`;
+  return (words) => (home === undefined ? `${core} ${words}` : `${core} ${words} --home ${home}`);
 }
 
 /** The folder that the command was started in, when it is a working copy. */

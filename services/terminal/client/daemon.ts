@@ -7,7 +7,7 @@ import { textOfBytes } from '#kit/diff/text-of-bytes.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Failed } from '#kit/errors.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from '#kit/http/client.ts';
-import type { Decision } from '../state/state.ts';
+import type { SignedDecision } from '../state/state.ts';
 
 const Capabilities = t.strict({ checkouts: t.array(t.string) });
 
@@ -69,7 +69,7 @@ export class Daemon {
   decide(
     runId: string,
     decision: 'approve' | 'reject',
-    { action_id, digest, seen_approval }: Decision,
+    { action_id, digest, seen_approval, signature }: SignedDecision,
     { reason = null, anyway = false }: { readonly reason?: string | null; readonly anyway?: boolean },
   ): Promise<ApprovalAnswer> {
     const path = `${runPath(runId)}/actions/${encodeURIComponent(action_id)}/approval`;
@@ -79,6 +79,7 @@ export class Daemon {
       seen_approval,
       ...(reason === null ? {} : { reason }),
       ...(anyway ? { anyway } : {}),
+      ...(signature === undefined ? {} : { signature }),
     };
     return this.#client.post(path, body, ApprovalAnswer);
   }

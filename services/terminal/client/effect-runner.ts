@@ -1,11 +1,12 @@
 import { openInBrowser } from '#kit/cli/open-in-browser.ts';
-import { CoreError, codeOf, Failed, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
+import { codeOf, messageOf, Unauthorized, Unavailable } from '#kit/errors.ts';
 import type { Effect, Message } from '../state/messages.ts';
-import type { Notice } from '../state/state.ts';
+import type { Decision, Notice, SignedDecision } from '../state/state.ts';
 import type { Connection } from './connection.ts';
-import type { Daemon } from './daemon.ts';
+import { decideInOrder, inPart } from './deciding.ts';
 import { executeHere } from './execute-here.ts';
 import { RunFollower } from './run-follower.ts';
+import { whatWentWrong } from './what-went-wrong.ts';
 
 type Asked = Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' | 'browse' | 'copy' | 'edit' }>;
 
@@ -17,6 +18,8 @@ export interface EffectRunnerOptions {
   readonly repaint: () => void;
   readonly copy: (text: string) => void;
   readonly edit: (text: string, line: number) => Promise<void>;
+  /** Signs approvals with the person's SSH key. */
+  readonly sign: (runId: string, actions: readonly Decision[]) => Promise<readonly SignedDecision[]>;
 }
 
 export class EffectRunner {
@@ -99,20 +102,13 @@ export class EffectRunner {
   }
 
   async #ask(effect: Asked): Promise<Notice | null> {
-    const { connection, dispatch, home } = this.#options;
+    const { connection, dispatch, home, sign } = this.#options;
     const { daemon } = connection;
     switch (effect.kind) {
-      case 'decide': {
-        try {
-          await decideAll(daemon, effect);
-        } catch (error) {
-          if (effect.anyway || codeOf(error) !== 'validation_failed') throw error;
-          const { run_id, actions } = effect;
-          dispatch({ kind: 'needs-anyway', run_id, decisions: actions, text: messageOf(error) });
-          return { tone: 'bad', text: messageOf(error) };
-        }
-        return { tone: 'good', text: effect.said };
-      }
+      case 'decide':
+        return this.#decide(effect, effect.actions);
+      case 'sign':
+        return this.#decide(effect, await sign(effect.run_id, effect.actions));
       case 'execute':
         await daemon.execute(effect.run_id, effect.checkout, effect.actions);
         return null;
@@ -156,42 +152,41 @@ export class EffectRunner {
       }
     }
   }
+
+  /** Where the daemon asks for more, the person is asked for it. */
+  async #decide(
+    effect: Effect & { kind: 'decide' | 'sign' },
+    actions: readonly SignedDecision[],
+  ): Promise<Notice | null> {
+    const { connection, dispatch } = this.#options;
+    const { run_id, anyway, said } = effect;
+    const { decision, reason } =
+      effect.kind === 'decide' ? effect : ({ decision: 'approve', reason: null } as const);
+    const deciding = { run_id, decision, actions, reason, anyway };
+    const refusal = await decideInOrder(connection.daemon, deciding);
+    if (refusal === null)
+      return { tone: 'good', text: said, ...(decision === 'approve' ? { approved: actions } : {}) };
+    const { error, left } = refusal;
+    const text = messageOf(error);
+    const decisions = left.map(({ action_id, digest, seen_approval }) => ({
+      action_id,
+      digest,
+      seen_approval,
+    }));
+    if (codeOf(error) === 'validation_failed' && !anyway) {
+      dispatch({ kind: 'needs-anyway', run_id, decisions, text });
+      return { tone: 'bad', text };
+    }
+    if (codeOf(error) === 'signature_required' && effect.kind === 'decide') {
+      dispatch({ kind: 'needs-signature', run_id, decisions, anyway, said, text });
+      return null;
+    }
+    throw inPart(refusal, deciding);
+  }
 }
 
 function changesRun({ kind }: Asked): boolean {
   return kind !== 'ask-undo' && kind !== 'plan';
-}
-
-/** @throws what refused one of them, saying how many were decided before it */
-export async function decideAll(
-  daemon: Daemon,
-  { run_id, decision, actions, reason, anyway }: Omit<Effect & { kind: 'decide' }, 'kind' | 'said'>,
-): Promise<void> {
-  let done = 0;
-  let already: unknown;
-  try {
-    for (const action of actions) {
-      try {
-        await daemon.decide(run_id, decision, action, { reason, anyway });
-        done++;
-      } catch (error) {
-        // Of a gate, what this person has approved before waits for others.
-        if (codeOf(error) !== 'approved_already') throw error;
-        already = error;
-      }
-    }
-    if (done === 0 && already !== undefined) throw already;
-  } catch (error) {
-    if (done === 0) throw error;
-    const word = decision === 'approve' ? 'Approved' : 'Rejected';
-    throw new Failed(
-      'decided_in_part',
-      `${word} ${done} of ${actions.length}; then: ${whatWentWrong(error)}`,
-      {
-        cause: error,
-      },
-    );
-  }
 }
 
 function progressOutput(message: string) {
@@ -206,17 +201,4 @@ function progressOutput(message: string) {
 
 function isAboutLink(error: unknown): boolean {
   return error instanceof Unavailable || error instanceof Unauthorized;
-}
-
-/** One line: what, and what to do. */
-export function whatWentWrong(error: unknown): string {
-  if (codeOf(error) === 'digest_mismatch') {
-    return 'The action changed while it was on the screen and was not approved. Read it again';
-  }
-  if (codeOf(error) === 'decision_changed') return `Somebody was first: ${messageOf(error)}`;
-  if (error instanceof Unavailable && codeOf(error) === 'http_unavailable') {
-    return 'core-agentd did not answer; when it does again, the page shows whether it was done';
-  }
-  const hint = error instanceof CoreError && error.hint !== undefined ? `. ${error.hint}` : '';
-  return `${messageOf(error)}${hint}`;
 }

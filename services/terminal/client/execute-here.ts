@@ -1,11 +1,5 @@
-import { fileURLToPath } from 'node:url';
-import * as t from 'io-ts';
-import { decodeJson, optional } from '#kit/decode.ts';
 import { childEnvironment } from '#kit/environment.ts';
-import { Failed } from '#kit/errors.ts';
-
-const core = fileURLToPath(new URL('../../../core', import.meta.url));
-const Said = t.strict({ error: t.strict({ message: t.string, hint: optional(t.string) }) });
+import { core, saidFailure } from './core-command.ts';
 
 /**
  * Executes what is approved as the command line does, delivering to a folder of this machine: the daemon itself knows only
@@ -43,7 +37,6 @@ export async function executeHere(options: {
   }
   const ended = await child;
   if (ended.isCanceled || ended.cause !== undefined) throw ended;
-  if (ended.exitCode === 0 || error === '') return;
-  const { message, hint } = decodeJson(Said, error, 'what the command said').error;
-  throw new Failed('execution_failed', message, hint === undefined ? {} : { hint });
+  const failure = ended.exitCode === 0 ? null : saidFailure('execution_failed', [error]);
+  if (failure !== null) throw failure;
 }

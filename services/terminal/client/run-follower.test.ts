@@ -100,6 +100,7 @@ describe("A run's page over HTTP", () => {
       repaint: () => {},
       copy: () => {},
       edit: () => Promise.resolve(),
+      sign: () => Promise.resolve([]),
     });
     const streaming = new Promise<void>((resolve) => {
       server.streaming = resolve;

@@ -105,7 +105,7 @@ export function decide(
 }
 
 /** What is to be said once these are approved: what comes next, or what is still missing. */
-function approvedText(open: OpenRun, decisions: readonly Decision[]): string {
+export function approvedText(open: OpenRun, decisions: readonly Decision[]): string {
   const actions = decisions.flatMap(({ action_id }) => actionOf(open, action_id) ?? []);
   const now: OpenRun = {
     ...open,
@@ -118,8 +118,10 @@ function approvedText(open: OpenRun, decisions: readonly Decision[]): string {
   };
   const what = actions.length === 1 ? named(actions[0]!) : `${actions.length} actions`;
   const asked = actions.find(({ approval_progress }) => approval_progress?.met === false);
-  if (asked !== undefined)
-    return `Your approval of ${what} is recorded; ${named(asked)} needs ${asked.approval_progress!.needs}`;
+  if (asked !== undefined) {
+    const { text, needs } = asked.approval_progress!;
+    return `Your approval of ${what} is recorded; ${actions.length === 1 ? 'it' : named(asked)} has ${text}, and needs ${needs}`;
+  }
   const missing = new Set(actions.flatMap((action) => unapprovedNeeds(now, action)).map(named));
   if (missing.size === 0) return `Approved ${what}; x executes what is approved`;
   return `Approved ${what}; before it can run ${[...missing].join(', ')} must be approved too`;

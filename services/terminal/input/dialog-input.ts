@@ -40,6 +40,8 @@ export function dialogInput(state: State, dialog: Dialog, input: Input, panes: P
       if (key === 'enter')
         return say(state, 'Nothing is cancelled yet: y cancels the run, n leaves it as it is');
       return only(key === 'n' ? closed : state);
+    case 'sign':
+      return signKey(state, dialog, key);
     case 'statuses':
       return statusesKey(state, dialog, key);
     case 'help':
@@ -62,6 +64,14 @@ export function decides(dialog: Dialog | null): boolean {
 
 export function takesBack({ steps }: Dialog & { kind: 'undo' }): boolean {
   return steps.some(({ effect }) => effect === 'undo');
+}
+
+function signKey(state: State, dialog: Dialog & { kind: 'sign' }, key: string): Step<State> {
+  const { decisions: actions, anyway, said } = dialog;
+  if (key === 'y' && state.open !== null)
+    return asked(state, 'signing', { kind: 'sign', run_id: state.open.run_id, actions, anyway, said });
+  if (key === 'enter') return say(state, 'Nothing is signed yet: y signs and approves, n leaves it as it is');
+  return only(key === 'n' ? { ...state, dialog: null } : state);
 }
 
 function gateKey(state: State, dialog: Dialog & { kind: 'gate' }, key: string): Step<State> {
@@ -130,7 +140,7 @@ export function changesCode({ open }: State): boolean {
 
 function scrolledDialog(
   state: State,
-  dialog: Exclude<Dialog, { kind: 'question' | 'execute' | 'cancel' | 'quit' | 'statuses' }>,
+  dialog: Exclude<Dialog, { kind: 'question' | 'execute' | 'sign' | 'cancel' | 'quit' | 'statuses' }>,
   key: string,
 ): State {
   const by = { down: 1, j: 1, up: -1, k: -1, 'page-down': 10, ' ': 10, 'page-up': -10 }[key] ?? 0;

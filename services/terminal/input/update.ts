@@ -5,8 +5,17 @@ import type { Panes } from '../layout/pane-content.ts';
 import { withSeen } from '../state/decisions.ts';
 import type { Message, Step } from '../state/messages.ts';
 import { kept, withRuns } from '../state/runs-list.ts';
-import { appliedPatch, isBusy, isOpen, type OpenRun, type State } from '../state/state.ts';
+import {
+  actionOf,
+  appliedPatch,
+  isBusy,
+  isOpen,
+  type Notice,
+  type OpenRun,
+  type State,
+} from '../state/state.ts';
 import { only, opening, quitting, withoutPage } from '../state/steps.ts';
+import { approvedText } from './deciding.ts';
 import { dialogInput } from './dialog-input.ts';
 import { newDecisions, whatEnded } from './endings.ts';
 import { listInput } from './list-input.ts';
@@ -56,6 +65,13 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       const question = { for: 'anyway', decisions: message.decisions } as const;
       return only({ ...answered, dialog: { kind: 'question', question, text: '' } });
     }
+    case 'needs-signature': {
+      if (state.open?.run_id !== message.run_id) return only(state);
+      const answered: State = { ...state, asking: null };
+      const { decisions, anyway, said, text } = message;
+      if (state.dialog !== null) return only({ ...answered, notice: { tone: 'bad', text } });
+      return only({ ...answered, dialog: { kind: 'sign', decisions, anyway, said, text } });
+    }
     case 'no-run':
       if (state.open?.detail !== null) return only(state);
       return only({ ...withoutPage(state), notice: { tone: 'bad', text: message.text } });
@@ -68,7 +84,7 @@ export function update(state: State, message: Message, panes: Panes): Step<State
         });
       return opening({ ...state, asking: null }, message.run_id);
     case 'answered':
-      return only({ ...state, asking: null, notice: message.notice ?? state.notice });
+      return only({ ...state, asking: null, notice: answered(state, message.notice) ?? state.notice });
     case 'notice':
       return only({ ...state, notice: message.notice });
     case 'executing-here': {
@@ -80,6 +96,14 @@ export function update(state: State, message: Message, panes: Panes): Step<State
     default:
       return only(state.open === null ? state : followed(openChanged(state, state.open, message), panes));
   }
+}
+
+/** What was approved is said with what is missing now. */
+function answered({ open }: State, notice: Notice | null): Notice | null {
+  if (notice?.approved === undefined || open === null) return notice;
+  const { approved, ...rest } = notice;
+  const here = approved.every(({ action_id }) => actionOf(open, action_id) !== null);
+  return here ? { ...rest, text: approvedText(open, approved) } : rest;
 }
 
 function input(state: State, message: Message & { kind: 'input' }, panes: Panes): Step<State> {

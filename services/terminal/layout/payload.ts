@@ -150,7 +150,7 @@ function params(action: ProposedAction, look: Look): TextLine[] {
     else fields.push([name, valueText(value)]);
   }
   // All under one another, however long a name is.
-  const columns = Math.max(0, ...fields.map(([name]) => name.length + 2));
+  const columns = Math.max(0, ...fields.map(([name]) => name.length + 1));
   return [...fields.map(([name, text, style]) => field(name, text, style, columns)), ...below];
 }
 

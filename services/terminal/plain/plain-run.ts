@@ -1,15 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, type ProposedAction } from '#kit/contracts/action.ts';
-import { approvalWord, criticalOf } from '#kit/contracts/approval-word.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import { isChanged, safeText } from '#kit/diff/line-text.ts';
 import { type Patch, parsePatch } from '#kit/diff/patch.ts';
-import { codeOf, messageOf } from '#kit/errors.ts';
-import type { Daemon } from '../client/daemon.ts';
-import { decideAll, whatWentWrong } from '../client/effect-runner.ts';
 import { executeHere } from '../client/execute-here.ts';
-import { anywayWord } from '../input/deciding.ts';
+import { whatWentWrong } from '../client/what-went-wrong.ts';
 import { executable } from '../input/work.ts';
 import { issueFacts, issueLines, planFacts, planLines, requestFacts } from '../layout/about-run.ts';
 import { statusWord } from '../layout/marks.ts';
@@ -20,12 +16,10 @@ import type { Glyphs } from '../screen/glyphs.ts';
 import { decisionOn, gateActions, notYetShown, readiness } from '../state/decisions.ts';
 import { named } from '../state/naming.ts';
 import { appliedPatch, isOpen, type OpenRun, openRun } from '../state/state.ts';
-import type { Dialogue } from './dialogue.ts';
+import { type Confirming, confirmApproval } from './confirm-approval.ts';
 import { spokenLine } from './spoken-line.ts';
 
-export interface PlainRunOptions {
-  readonly daemon: Daemon;
-  readonly dialogue: Dialogue;
+export interface PlainRunOptions extends Confirming {
   readonly glyphs: Glyphs;
   readonly home: string | undefined;
   readonly here: string | null;
@@ -154,7 +148,7 @@ export class PlainRun {
       return;
     }
     if (readiness(this.#open, action) !== 'ready') this.#print(action);
-    await this.#confirm([action], named(action));
+    await confirmApproval(this.#options, this.#open, [action], named(action));
   }
 
   async #approveGate(gate: string): Promise<void> {
@@ -172,42 +166,12 @@ export class PlainRun {
     const validation = this.#open.detail!.actions.find(({ kind }) => kind === 'run_validation');
     if (gate === 'publish')
       dialogue.say(`Validation: ${visibleLine(validation?.outcome?.message ?? validation?.state ?? 'none')}`);
-    await this.#confirm(actions, `the gate ${gate}: ${actions.map(named).join(', ')}`);
-  }
-
-  async #confirm(actions: readonly ProposedAction[], what: string): Promise<void> {
-    const { dialogue, daemon } = this.#options;
-    if (actions.some((action) => readiness(this.#open, action) !== 'ready')) {
-      dialogue.say('Nothing was approved: not all of it could be shown.');
-      return;
-    }
-    const word = criticalOf(actions).length > 0 ? approvalWord : 'y';
-    const answer = await dialogue.decide(`Type ${word} to approve ${what}:`);
-    if (answer?.toLowerCase() !== word) {
-      dialogue.say('Nothing was approved.');
-      return;
-    }
-    const decide = (anyway: boolean) =>
-      decideAll(daemon, {
-        run_id: this.#open.run_id,
-        decision: 'approve',
-        actions: actions.map((action) => decisionOn(this.#open, action)),
-        reason: null,
-        anyway,
-      });
-    try {
-      await decide(false);
-    } catch (error) {
-      if (codeOf(error) !== 'validation_failed') throw error;
-      dialogue.say(visibleLine(messageOf(error)));
-      const again = await dialogue.decide(`Type ${anywayWord} to approve ${what} all the same:`);
-      if (again?.toLowerCase() !== anywayWord) {
-        dialogue.say('Nothing was approved.');
-        return;
-      }
-      await decide(true);
-    }
-    dialogue.say(`Approved ${what}.`);
+    await confirmApproval(
+      this.#options,
+      this.#open,
+      actions,
+      `the gate ${gate}: ${actions.map(named).join(', ')}`,
+    );
   }
 
   async #reject(action: ProposedAction): Promise<void> {

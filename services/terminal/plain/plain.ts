@@ -11,7 +11,9 @@ import { type Dialogue, openDialogue } from './dialogue.ts';
 import { PlainRun } from './plain-run.ts';
 
 export interface PlainOptions
-  extends Omit<ShellOptions, 'stdin' | 'stdout' | 'color' | 'theme' | 'tokens' | 'program'> {
+  extends Omit<ShellOptions, 'stdin' | 'stdout' | 'color' | 'theme' | 'tokens' | 'program' | 'approver'> {
+  /** A command of Core, as it can be pasted. */
+  readonly command: (words: string) => string;
   readonly stdin: Readable;
   readonly stdout: Writable;
 }

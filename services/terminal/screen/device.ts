@@ -15,7 +15,7 @@ export interface Device {
   size(): Size;
   write(text: string): void;
   /** Runs something else on the terminal, as it was found, and takes it back afterwards. */
-  lend(work: () => Promise<void>): Promise<void>;
+  lend<A>(work: () => Promise<A>): Promise<A>;
   /** Leaves the terminal as it was found. May be called twice. */
   close(): void;
 }
@@ -66,6 +66,8 @@ export function openDevice(
     stdin.pause();
   }
   function end(signal: NodeJS.Signals): void {
+    // Ctrl-C is meant for what the terminal is lent to.
+    if (lent && signal === 'SIGINT') return;
     close();
     process.exit(endings[signal]);
   }
@@ -79,14 +81,14 @@ export function openDevice(
   return {
     size: () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 }),
     write: (text) => void (open && !lent && stdout.write(text)),
-    async lend(work) {
+    async lend<A>(work: () => Promise<A>): Promise<A> {
       lent = true;
       stdout.write(leave);
       stdin.off('data', take);
       stdin.setRawMode(false);
       stdin.pause();
       try {
-        await work();
+        return await work();
       } finally {
         lent = false;
         if (open) {

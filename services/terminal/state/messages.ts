@@ -56,6 +56,15 @@ export type Message =
       readonly decisions: readonly Decision[];
       readonly text: string;
     }
+  /** Approvals that the daemon takes only signed; `said` is to be said once they are. */
+  | {
+      readonly kind: 'needs-signature';
+      readonly run_id: string;
+      readonly decisions: readonly Decision[];
+      readonly anyway: boolean;
+      readonly said: string;
+      readonly text: string;
+    }
   /** The daemon knows no such run. */
   | { readonly kind: 'no-run'; readonly run_id: string; readonly text: string }
   | { readonly kind: 'planned'; readonly run_id: string }
@@ -82,6 +91,14 @@ export type Effect =
       /** Approves also what builds on a validation that failed. */
       readonly anyway: boolean;
       /** What is to be said when all of it is decided. */
+      readonly said: string;
+    }
+  /** Approves, each decision signed with the person's SSH key. */
+  | {
+      readonly kind: 'sign';
+      readonly run_id: string;
+      readonly actions: readonly Decision[];
+      readonly anyway: boolean;
       readonly said: string;
     }
   | {

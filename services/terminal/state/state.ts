@@ -1,4 +1,4 @@
-import type { ProposedAction } from '#kit/contracts/action.ts';
+import type { GivenSignature, ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail, RunSummary } from '#kit/contracts/run.ts';
 import type { IssueThread, RunProgress, UndoPlan } from '#kit/contracts/stored-texts.ts';
 import type { Patch } from '#kit/diff/patch.ts';
@@ -17,6 +17,8 @@ export interface Notice {
   readonly text: string;
   /** Of the connection: over as soon as the daemon answers again. */
   readonly about?: 'link';
+  /** What was approved: by the time it is said, the page knows what is still missing. */
+  readonly approved?: readonly Decision[];
 }
 
 export const sortings = ['newest', 'changed', 'risk', 'waiting', 'repository'] as const;
@@ -99,6 +101,9 @@ export interface Decision {
   readonly seen_approval: ProposedAction['approval'];
 }
 
+/** With the signature, where it was signed. */
+export type SignedDecision = Decision & { readonly signature?: GivenSignature };
+
 export type Question =
   | { readonly for: 'filter' }
   | { readonly for: 'search' }
@@ -123,6 +128,14 @@ export type Dialog =
       readonly actions: readonly string[];
     }
   | { readonly kind: 'undo'; readonly steps: UndoPlan['steps']; readonly top: number }
+  /** Whether the approvals are signed; `text` says why they must be. */
+  | {
+      readonly kind: 'sign';
+      readonly decisions: readonly Decision[];
+      readonly anyway: boolean;
+      readonly said: string;
+      readonly text: string;
+    }
   | { readonly kind: 'cancel' }
   | { readonly kind: 'quit' }
   /** Which statuses are listed. */

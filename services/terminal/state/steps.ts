@@ -41,7 +41,7 @@ export function quitting(state: State): Step<State> {
 /** Performs an effect; the status line names it until its answer comes. */
 export function asked(state: State, asking: string, effect: Effect): Step<State> {
   const open =
-    effect.kind === 'decide' && state.open !== null
+    (effect.kind === 'decide' || effect.kind === 'sign') && state.open !== null
       ? {
           ...state.open,
           decided: new Set([...state.open.decided, ...effect.actions.map(({ action_id }) => action_id)]),

@@ -9,7 +9,14 @@ import { emptyLine, hanging, heading, key, line, type TextLine, wrapLine } from 
 import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { named, unapprovedNeeds } from '../state/naming.ts';
-import type { Dialog, Place, Question, State } from '../state/state.ts';
+import {
+  actionOf,
+  type Dialog,
+  type OpenRun,
+  type Place,
+  type Question,
+  type State,
+} from '../state/state.ts';
 import { gateLines } from './gate-view.ts';
 import { type Keys, listKeys, runKeys } from './help.ts';
 
@@ -44,6 +51,8 @@ function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, 
       return undoRows(dialog, looks);
     case 'statuses':
       return statusRows(state, dialog, looks);
+    case 'sign':
+      return state.open === null ? [] : signRows(state.open, dialog);
     case 'cancel':
       return cancelRows();
     case 'quit':
@@ -128,6 +137,20 @@ function choice(yes: string, no: string): TextLine {
   return line(key('y'), span(` ${yes}    `), key('n'), span(' or '), key('escape'), span(` ${no}`));
 }
 
+function signRows(open: OpenRun, { decisions, text }: Dialog & { kind: 'sign' }): TextLine[] {
+  const actions = decisions.flatMap(({ action_id }) => actionOf(open, action_id) ?? []);
+  const ask = 'Your SSH key signs the digests that were on your screen; it may ask for its passphrase. It is';
+  const key = 'signing.key of core.json, else user.signingkey of git.';
+  return [
+    heading(`Sign the approval of ${actions.map(named).join(', ')}?`),
+    emptyLine,
+    hanging([span('  ')], span(visibleLine(text), { color: 'yellow' })),
+    hanging([span('  ')], span(`${ask} ${key}`)),
+    emptyLine,
+    choice('signs and approves', 'leaves it as it is'),
+  ];
+}
+
 function cancelRows(): TextLine[] {
   const text =
     'What is running stops, and nothing of it can be executed any more. What was done stays; u undoes it.';
@@ -179,6 +202,9 @@ function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks): TextLin
   return [...rows, emptyLine, choice('takes it back', 'leaves it as it is')];
 }
 
+/** Columns in which an answer can be read. */
+const leastAnswer = 20;
+
 /** The line in which a question is answered; long answers scroll to their end. */
 export function questionRow(
   { question, text }: Dialog & { kind: 'question' },
@@ -189,7 +215,7 @@ export function questionRow(
   const room = Math.max(4, columns - 2);
   const asked = cutRow(
     [span(`${prompt} `, { color: 'cyan', bold: true })],
-    Math.floor(room * 0.7),
+    Math.max(Math.floor(room * 0.7), room - leastAnswer),
     glyphs.ellipsis,
   );
   const left = room - rowWidth(asked);

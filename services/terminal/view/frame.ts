@@ -161,9 +161,9 @@ function fitHints(hints: Keys, width: number): Row {
     chosen.push(hint);
     room -= wide(hint);
   }
-  return [...chosen, ...last].flatMap(([key, what]) => [
-    span(key, { color: 'cyan', bold: true }),
-    span(` ${what}  `, { color: 'gray' }),
+  return [...chosen, ...last].flatMap(([key, what], index) => [
+    span(`${index === 0 ? '' : '  '}${key}`, { color: 'cyan', bold: true }),
+    span(` ${what}`, { color: 'gray' }),
   ]);
 }
 

@@ -75,6 +75,8 @@ function dialogHints(open: OpenRun | null, dialog: Dialog): Readonly<Record<stri
       return { y: 'leave', n: 'stay' };
     case 'cancel':
       return { y: 'cancel the run', n: 'leave it' };
+    case 'sign':
+      return { y: 'sign and approve', n: 'leave it' };
     case 'statuses':
       return { space: 'mark', a: 'all', enter: 'done' };
     case 'help':

@@ -1,4 +1,5 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import type { ProposedAction } from '#kit/contracts/action.ts';
 import { fileOnScreen } from '../input/pane-input.ts';
 import { listedItems, listTop } from '../input/run-input.ts';
 import { treeRows } from '../layout/file-tree.ts';
@@ -64,6 +65,7 @@ function itemRow(open: OpenRun, key: string, columns: number, glyphs: Glyphs): R
   if (action === null) return [pointer, span(`   ${key}`)];
   const { ordinal, kind, risk, risk_score, title } = action;
   const [rejected] = action.rejected_before ?? [];
+  const said = columns < titleFrom ? '' : agreement(action);
   const about = title === kind ? '' : visibleLine(glyphs.plain(title));
   const where = standing(action, open, glyphs);
   return [
@@ -76,8 +78,17 @@ function itemRow(open: OpenRun, key: string, columns: number, glyphs: Glyphs): R
     ...(columns < titleFrom || rejected === undefined
       ? []
       : [span('rejected before  ', { color: 'yellow' })]),
+    span(said === '' ? '' : `${said}  `, { color: 'cyan' }),
     span(columns < titleFrom ? '' : about, { color: 'gray' }),
   ];
+}
+
+/** How far rules are met, and what approved without a person. */
+function agreement({ approval, approval_progress, decision }: ProposedAction): string {
+  if (decision?.standing !== undefined) return visibleLine(`standing '${decision.standing.name}'`);
+  return approval_progress === undefined || approval === 'rejected'
+    ? ''
+    : visibleLine(approval_progress.text);
 }
 
 function panePart(open: OpenRun, area: Area, looks: Looks): Body {

@@ -66,7 +66,7 @@ export function decide(decision: Decision) {
       )
       .option(
         '--as <name>',
-        'with --sign: decide nothing here, but print the signed request of the token of this name, for a daemon elsewhere',
+        'with --sign: decide nothing here, but print the signed request for each action, of the token of this name, for a daemon elsewhere',
         notEmpty('--as'),
       );
     command.action(
@@ -149,7 +149,7 @@ async function decided(
 }
 
 /**
- * The body of `POST /v1/runs/{run_id}/actions/{action_id}/approval`, signed. Nothing of the run has to be here: what is signed is
+ * The body of `POST /v1/runs/{run_id}/actions/{action_id}/approval`, signed, on a line for each action. Nothing of the run has to be here: what is signed is
  * what was typed.
  */
 async function printRequest(
@@ -159,19 +159,24 @@ async function printRequest(
   names: readonly string[],
   { runId, sign, key, as: approver = '', digest: digests = [], reason, anyway }: DecideOptions,
 ): Promise<number> {
-  const [run_id, action_id, ...more] = [runId, id, ...names].filter((word) => word !== undefined);
-  const [digest] = digests;
+  const [run_id, ...ids] = [runId, id, ...names].filter((word) => word !== undefined);
+  const actions = ids.map((action_id, index) => ({ action_id, digest: digests[index] ?? '' }));
   const whole =
-    /^run_[0-9a-f-]{36}$/.test(run_id ?? '') && /^act_\w+$/.test(action_id ?? '') && more.length === 0;
-  if (sign !== true || !whole || digests.length !== 1 || !/^[0-9a-f]{64}$/.test(digest!))
+    /^run_[0-9a-f-]{36}$/.test(run_id ?? '') &&
+    actions.length > 0 &&
+    actions.length === digests.length &&
+    actions.every(({ action_id, digest }) => /^act_\w+$/.test(action_id) && /^[0-9a-f]{64}$/.test(digest));
+  if (sign !== true || !whole)
     throw new InvalidInput(
       'invalid_option',
-      `--as needs --sign, and one run, one action and its digest in full; for example ${decision} run_… act_… --digest … --sign --as ${approver}`,
+      `--as needs --sign, one run, and actions with the digest of each in full, in the same order; for example ${decision} run_… act_… --digest … --sign --as ${approver}`,
     );
-  const actions = [{ action_id: action_id!, digest: digest! }];
-  const [one] = await signed(context, { run_id: run_id!, decision, actions, approver }, key);
-  const body = { decision, digest, reason, anyway, signature: one!.signature };
-  context.terminal.out(`${JSON.stringify(body)}\n`);
+  for (const { digest, signature } of await signed(
+    context,
+    { run_id: run_id!, decision, actions, approver },
+    key,
+  ))
+    context.terminal.out(`${JSON.stringify({ decision, digest, reason, anyway, signature })}\n`);
   return exitCodes.done;
 }
 
