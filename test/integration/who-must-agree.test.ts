@@ -379,6 +379,32 @@ describe('who must agree', () => {
       expect((await planned()).actions.every(({ approval }) => approval === 'approved')).to.equal(true);
     });
 
+    for (const [point, approved] of [
+      ['standing.checked', 'required'],
+      ['standing.recorded', 'approved'],
+    ] as const) {
+      it(`leaves a whole record when it is killed at ${point}, and the rest to people`, async () => {
+        policy({ standing: [small()] });
+        const { number } = await world.forgeAdmin.newIssue({
+          ...ref,
+          title: 'Greet strangers',
+          body: `\`\`\`diff\n${greetPatch}\`\`\`\n`,
+          author: 'mira',
+          association: 'owner',
+        });
+        const killed = await world.command(['plan', `demo/hello#${number}`], { CORE_CRASH_AT: point });
+        expect(killed.signal, killed.stderr).to.equal('SIGKILL');
+        const [listed] = (await world.agent.runs({ limit: 1 })).runs;
+        const run = await world.agent.run(listed!.run_id);
+        expect(build(run)).to.deep.equal(all(approved));
+        await expectVerified(world, run);
+        const decided = approved === 'required' ? await decide(run, jo) : run;
+        expect((await execute(decided)).actions.slice(0, 4).map(({ state }) => state)).to.deep.equal(
+          all('succeeded'),
+        );
+      });
+    }
+
     it('gives way to a newer plan of the issue, as nobody has approved', async () => {
       policy({ standing: [small()] });
       const first = await planned();

@@ -1,3 +1,4 @@
+import { crashPoint } from '#kit/crash-point.ts';
 import type { Approval } from '../action.ts';
 import type { ReadApprovals } from '../approval/current.ts';
 import type { NewEvent } from '../runs/event.ts';
@@ -16,7 +17,12 @@ export async function approveStanding(
 ): Promise<Run> {
   const uses = run.plan?.approval_terms?.actions.some(({ standing }) => standing !== null) ?? false;
   if (!uses) return run;
-  const after = await store.append(run.run_id, (now) => standingEvents(now, read));
+  const after = await store.append(run.run_id, (now) => {
+    const events = standingEvents(now, read);
+    crashPoint('standing.checked');
+    return events;
+  });
+  crashPoint('standing.recorded');
   await store.writeViews(run.run_id);
   return after;
 }

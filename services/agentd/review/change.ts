@@ -2,13 +2,11 @@ import * as t from 'io-ts';
 import { decode } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
-import type { CoreAgent } from '../core-agent.ts';
-import type { Run } from '../runs/run.ts';
+import { draftOf, type Run } from '../runs/run.ts';
 import { type Diff, type DiffPlace, type DiffView, openDiff } from './diff/diffs.ts';
 import { type Html, html, nothing } from './html.ts';
 import { htmlReply, pageRoute, type Visit } from './page.ts';
 import type { ReviewParts } from './review-parts.ts';
-import { shownText } from './visible-text.ts';
 
 /** The change of a run: its patch exactly as it would be applied. */
 
@@ -20,25 +18,53 @@ export const viewParameter = {
   },
 };
 
-/** Patches are taken apart once while several people read them. */
-const maxOpen = 8;
+/** Bytes of all patches together that stay taken apart while people read them; the last one stays whatever its size. */
+const maxOpenBytes = 32 * 1024 * 1024;
 
 /** Diffs of the runs that were looked at last, by the digest of their patch. */
 export class Changes {
-  readonly #agent: Pick<CoreAgent, 'diff'>;
-  readonly #open = new Map<string, Promise<Diff>>();
+  readonly #read: (runId: string, digest: string) => Promise<Uint8Array>;
+  readonly #maxBytes: number;
+  readonly #open = new Map<string, { readonly diff: Promise<Diff>; bytes: number }>();
 
-  constructor(agent: Pick<CoreAgent, 'diff'>) {
-    this.#agent = agent;
+  constructor(
+    agent: { artifact(runId: string, digest: string): Promise<Uint8Array> },
+    maxBytes = maxOpenBytes,
+  ) {
+    this.#read = (runId, digest) => agent.artifact(runId, digest);
+    this.#maxBytes = maxBytes;
   }
 
   of(run_id: string, digest: string): Promise<Diff> {
-    const known = this.#open.get(digest) ?? this.#agent.diff(run_id).then((patch) => openDiff(patch));
+    const known = this.#open.get(digest) ?? this.#opened(run_id, digest);
     this.#open.delete(digest);
     this.#open.set(digest, known);
-    known.catch(() => this.#open.delete(digest));
-    for (const old of [...this.#open.keys()].slice(0, -maxOpen)) this.#open.delete(old);
-    return known;
+    return known.diff;
+  }
+
+  /** Patches that are taken apart, the one that was read last at the end. */
+  get open(): readonly string[] {
+    return [...this.#open.keys()];
+  }
+
+  #opened(run_id: string, digest: string) {
+    const entry = { diff: this.#read(run_id, digest).then((patch) => open(patch)), bytes: 0 };
+    const open = (patch: Uint8Array): Diff => {
+      entry.bytes = patch.byteLength;
+      this.#close();
+      return openDiff(patch);
+    };
+    entry.diff.catch(() => this.#open.delete(digest));
+    return entry;
+  }
+
+  #close(): void {
+    let bytes = [...this.#open.values()].reduce((sum, entry) => sum + entry.bytes, 0);
+    for (const [digest, entry] of [...this.#open].slice(0, -1)) {
+      if (bytes <= this.#maxBytes) return;
+      this.#open.delete(digest);
+      bytes -= entry.bytes;
+    }
   }
 }
 
@@ -48,9 +74,25 @@ export async function changePart(changes: Changes, { by, request }: Visit, run: 
   if (digest == null) return nothing;
   const diff = await changes.of(run.run_id, digest);
   const view = viewOf(request.query.view);
-  const content = await diff.page(placeOf(run.run_id), view, by.name);
+  const content = await diff.page(placeOf(run.run_id, ''), view, by.name);
   return html`<h4>The change, exactly as it would be applied</h4>
 <div id="change-${digest.slice(0, 12)}" hx-morph-skip>${content}</div>`;
+}
+
+/** The same diff of what a stopped agent left. @throws NotFound (`no_draft`) */
+export async function draftPart(
+  { agent }: Pick<ReviewParts, 'agent'>,
+  changes: Changes,
+  { by, request }: Visit,
+  run: Run,
+): Promise<Html> {
+  const digest = draftOf(run);
+  // Says why there is none.
+  if (digest === null) await agent.draft(run.run_id);
+  const diff = await changes.of(run.run_id, digest!);
+  const content = await diff.page(placeOf(run.run_id, '/draft'), viewOf(request.query.view), by.name);
+  return html`<h2>Draft: nothing is proposed of it</h2>
+${content}`;
 }
 
 /** Parts of the diff that the browser asks for. */
@@ -85,23 +127,24 @@ export function changeRoutes(parts: ReviewParts, changes: Changes): Route[] {
     };
     return pageRoute(parts, facts, async ({ request }) => {
       const run = await parts.agent.run(request.params.run_id!);
-      const patch = run.plan?.patch;
-      if (patch == null || request.query.digest !== patch)
+      const patch = run.plan?.patch ?? draftOf(run);
+      if (patch === null || request.query.digest !== patch)
         throw new InvalidInput(
           'invalid_input',
           `run ${run.run_id} has no patch ${request.query.digest ?? ''}`,
         );
       const diff = await changes.of(run.run_id, patch);
-      return htmlReply(await content(diff, placeOf(run.run_id), request.query), 200, 'part');
+      return htmlReply(await content(diff, placeOf(run.run_id, ''), request.query), 200, 'part');
     });
   }
 }
 
-function placeOf(run_id: string): DiffPlace {
+/** @param page where it is shown, below the run */
+function placeOf(run_id: string, page: '' | '/draft'): DiffPlace {
   return {
     address: `/runs/${run_id}/change`,
-    viewAddress: (view) => `/runs/${run_id}?view=${view}`,
-    patchAddress: `/runs/${run_id}/change`,
+    viewAddress: (view) => `/runs/${run_id}${page}?view=${view}`,
+    patchAddress: page === '' ? `/runs/${run_id}/change` : `/runs/${run_id}/draft/patch`,
   };
 }
 
@@ -113,19 +156,4 @@ function viewOf(text: string | undefined): DiffView {
 function numberOf(text: string | undefined): number {
   if (text !== undefined && /^\d{1,9}$/.test(text)) return Number(text);
   throw new InvalidInput('invalid_input', `${JSON.stringify(text ?? '')} is not a number of a row or line`);
-}
-
-export function patchLines(patch: Uint8Array): Html {
-  const lines = Buffer.from(patch).toString('utf8').replace(/\n$/, '').split('\n');
-  return html`${lines.map((line) => html`<span class="${lineClass(line)}">${shownText(line)}\n</span>`)}`;
-}
-
-function lineClass(line: string): string {
-  if (
-    /^(diff |index |--- |\+\+\+ |new file|deleted file|similarity|rename|copy|old mode|new mode)/.test(line)
-  )
-    return 'meta';
-  if (line.startsWith('@@')) return 'hunk';
-  if (line.startsWith('+')) return 'plus';
-  return line.startsWith('-') ? 'minus' : 'same';
 }

@@ -8,7 +8,7 @@ import { artifactReferences } from '../runs/log/artifacts.ts';
 import type { Run } from '../runs/run.ts';
 import { assetRoutes } from './assets.ts';
 import { batchRoutes } from './batch.ts';
-import { Changes, changeRoutes, patchLines, viewParameter } from './change.ts';
+import { Changes, changeRoutes, draftPart, viewParameter } from './change.ts';
 import { csrfField } from './csrf.ts';
 import { graphPart } from './graph-picture.ts';
 import { type Html, html, nothing } from './html.ts';
@@ -72,13 +72,14 @@ function readingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
     aboutRun('/change', 'The whole patch of a run', async (visit, run) =>
       runLayout(visit, run, null, wholePatch('The change', await agent.diff(run.run_id))),
     ),
-    aboutRun('/draft', 'What a stopped agent left', async (visit, run) =>
-      runLayout(
-        visit,
-        run,
-        null,
-        wholePatch('Draft: nothing is proposed of it', await agent.draft(run.run_id)),
-      ),
+    aboutRun(
+      '/draft',
+      'What a stopped agent left',
+      async (visit, run) => runLayout(visit, run, null, await draftPart(parts, diffs, visit, run)),
+      viewParameter,
+    ),
+    aboutRun('/draft/patch', 'The whole patch that a stopped agent left', async (visit, run) =>
+      runLayout(visit, run, null, wholePatch('The draft', await agent.draft(run.run_id))),
     ),
     aboutRun('/undo', 'What an undo would take back', async (visit, run) =>
       runLayout(visit, run, null, undoPart(visit, run, await agent.undoPlan(run.run_id))),
@@ -113,8 +114,9 @@ function readingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
   }
 }
 
+/** As text, without taking it apart. */
 function wholePatch(title: string, patch: Uint8Array): Html {
-  return html`<h2>${title}</h2><pre class="text change" tabindex="0" aria-label="${title}">${patchLines(patch)}</pre>`;
+  return html`<h2>${title}</h2><pre class="text" tabindex="0" aria-label="${title}">${shownText(Buffer.from(patch).toString('utf8'))}</pre>`;
 }
 
 function undoPart(

@@ -8,7 +8,7 @@ import { until } from '../fixtures/until.ts';
 import { everybody, quiet, ref } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
-describeWith(['chromium', 'bubblewrap'], 'A note from the review page to the next plan', function () {
+describeWith(['chromium', 'bubblewrap'], 'A plan by an agent on the review page', function () {
   this.timeout(180_000);
   let review: ReviewWorld;
   let browsers: PeopleInBrowsers;
@@ -21,7 +21,11 @@ describeWith(['chromium', 'bubblewrap'], 'A note from the review page to the nex
       { keep_prompt: 'prompt.txt' },
       { say: 'Greet strangers' },
     ];
-    const agents = { scripted: scriptedAgent({ steps }, { dialect: null }) };
+    const slow = scriptedAgent(
+      { steps: [{ write: 'half.md', content: 'Half a page.\n' }, { hang: 'until cancelled' }] },
+      { dialect: null, bounds: { seconds: 4, money: undefined, turns: undefined } },
+    );
+    const agents = { scripted: scriptedAgent({ steps }, { dialect: null }), slow };
     writeFileSync(join(review.world.home, 'config/agents.json'), JSON.stringify({ agents }));
   });
   after(async () => {
@@ -37,7 +41,7 @@ describeWith(['chromium', 'bubblewrap'], 'A note from the review page to the nex
   const patchOf = async (run_id: string) =>
     Buffer.from(await review.world.agent.diff(run_id)).toString('utf8');
 
-  it('takes the comments at lines along, and is read by the planner as data', async () => {
+  it('takes the comments at lines along in a note to the next plan, which is read by the planner as data', async () => {
     const before = await plannedByAgent();
     expect(await patchOf(before.run_id)).to.not.contain('"note"');
     const { page } = await browsers.person('mira');
@@ -69,7 +73,7 @@ describeWith(['chromium', 'bubblewrap'], 'A note from the review page to the nex
     expect(problems).to.deep.equal([]);
   });
 
-  it('is an outsider’s text where who wrote it may not approve, and is refused with a secret in it', async () => {
+  it('marks a note as text of an outsider where who wrote it may not approve, and refuses one with a secret', async () => {
     const before = await plannedByAgent();
     await review.link('planner', { scopes: ['read', 'plan'] });
     const { page } = await browsers.person('planner');
@@ -90,7 +94,23 @@ describeWith(['chromium', 'bubblewrap'], 'A note from the review page to the nex
     expect(influences.find(({ kind }) => kind === 'note')).to.include({ author: 'planner', trusted: false });
   });
 
-  it('is taken by the command line too', async () => {
+  it('finds what a stopped agent left in the same diff, and as text', async () => {
+    const number = await review.world.newIssue('A slow one.');
+    await review.world.agent
+      .planIssue({ ...ref, number, planner: 'slow', by: everybody }, quiet)
+      .catch(() => null);
+    const [listed] = (await review.world.agent.runs({ limit: 1, ...ref, number })).runs;
+    const { page } = await browsers.person('mira');
+    await page.goto(`${review.url}/runs/${listed!.run_id}`);
+    await page.getByRole('link', { name: 'What the agent left so far' }).click();
+    await page.locator('core-diff.ready .row').filter({ hasText: 'Half a page.' }).waitFor();
+    await page.keyboard.press('v');
+    await page.locator('core-diff.split .row').filter({ hasText: 'Half a page.' }).waitFor();
+    await page.getByRole('link', { name: 'Raw patch' }).click();
+    await page.locator('pre').getByText('+Half a page.').waitFor();
+  });
+
+  it('takes a note by the command line too', async () => {
     const number = await review.world.newIssue('By the command line.');
     const args = ['plan', `demo/hello#${number}`, '--planner', 'scripted', '--json'];
     const { code, stdout, stderr } = await review.world.command([...args, '--note', 'Only docs.\nNo code.']);
