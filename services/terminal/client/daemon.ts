@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { ApprovalAnswer } from '#kit/contracts/action.ts';
+import { Inbox } from '#kit/contracts/inbox.ts';
 import { Accepted, RunDetail, RunEventLine, RunList, RunSummary } from '#kit/contracts/run.ts';
 import { IssueThread, RunProgress, UndoPlan, ValidationReport } from '#kit/contracts/stored-texts.ts';
 import { decodeJson } from '#kit/decode.ts';
@@ -31,6 +32,11 @@ export class Daemon {
   runs(cursor: string | null, signal: AbortSignal): Promise<RunList> {
     const after = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
     return this.#client.get(`/v1/runs?limit=100${after}`, RunList, { signal });
+  }
+
+  /** What waits for the owner of the token. */
+  inbox(signal: AbortSignal): Promise<Inbox> {
+    return this.#client.get('/v1/inbox', Inbox, { signal });
   }
 
   async checkouts(signal: AbortSignal): Promise<readonly string[]> {

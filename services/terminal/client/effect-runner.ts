@@ -8,7 +8,10 @@ import { executeHere } from './execute-here.ts';
 import { RunFollower } from './run-follower.ts';
 import { whatWentWrong } from './what-went-wrong.ts';
 
-type Asked = Exclude<Effect, { kind: 'quit' | 'repaint' | 'open' | 'close' | 'browse' | 'copy' | 'edit' }>;
+type Asked = Exclude<
+  Effect,
+  { kind: 'quit' | 'repaint' | 'ask-inbox' | 'open' | 'close' | 'browse' | 'copy' | 'edit' }
+>;
 
 export interface EffectRunnerOptions {
   readonly connection: Connection;
@@ -37,6 +40,9 @@ export class EffectRunner {
         break;
       case 'repaint':
         this.#options.repaint();
+        break;
+      case 'ask-inbox':
+        void this.#askInbox(effect.again);
         break;
       case 'open':
         this.#open(effect.run_id);
@@ -68,6 +74,16 @@ export class EffectRunner {
 
   #notify(text: string): void {
     this.#options.dispatch({ kind: 'notice', notice: { tone: 'plain', text } });
+  }
+
+  async #askInbox(again: boolean): Promise<void> {
+    const { connection, dispatch } = this.#options;
+    try {
+      const { items } = await connection.daemon.inbox(connection.signal);
+      dispatch({ kind: 'inbox', run_ids: items.map(({ run_id }) => run_id), again });
+    } catch (error) {
+      if (!connection.signal.aborted) this.#notify(whatWentWrong(error));
+    }
   }
 
   async #browse(url: string): Promise<void> {

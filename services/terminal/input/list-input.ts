@@ -45,7 +45,7 @@ export function listInput(state: State, input: Input): Step<State> {
     case '/':
       return ask(state, { for: 'filter' }, runs.filter);
     case 'escape':
-      return only(withList(state, { ...runs, filter: '', statuses: new Set() }));
+      return only(withList(state, { ...runs, filter: '', statuses: new Set(), inbox: null }));
     case 's': {
       const sorting = sortings[(sortings.indexOf(runs.sorting) + 1) % sortings.length]!;
       const said = { ...state, notice: { tone: 'plain', text: `Sorted by ${sorting}` } } as const;
@@ -53,6 +53,10 @@ export function listInput(state: State, input: Input): Step<State> {
     }
     case 'f':
       return runs.known.size === 0 ? only(state) : only({ ...state, dialog: { kind: 'statuses', at: 0 } });
+    case 'i':
+      return runs.inbox === null
+        ? { state, effects: [{ kind: 'ask-inbox', again: false }] }
+        : only(withList(state, { ...runs, inbox: null }));
     case 'y':
       return runs.selected === null
         ? only(state)

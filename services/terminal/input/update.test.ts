@@ -54,6 +54,21 @@ describe('The list of runs', () => {
     expect(terminal.draw()[0]).to.contain('10 runs, by risk').and.not.to.contain(' or ');
   });
 
+  it('lists only what waits for who looks, follows it, and shows all again', () => {
+    const terminal = withRuns(10).keys('i');
+    expect(terminal.taken()).to.deep.equal([{ kind: 'ask-inbox', again: false }]);
+    const run_ids = [row(4).run_id, row(4).run_id, row(7).run_id];
+    terminal.send({ kind: 'inbox', run_ids, again: false });
+    expect(terminal.draw()[0]).to.contain('2 of 10 runs, waiting for you');
+    terminal.send({ kind: 'changed-runs', runs: [row(7)] });
+    expect(terminal.taken()).to.deep.equal([{ kind: 'ask-inbox', again: true }]);
+    terminal.send({ kind: 'inbox', run_ids: [], again: true });
+    expect(terminal.screen()).to.contain('Nothing waits for you. escape shows all again.');
+    terminal.keys('i');
+    terminal.send({ kind: 'inbox', run_ids: [], again: true });
+    expect(terminal.draw()[0]).to.contain('10 runs').and.to.not.contain('waiting');
+  });
+
   it('copies the identifier of the run that is selected', () => {
     const [copied] = withRuns(2).keys('y').taken();
     expect(copied).to.deep.include({ kind: 'copy', text: row(1).run_id });

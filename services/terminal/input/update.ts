@@ -18,7 +18,7 @@ import { only, opening, quitting, withoutPage } from '../state/steps.ts';
 import { approvedText } from './deciding.ts';
 import { dialogInput } from './dialog-input.ts';
 import { newDecisions, whatEnded } from './endings.ts';
-import { listInput } from './list-input.ts';
+import { listInput, withList } from './list-input.ts';
 import { followed, keptPlace } from './pane-input.ts';
 import { runInput } from './run-input.ts';
 import { execute } from './work.ts';
@@ -44,7 +44,15 @@ export function update(state: State, message: Message, panes: Panes): Step<State
       return only(keptOnScreen({ ...state, runs }));
     }
     case 'changed-runs':
-      return only(keptOnScreen({ ...state, runs: withRuns(state.runs, message.runs) }));
+      return {
+        state: keptOnScreen({ ...state, runs: withRuns(state.runs, message.runs) }),
+        // What changed may wait for others now, or not any more.
+        effects: state.runs.inbox === null ? [] : [{ kind: 'ask-inbox', again: true }],
+      };
+    case 'inbox':
+      // All were shown again meanwhile.
+      if (message.again && state.runs.inbox === null) return only(state);
+      return only(withList(state, { ...state.runs, inbox: new Set(message.run_ids) }));
     case 'checkouts':
       return withCheckouts(state, message.names);
     case 'undo-plan':

@@ -32,6 +32,8 @@ export type Message =
       readonly problems: readonly string[];
     }
   | { readonly kind: 'changed-runs'; readonly runs: readonly RunSummary[] }
+  /** The runs in which something waits for who looks. */
+  | { readonly kind: 'inbox'; readonly run_ids: readonly string[]; readonly again: boolean }
   | { readonly kind: 'checkouts'; readonly names: readonly string[] }
   /** `run_id`: as it was asked for, perhaps the beginning of an identifier. */
   | { readonly kind: 'run'; readonly run_id: string; readonly detail: RunDetail }
@@ -132,6 +134,8 @@ export type Effect =
       readonly keep: boolean;
       readonly anyway: boolean;
     }
+  /** `again`: for a list that shows the inbox already. */
+  | { readonly kind: 'ask-inbox'; readonly again: boolean }
   | { readonly kind: 'repaint' }
   | { readonly kind: 'quit' };
 

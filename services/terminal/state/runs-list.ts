@@ -15,7 +15,10 @@ export function withRuns(list: RunsList, runs: readonly RunSummary[]): RunsList 
 export function arranged(list: RunsList): RunsList {
   const words = list.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = [...list.known.values()].filter(
-    (run) => (list.statuses.size === 0 || list.statuses.has(run.status)) && matches(run, words),
+    (run) =>
+      (list.statuses.size === 0 || list.statuses.has(run.status)) &&
+      (list.inbox?.has(run.run_id) ?? true) &&
+      matches(run, words),
   );
   rows.sort(comparisons[list.sorting]);
   const { selected } = list;

@@ -37,6 +37,8 @@ export interface RunsList {
   readonly filter: string;
   /** Only runs of these; empty for all. */
   readonly statuses: ReadonlySet<string>;
+  /** Only these, which wait for who looks; null for all. */
+  readonly inbox: ReadonlySet<string> | null;
   readonly sorting: Sorting;
 }
 
@@ -196,6 +198,7 @@ export function initialState(
       top: 0,
       filter: '',
       statuses: new Set(),
+      inbox: null,
       sorting: 'newest',
     },
     open: null,

@@ -110,10 +110,11 @@ function listTitle({ runs, link }: State): Row {
       : `${runs.rows.length} of ${runs.known.size} runs`;
   const by = runs.sorting === 'newest' ? '' : `, by ${runs.sorting}`;
   const status = runs.statuses.size === 0 ? '' : `, ${[...runs.statuses].map(statusWord).join(' or ')}`;
+  const inbox = runs.inbox === null ? '' : ', waiting for you';
   const filter = runs.filter === '' ? '' : `, with '${visibleLine(runs.filter)}'`;
   return [
     span('Core', { bold: true }),
-    span(`  ${count}${runs.complete ? '' : ' so far'}${by}${status}${filter}`),
+    span(`  ${count}${runs.complete ? '' : ' so far'}${by}${inbox}${status}${filter}`),
   ];
 }
 

@@ -10,6 +10,7 @@ export const listKeys: Keys = [
   ['enter', 'open the run'],
   ['/', 'filter by repository, issue, title or status'],
   ['f', 'only some statuses: space marks them'],
+  ['i', 'only what waits for you, and back'],
   ['s', 'sort by newest, changed, risk, waiting, repository'],
   ['n', 'plan an issue'],
   ['y', 'copy the identifier of the run'],

@@ -105,13 +105,14 @@ function filterText({ filter, statuses }: State['runs']): string {
 
 function emptyList({ runs, link }: State, program: string): readonly Row[] {
   if (runs.known.size > 0) {
+    const what = filterText(runs);
+    const none =
+      runs.inbox === null
+        ? `No run of ${runs.known.size} has ${what}`
+        : `Nothing waits for you${what === '' ? '' : ` with ${what}`}`;
     return [
       [],
-      [
-        span(`  No run of ${runs.known.size} has ${filterText(runs)}. `),
-        span('escape', { color: 'cyan', bold: true }),
-        span(' shows all again.'),
-      ],
+      [span(`  ${none}. `), span('escape', { color: 'cyan', bold: true }), span(' shows all again.')],
     ];
   }
   if (link.state !== 'live' || !runs.complete) return [[], [span('  The runs are being read.')]];
