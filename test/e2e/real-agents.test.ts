@@ -177,6 +177,22 @@ describeWith(['agents', 'bubblewrap'], 'real coding agents', function () {
     });
   }
 
+  it('Codex comes to an end with a sandbox of its own inside of ours, and touches nothing', async () => {
+    const agent = agents.Codex!;
+    const calls = agent.calls(greeting);
+    await configure(agent, calls);
+    const { preset, command } = agent;
+    const settings = { agents: { [preset]: { preset, command, mode: 'agent' } } };
+    writeFileSync(join(world.home, 'config/agents.json'), JSON.stringify(settings));
+    const number = await world.newIssue('Strangers are greeted wrongly.');
+    const request = { ...ref, number, planner: preset, by: everybody };
+    const run = await world.agent.planIssue(request, quiet);
+    expect(run.actions.map(({ definition }) => definition.kind)).to.deep.equal(['comment_issue']);
+    const told = upstream.requests.map(({ json }) => JSON.stringify(json)).join('');
+    expect(told).to.contain('bwrap: No permissions to create new namespace');
+    expect(world.checkout.git('status', '--porcelain')).to.equal('');
+  });
+
   for (const [title, tool] of [
     ['Claude Code', 'mcp__core-context__memory_lookup'],
     ['OpenCode', 'core-context_memory_lookup'],
