@@ -74,7 +74,7 @@ async function tryGroups(): Promise<ControlGroups> {
  */
 function findParent(): string {
   if (process.getuid?.() === 0 && /^\s*0\s+0\s+4294967295$/m.test(textOf('/proc/self/uid_map'))) {
-    throw new Error('Core runs as root, to whom no control group is delegated in particular');
+    throw new Error('Core runs as root, and no control group is delegated to it');
   }
   const { own, mount } = ownGroup();
   for (let folder = own; belongsToUser(folder); folder = dirname(folder)) {

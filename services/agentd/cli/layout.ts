@@ -1,4 +1,4 @@
-import { cut, wrapLine, wrapText } from '#kit/cli/fit-text.ts';
+import { cut, seenWidth, wrapLine, wrapText } from '#kit/cli/fit-text.ts';
 import { type Cell, type Column, tableLines } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { textWidth } from '#kit/cli/text-width.ts';
@@ -35,6 +35,18 @@ export function apart(left: string, right: string, width: number): string[] {
   return [`${left}${' '.repeat(Math.max(2, room))}${right}`.trimEnd()];
 }
 
+/** Parts on as few lines as fit, each part whole where a line can hold it. */
+export function facts(parts: readonly string[], { width, symbols }: Terminal): string[] {
+  const between = ` ${symbols.dot} `;
+  const lines: string[] = [];
+  for (const part of parts) {
+    const longer = lines.length === 0 ? part : `${lines.at(-1)}${between}${part}`;
+    if (lines.length === 0 || seenWidth(longer) <= width) lines.splice(-1, 1, longer);
+    else lines.push(part);
+  }
+  return lines.flatMap((line) => wrapLine(line, width));
+}
+
 /** A line of somebody's text, no wider than the terminal. */
 export function oneLine(text: string, { width, symbols }: Terminal): string {
   return cut(visibleLine(symbols.plain(text)), width, symbols.ellipsis);
@@ -45,9 +57,17 @@ export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
+/** Somebody's text behind bars; what goes on of an entry of a list stands below its text. */
 export function quoted(text: string, { paint, width, symbols }: Terminal): string[] {
   return visibleLines(symbols.plain(text.trimEnd()))
     .split('\n')
-    .flatMap((line) => wrapText(line, width - 4))
+    .flatMap((line) => wrapEntry(line, width - 4))
     .map((line) => `  ${paint.dim('|')} ${line}`.trimEnd());
+}
+
+function wrapEntry(line: string, width: number): string[] {
+  const [mark = ''] = line.match(/^ *(?:[-*+]|[0-9]{1,9}[.)]) +(?=\S)/) ?? [];
+  const indent = mark.length * 2 <= width ? mark.length : 0;
+  const rest = wrapText(line.slice(indent), width - indent);
+  return rest.map((part, index) => `${index === 0 ? line.slice(0, indent) : ' '.repeat(indent)}${part}`);
 }

@@ -20,6 +20,16 @@ describe('A question for yes or no', () => {
     expect(shown).to.match(/Go on\? No/);
   });
 
+  it('keeps what may be answered in one piece at the end of the line', async () => {
+    for (const length of [68, 70, 72, 74, 75, 76]) {
+      const message = `${'word '.repeat(30).slice(0, length - 8)} and end?`;
+      const { shown } = await ask('y\n', true, undefined, unicodeSymbols, message);
+      expect(shown)
+        .to.contain('(Y/n)')
+        .and.to.match(/end\?\s*Yes/);
+    }
+  });
+
   it('is ASCII where its signs are', async () => {
     const { shown } = await ask('y\n', true, undefined, asciiSymbols);
     expect(shown)
@@ -28,15 +38,21 @@ describe('A question for yes or no', () => {
   });
 });
 
-async function ask(typed: string, usual: boolean, then?: string, symbols = unicodeSymbols) {
+async function ask(
+  typed: string,
+  usual: boolean,
+  then?: string,
+  symbols = unicodeSymbols,
+  message = 'Go on?',
+) {
   const input = new PassThrough();
   const output = new PassThrough();
   let shown = '';
   output.on('data', (text: Buffer) => {
     shown += stripVTControlCharacters(String(text));
   });
-  const answer = confirm({ message: 'Go on?', default: usual, symbols, input, output });
-  await seen(/Go on\?/);
+  const answer = confirm({ message, default: usual, symbols, input, output });
+  await seen(/\?/);
   input.write(typed);
   if (then !== undefined) {
     await seen(/answer y or n/);

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import type { Symbols } from './display.ts';
+import { wrapLine } from './fit-text.ts';
 import { promptTheme } from './prompt-theme.ts';
 
 export interface Question {
@@ -9,8 +10,11 @@ export interface Question {
   readonly symbols: Symbols;
   /** Default standard input and output. */
   readonly input?: NodeJS.ReadableStream;
-  readonly output?: NodeJS.WritableStream;
+  readonly output?: NodeJS.WritableStream & { readonly columns?: number };
 }
+
+/** Columns of a question's sign, and of the answer. */
+const besideMessage = 2 + 4;
 
 /**
  * Asks for yes or no. An answer that is neither is cleared and asked for again: inquirer's own question keeps it, so that the
@@ -20,6 +24,7 @@ export interface Question {
 export async function confirm({ message, default: usual, symbols, ...streams }: Question): Promise<boolean> {
   const { input } = await import('@inquirer/prompts');
   const hint = styleText('dim', usual ? '(Y/n)' : '(y/N)');
+  const width = (streams.output?.columns ?? process.stdout.columns ?? 80) - besideMessage;
   const answer = await input(
     {
       message,
@@ -31,7 +36,7 @@ export async function confirm({ message, default: usual, symbols, ...streams }: 
         validationFailureMode: 'clear',
         style: {
           message: (text: string, status: string) =>
-            `${styleText('bold', text)}${status === 'done' ? '' : ` ${hint}`}`,
+            wrapLine(`${styleText('bold', text)}${status === 'done' ? '' : ` ${hint}`}`, width).join('\n'),
         },
       },
     },

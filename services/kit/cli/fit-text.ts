@@ -101,7 +101,8 @@ function unpainted(text: string): string {
   return text.replace(colours, '');
 }
 
-function seenWidth(text: string): number {
+/** Columns of a text, its colours left out. */
+export function seenWidth(text: string): number {
   return textWidth(unpainted(text));
 }
 

@@ -235,7 +235,8 @@ class Tour {
 
   /** Ctrl-C at the question ends the quickstart. */
   async #askForGate(gate: Gate, kinds: string): Promise<boolean> {
-    const message = `Approve the gate ${gate} (${kinds})?`;
+    this.#say(kinds);
+    const message = `Approve the gate ${gate}?`;
     const { symbols } = this.#options.display;
     try {
       // What others will see needs an explicit yes; Enter alone is enough for what stays on this machine.

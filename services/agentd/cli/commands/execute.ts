@@ -129,7 +129,7 @@ export function undo(program: Command, run: Run): void {
         const by = await services.person();
         const after = await watched(context, (watch) => agent.undo({ run_id, by }, watch), false);
         const exitCode = after.undo?.complete === true ? exitCodes.done : exitCodes.failed;
-        return answer(context, runJson(after), () => undoResultView(after, terminal), exitCode);
+        return answer(context, runJson(after), () => undoResultView(after, steps, terminal), exitCode);
       }),
     );
 }

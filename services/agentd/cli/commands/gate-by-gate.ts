@@ -197,12 +197,11 @@ class Walk {
     if (!this.#shown) await this.#showPlan(run);
     this.#shown = true;
     const kinds = [...inGate(ready), ...undecided].map(({ definition }) => definition.kind).join(', ');
+    this.#say(`\nGate ${gate}: ${kinds}`);
     if (undecided.length === 0) {
-      if (!(await this.#confirm(`Execute what you approved of the gate ${gate} (${kinds})?`)))
-        return this.#stopped();
+      if (!(await this.#confirm(`Execute what you approved of the gate ${gate}?`))) return this.#stopped();
       return this.#execute(run, inGate(ready), repoDir);
     }
-    this.#say(`Gate ${gate}: ${kinds}`);
     const critical = criticalOf(undecided.map(({ definition }) => definition));
     const answer = await this.#ask(gate, { hasPatch: run.plan?.patch !== null, critical });
     switch (answer) {

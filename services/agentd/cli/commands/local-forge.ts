@@ -12,7 +12,7 @@ import { shellWord } from '#kit/shell-word.ts';
 import { addRemote, type Checkout, findCheckout } from '../../git/checkout.ts';
 import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
 import { answer, type CommandContext, type Run, withRef } from '../command.ts';
-import { quoted, table } from '../layout.ts';
+import { facts, quoted, table } from '../layout.ts';
 import { issueNumber, notEmpty } from '../option-values.ts';
 import { page, withPager } from '../pager.ts';
 import { paintPatch } from '../painted-patch.ts';
@@ -287,7 +287,7 @@ async function showPull(
   const admin = await services.localForge();
   const { pull, patch } = await admin.pullRequest({ owner, repo }, number);
   const text = new TextDecoder().decode(patch);
-  const facts = [
+  const parts = [
     pull.state,
     visibleLine(`${pull.head} ${symbols.arrow} ${pull.base}`),
     ...(pull.head_commit === null ? [] : [pull.head_commit.slice(0, 7)]),
@@ -301,7 +301,7 @@ async function showPull(
         `${visibleLine(`${owner}/${repo}#${number}`)}  ${paint.bold(visibleLine(pull.title))}`,
         width,
       ),
-      ...wrapLine(facts.join(` ${symbols.dot} `), width),
+      ...facts(parts, terminal),
       '',
       ...quoted(pull.body, terminal),
       ...(withPatch ? ['', paintPatch(visibleLines(text), paint).trimEnd()] : []),

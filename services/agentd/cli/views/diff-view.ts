@@ -7,7 +7,7 @@ import { headLines } from './plan-view.ts';
 
 /**
  * The patch as people read it. Its bytes are those that will be applied, apart from what a terminal would obey.
- * @param suggestions null where what comes next is asked
+ * @param suggestions null where what comes next is asked, below the plan
  */
 export function diffView(
   run: Run,
@@ -15,7 +15,8 @@ export function diffView(
   terminal: Terminal,
   suggestions: Suggestions | null,
 ): string {
-  const lines = terminal.outIsTerminal ? [...headLines(run, terminal), ''] : [];
+  const head = suggestions === null ? [] : headLines(run, terminal);
+  const lines = terminal.outIsTerminal ? [...head, ''] : [];
   if (patch.length === 0) lines.push('This run changes no file.', '');
   const text = visibleLines(new TextDecoder().decode(patch));
   const body = text === '' ? '' : paintPatch(text, terminal.paint);

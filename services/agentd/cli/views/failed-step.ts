@@ -81,6 +81,9 @@ function keptLines(lines: readonly string[]): number[] {
   return indexes.filter((at) => at < firstLines || at >= end || errors.includes(at));
 }
 
+/** Frames of a stack, warnings and counts of nothing are left out: a linter or compiler writes more of them than fit. */
 function looksLikeError(line: string): boolean {
-  return /error|fail|fatal|panic|exception|expected/i.test(line) && !/^\s*at /.test(line);
+  if (/^\s*at /.test(line) || /\bwarning\b/i.test(line) || /\b0 (errors?|fail\w*)\b/i.test(line))
+    return false;
+  return /^\s*not ok\b|error|fail|fatal|panic|exception|expected/i.test(line);
 }

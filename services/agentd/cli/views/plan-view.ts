@@ -5,7 +5,7 @@ import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
 import { subjectOf } from '#kit/contracts/run.ts';
 import type { PlanFacts } from '../../runs/event.ts';
 import { approvalEnd, type Run } from '../../runs/run.ts';
-import { apart, counted, quoted } from '../layout.ts';
+import { apart, counted, facts, quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 import {
   actionTable,
@@ -31,6 +31,7 @@ export function planView(
   const lines = [...headLines(run, terminal), '', ...actionLines(run, terminal), ''];
   const body = onlyComment(run);
   if (body !== null) lines.push('The comment would say:', '', ...quoted(body, terminal), '');
+  if (body !== null && run.request.planner === 'patch') lines.push(...noteLines(withoutModel, terminal), '');
   lines.push(
     ...noticeLines(run, terminal),
     `Nothing was written to the repository. Run ${terminal.paint.bold(run.run_id)}, approvals expire in ${counted(expiryDays, 'day')}.`,
@@ -39,9 +40,12 @@ export function planView(
   return `${lines.join('\n')}\n`;
 }
 
+const withoutModel =
+  'This plan was made without a model: only a patch in the issue can change code. ./core model add configures a model, ./core agent add a coding agent.';
+
 /** The issue and the base: the lines that open most views of a run. */
 export function headLines(run: Run, terminal: Terminal): string[] {
-  const { paint, symbols } = terminal;
+  const { paint } = terminal;
   const { role, planner, agent } = run.request;
   const name = visibleLine(subjectOf(run.request));
   const title = run.issue === null ? '' : visibleLine(run.issue.title);
@@ -51,7 +55,7 @@ export function headLines(run: Run, terminal: Terminal): string[] {
   const bold = title === '' ? name : title;
   const painted = head.map((line) => line.replace(bold, () => paint.bold(bold)));
   const { source, plan, usage } = run;
-  const facts = [
+  const parts = [
     ...(source === null ? [] : [`base ${source.base_branch} @ ${source.base_commit.slice(0, 7)}`]),
     roleText(role),
     plannerText(planner, agent),
@@ -59,7 +63,7 @@ export function headLines(run: Run, terminal: Terminal): string[] {
     ...(run.request.dry_run ? ['dry run'] : []),
     ...(plan === null ? [] : contextText(plan)),
   ];
-  return [...painted, ...wrapLine(facts.map(visibleLine).join(` ${symbols.dot} `), terminal.width)];
+  return [...painted, ...facts(parts.map(visibleLine), terminal)];
 }
 
 /** The table of actions by gate, as planned. */

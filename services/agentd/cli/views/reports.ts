@@ -26,17 +26,23 @@ export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Ter
   return `${lines.join('\n')}\n`;
 }
 
-/** The outcome of each step of an undo, and what is left to a person. */
-export function undoResultView(run: Run, terminal: Terminal): string {
+/**
+ * The outcome of each step of an undo, and what is left to a person.
+ * @param steps as the undo was planned: what had nothing to take back took nothing back
+ */
+export function undoResultView(run: Run, steps: readonly UndoStep[], terminal: Terminal): string {
   const { paint } = terminal;
   const words = {
     undone: { text: 'undone', paint: paint.green },
     kept: { text: 'stays', paint: paint.yellow },
     failed: { text: 'failed', paint: paint.red },
+    nothing: { text: 'nothing', paint: paint.dim },
   };
+  const idle = new Set(steps.filter(({ effect }) => effect === 'nothing').map(({ action_id }) => action_id));
   const rows = (run.undo?.results ?? []).map(({ state, action_id, message }): Cell[] => {
     const action = run.actions.find(({ definition }) => definition.action_id === action_id);
-    return [words[state], action?.definition.kind ?? action_id, message];
+    const word = state === 'undone' && idle.has(action_id) ? 'nothing' : state;
+    return [words[word], action?.definition.kind ?? action_id, message];
   });
   return `${[runName(run), ...table(stepColumns, rows, terminal), undoneText(run)].join('\n')}\n`;
 }
@@ -179,18 +185,22 @@ function valueText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'not set');
 }
 
+/** What is known of it, by name. */
+function factText(value: unknown): string {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return valueText(value);
+  const known = Object.entries(value).filter(([, part]) => part !== null);
+  return known.map(([name, part]) => `${name} ${valueText(part)}`).join(', ');
+}
+
 /** The recovery manifest; its `restore` lines last, ready to type. */
 export function recoveryView(manifest: Readonly<Record<string, unknown>>, terminal: Terminal): string {
   const { restore, operations, ...facts } = manifest;
   const known = Object.entries(facts).filter(([, value]) => value !== null);
-  const lines = labelled(
-    known.map(([name, value]) => [name, valueText(value)] as const),
-    terminal,
-    0,
-  );
-  if (Array.isArray(restore) && restore.length === 0) lines.push('', 'Nothing is there to restore by hand.');
+  const rows = known.map(([name, value]) => [name, factText(value)] as const);
   if (Array.isArray(operations) && operations.length > 0)
-    lines.push(`${terminal.paint.dim('operations')}  ${operations.length} recorded (--json shows them)`);
+    rows.push(['operations', `${operations.length} recorded (--json shows them)`]);
+  const lines = labelled(rows, terminal, 0);
+  if (Array.isArray(restore) && restore.length === 0) lines.push('', 'Nothing is there to restore by hand.');
   if (Array.isArray(restore) && restore.length > 0) {
     lines.push('', 'To restore by hand:');
     for (const line of restore) lines.push(...commandLines(String(line), 2, terminal));

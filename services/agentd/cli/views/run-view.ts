@@ -6,7 +6,7 @@ import { movedText } from '#kit/contracts/run.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
 import { type ActionState, isOpen, type Run, waitsOf, willPublish } from '../../runs/run.ts';
-import { counted, labelled, table, wrapping } from '../layout.ts';
+import { counted, facts, labelled, table, wrapping } from '../layout.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import {
   actionTable,
@@ -49,7 +49,7 @@ export function runView(
     deleted = 0,
   }: RunViewOptions = {},
 ): string {
-  const { paint, symbols } = terminal;
+  const { paint } = terminal;
   const { waits_for } = waitsOf(run);
   const status = [
     run.run_id,
@@ -57,11 +57,11 @@ export function runView(
     ...(waits_for === null ? [] : [`${waits_for} waits`]),
     age(run.updated_at, terminal.now()),
     ...(run.cancelling ? ['stopping'] : []),
-  ].join(` ${symbols.dot} `);
+  ];
   const { failure } = run;
   const lines = [
     ...(brief ? [''] : headLines(run, terminal)),
-    status,
+    ...facts(status, terminal),
     ...(brief ? [] : originLines(run)),
     ...recoveryLines(run, terminal),
     '',

@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
 import { wrapLine } from '#kit/cli/fit-text.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { sampleRunId as runId, sampleRun } from '../../../../test/fixtures/runs/sample-run.ts';
+import { sink, sampleTerminal as terminal } from '../../../../test/fixtures/runs/sample-terminal.ts';
 import { conditionsText } from '../../actions/run-validation.ts';
 import { rejectionInfluences } from '../../planning/influences.ts';
 import { settledStatus } from '../../runs/run.ts';
 import { paintPatch } from '../painted-patch.ts';
-import { createTerminal, type Paint, type Terminal } from '../terminal.ts';
+import { createTerminal, type Paint } from '../terminal.ts';
 import { actionDetail, actionDetails, actionsView } from './actions-view.ts';
 import { diffView } from './diff-view.ts';
 import { failedStepLines } from './failed-step.ts';
@@ -432,21 +432,6 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(paintPatch(patch, terminal().paint)).to.equal(patch);
   });
 });
-
-function terminal(lang = 'C.UTF-8'): Terminal {
-  return createTerminal({
-    stdout: sink(),
-    stderr: sink(),
-    color: true,
-    ascii: false,
-    environment: { COLUMNS: undefined, NO_COLOR: undefined, TERM: 'xterm', LANG: lang },
-    now: () => new Date('2026-11-21T10:00:00.000Z'),
-  });
-}
-
-function sink(): Writable {
-  return new Writable({ write: (_chunk, _encoding, done) => done() });
-}
 
 function summary(title: string) {
   return {
