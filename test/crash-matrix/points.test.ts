@@ -28,6 +28,8 @@ const coveredElsewhere = [
   ...['bridge.summary_delivered', 'bridge.schedule_stored', 'bridge.caught_up'],
   // test/integration/signed-approvals.test.ts
   ...['decision.checked', 'decision.recorded'],
+  // test/integration/notifications.test.ts
+  ...['notification.queued', 'notification.sent'],
   // test/integration/who-must-agree.test.ts
   ...['standing.checked', 'standing.recorded'],
   // test/integration/agent-planning.test.ts

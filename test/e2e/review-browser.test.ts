@@ -10,7 +10,7 @@ import {
 } from '../fixtures/review/people-in-browsers.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { until } from '../fixtures/until.ts';
-import { ref } from '../fixtures/world/world.ts';
+import { everybody, ref } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
 describeWith(['chromium'], 'The review page in a browser', function () {
@@ -215,6 +215,8 @@ describeWith(['chromium'], 'The review page in a browser', function () {
         '/',
         '/?text=nothing',
         '/plan',
+        '/inbox',
+        '/inbox?all=true',
         '/runs/run_00000000',
         ...pages.map((part) => `/runs/${run.run_id}${part}`),
         '/signed-out',
@@ -234,10 +236,24 @@ describeWith(['chromium'], 'The review page in a browser', function () {
       isMobile: true,
       hasTouch: true,
     });
-    for (const address of ['/', '/plan', ...pages.map((part) => `/runs/${run.run_id}${part}`)]) {
+    for (const address of ['/', '/plan', '/inbox', ...pages.map((part) => `/runs/${run.run_id}${part}`)]) {
       await page.goto(review.url + address);
       expect(await pageWidth(page), address).to.equal(390);
     }
+  });
+
+  it('counts in the header what waits, and follows it', async () => {
+    const run = await review.planned('To be counted.');
+    const { page } = await person('mira');
+    await page.goto(`${review.url}/inbox`);
+    const row = page.locator(`a[href="/runs/${run.run_id}"]`);
+    await row.waitFor();
+    const shown = async () => Number(await page.locator('#inbox-count').textContent());
+    await until('the count to be there', async () => (await shown()) > 0);
+    const before = await shown();
+    await review.world.agent.cancel({ run_id: run.run_id, by: everybody, reason: null });
+    await row.waitFor({ state: 'detached' });
+    await until('the count to be less', async () => (await shown()) === before - 1);
   });
 
   it('works without scripts', async () => {

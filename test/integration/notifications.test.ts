@@ -352,6 +352,25 @@ describe('notifications', () => {
     expect(notifications.health().detail).to.contain('/people/mira/channels/pigeon is not known here');
   });
 
+  for (const [point, times] of [
+    ['notification.queued', 1],
+    ['notification.sent', 2],
+  ] as const)
+    it(`is not lost where the daemon dies at ${point}, and is the same message`, async () => {
+      configure({ mira: { channels: hook() } });
+      await tell(open().notifier);
+      const { ended } = world.start(['serve', '--port', '0'], { CORE_CRASH_AT: point });
+      await planned();
+      expect((await ended).signal).to.equal('SIGKILL');
+      expect(receiver.received).to.have.length(times - 1);
+      // Longer than the dead one may have kept it to itself.
+      const { notifier } = open(() => Date.now() + 120_000);
+      await tell(notifier);
+      await tell(notifier);
+      expect(receiver.received).to.have.length(times);
+      expect(new Set(receiver.received.map(({ headers }) => headers['idempotency-key'])).size).to.equal(1);
+    });
+
   it('comes from the daemon, and not again from the next one after it was killed', async () => {
     configure({ mira: { channels: hook() } });
     for (const title of ['One', 'Two']) {

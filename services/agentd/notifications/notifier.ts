@@ -1,3 +1,4 @@
+import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
@@ -84,7 +85,7 @@ export class Notifier {
               jobs.push({ person: name, channel, notice, due_at: quiet?.getTime() ?? time });
       }
     }
-    queue.add(jobs, looked);
+    if (queue.add(jobs, looked) > 0) crashPoint('notification.queued');
   }
 
   async #read(runId: string): Promise<Run | null> {
@@ -138,6 +139,7 @@ export class Notifier {
     const claims = due.map(({ claim }) => claim);
     try {
       await sendBy(() => open(channel as ChannelKind, person, config), letter, this.#ending.signal);
+      crashPoint('notification.sent');
       for (const claim of claims) queue.done(claim);
     } catch (error) {
       const why = this.#parts.redact(messageOf(error));
