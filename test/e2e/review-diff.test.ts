@@ -28,13 +28,25 @@ diff --git a/README.md b/README.md
 +${'new '.repeat(300_000)}
 `;
 
+/** 600 unchanged lines between two changed ones. */
+const folded = `diff --git a/a.js b/a.js
+--- a/a.js
++++ b/a.js
+@@ -1,602 +1,602 @@
+-old
++new
+${Array.from({ length: 600 }, (_, line) => ` ${line === 450 ? 'needle in the middle' : `line ${line}`}`).join('\n')}
+-end
++END
+`;
+
 describeWith(['chromium'], 'The diff of the review page', () => {
   let server: Awaited<ReturnType<typeof serveDiffs>>;
   let browser: Browser;
   const problems: string[] = [];
 
   before(async () => {
-    server = await serveDiffs({ long: longPatch(lines, files), small });
+    server = await serveDiffs({ long: longPatch(lines, files), small, folded });
     browser = await chromium.launch({ executablePath: findProgram('chromium')!, args: ['--no-sandbox'] });
   });
   after(async () => {
@@ -65,6 +77,40 @@ describeWith(['chromium'], 'The diff of the review page', () => {
       expect(await rows(page)).to.be.within(30, 1_500);
     }
     expect(await page.evaluate('document.documentElement.scrollHeight')).to.be.closeTo(height as number, 200);
+    expect(problems).to.deep.equal([]);
+    await page.close();
+  });
+
+  it('finds a text in all of 50,000 lines by keys, also where rows are folded or not there', async () => {
+    const page = await open('long');
+    const current = async () => (await page.locator('.row.current').allTextContents()).join();
+    const found = (text: string) => page.locator('[data-found]').getByText(text, { exact: true }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('PART7()');
+    await page.keyboard.press('Enter');
+    await until('the row is current', async () => (await current()).includes('part7()'));
+    const count = (await page.locator('[data-found]').textContent())!.split(' ').at(-1);
+    await found(`1 of ${count}`);
+    const first = await page.locator('.row.current').getAttribute('data-row');
+    await page.keyboard.press('N');
+    await found(`${count} of ${count}`);
+    await page.keyboard.press('n');
+    await found(`1 of ${count}`);
+    expect(await page.locator('.row.current').getAttribute('data-row')).to.equal(first);
+    expect(await page.evaluate('CSS.highlights.get("found").size')).to.be.greaterThan(0);
+    await page.locator('[data-find]').fill('there is no such text');
+    await page.locator('[data-find]').press('Enter');
+    await found('not found');
+    expect(problems).to.deep.equal([]);
+    await page.close();
+  });
+
+  it('unfolds what holds the text that is searched for', async () => {
+    const page = await open('folded');
+    expect(await page.getByText('needle in the middle').count()).to.equal(0);
+    await page.locator('[data-find]').fill('needle in');
+    await page.locator('[data-find]').press('Enter');
+    await page.locator('.row.current').getByText('needle in the middle').waitFor();
     expect(problems).to.deep.equal([]);
     await page.close();
   });

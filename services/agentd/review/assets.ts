@@ -22,6 +22,7 @@ const sources = {
   'diff-chunks.js': script('diff-chunks.js'),
   'diff-comments.js': script('diff-comments.js'),
   'diff-keys.js': script('diff-keys.js'),
+  'diff-search.js': script('diff-search.js'),
   'diff-store.js': script('diff-store.js'),
   'review.css': { type: 'text/css; charset=utf-8', file: () => own('review.css') },
   'diff.css': { type: 'text/css; charset=utf-8', file: () => own('diff.css') },

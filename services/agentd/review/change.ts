@@ -110,6 +110,11 @@ export function changeRoutes(parts: ReviewParts, changes: Changes): Route[] {
       { ...viewParameter, line: number('Line of the patch') },
       (diff, _, { view, line }) => html`${diff.rowOf(viewOf(view), numberOf(line))}`,
     ),
+    part(
+      'find',
+      { ...viewParameter, text: { description: 'What is searched for', schema: { type: 'string' } } },
+      (diff, _, { view, text = '' }) => html`${diff.find(viewOf(view), text).join(' ')}`,
+    ),
     part('line', { line: number('Line of the patch') }, (diff, place, { line }) =>
       diff.line(place, numberOf(line)),
     ),

@@ -33,6 +33,8 @@ const runKeys: Keys = [
   ['] [', 'the next file of the change, the one before'],
   ['} {', 'the next hunk, the one before'],
   ['J K', 'the next line, the one before; within the change also j and k'],
+  ['/', 'search in the change'],
+  ['n N', 'the next line that has the text, the one before'],
   ['C', 'comment on the line, for the reason of a rejection or a note to the next plan'],
   ['z Z', 'fold the file, fold or unfold all'],
   ['m', 'mark the file as viewed'],

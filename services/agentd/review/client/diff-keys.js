@@ -15,6 +15,9 @@ const everywhere = {
   t: 'tree',
   w: 'wrap',
   C: 'comment',
+  '/': 'search',
+  n: 'next-found',
+  N: 'previous-found',
 };
 
 /** @returns ends it */

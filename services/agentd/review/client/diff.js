@@ -1,6 +1,7 @@
 import { Chunks } from './diff-chunks.js';
 import { Comments } from './diff-comments.js';
 import { listenToKeys } from './diff-keys.js';
+import { Search } from './diff-search.js';
 import { openStore } from './diff-store.js';
 
 /** The element `core-diff`: a diff whose rows come from the server as they are needed. */
@@ -8,6 +9,7 @@ class CoreDiff extends HTMLElement {
   #chunks = null;
   #store;
   #comments;
+  #search = new Search(this);
   #endKeys;
   /** The row that keys and comments are about. */
   #current = null;
@@ -19,6 +21,7 @@ class CoreDiff extends HTMLElement {
     this.#endKeys = listenToKeys(this);
     this.addEventListener('click', this);
     this.addEventListener('change', this);
+    this.addEventListener('keydown', this);
     this.#prepare();
   }
 
@@ -27,10 +30,15 @@ class CoreDiff extends HTMLElement {
     this.#endKeys();
     this.removeEventListener('click', this);
     this.removeEventListener('change', this);
+    this.removeEventListener('keydown', this);
   }
 
   handleEvent(event) {
     const { target } = event;
+    if (event.type === 'keydown') {
+      if (event.key === 'Enter' && target.matches('[data-find]')) void this.#search.start();
+      return;
+    }
     if (event.type === 'click') void this.#clicked(event);
     else if (target.dataset.do === 'viewed') this.#setViewed(target.closest('.diff-file'), target.checked);
   }
@@ -102,6 +110,11 @@ class CoreDiff extends HTMLElement {
       case 'next-file':
       case 'previous-file':
         return this.#toFile(name === 'next-file' ? 1 : -1);
+      case 'search':
+        return this.#search.open();
+      case 'next-found':
+      case 'previous-found':
+        return this.#search.step(name === 'next-found' ? 1 : -1);
       case 'next-line':
       case 'previous-line':
         return this.#toLine(name === 'next-line' ? 1 : -1);
@@ -145,6 +158,7 @@ class CoreDiff extends HTMLElement {
     if (other === null) return location.assign(href);
     history.replaceState(history.state, '', href);
     this.#current = null;
+    this.#search.clear();
     this.className = other.className;
     Object.assign(this.dataset, other.dataset);
     this.replaceChildren(...other.childNodes);
@@ -247,7 +261,7 @@ class CoreDiff extends HTMLElement {
     if (chunk === undefined) return;
     this.#setClosed(chunk.closest('.diff-file'), false);
     if (chunk.classList.contains('folded')) await this.#chunks.unfold(chunk);
-    else await this.#chunks.fill(chunk);
+    await this.#chunks.fill(this.#chunks.of(number));
     const row = this.querySelector(`.row[data-row="${number}"]`);
     if (row === null) return;
     row.scrollIntoView();

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createHighlighter, type Highlighter } from '#kit/diff/highlight.ts';
+import { rawText } from '#kit/diff/line-text.ts';
 import { type Patch, parsePatch } from '#kit/diff/patch.ts';
 import { textOfBytes } from '#kit/diff/text-of-bytes.ts';
 import { InvalidInput } from '#kit/errors.ts';
@@ -44,6 +45,8 @@ export interface Diff {
   rows(place: DiffPlace, view: DiffView, from: number, end: number): Promise<Html>;
   /** The row on which a line of the patch stands. @throws InvalidInput where there is no such line */
   rowOf(view: DiffView, line: number): number;
+  /** Rows on which a text of the patch's lines stands, in any case, from top to bottom, at most 5,000. @throws InvalidInput where it is empty or longer than 200 characters */
+  find(view: DiffView, text: string): readonly number[];
   /** All of a line that is shown in part at first. @throws InvalidInput where there is no such line */
   line(place: DiffPlace, line: number): Html;
 }
@@ -54,6 +57,8 @@ const firstRows = 3 * chunkRows;
 const treeFrom = 4;
 /** A chunk of folded lines may have any length; what a request asks for may not. */
 const maxRows = 1_000;
+const maxSearchedCharacters = 200;
+const maxFound = 5_000;
 
 export function openDiff(bytes: Uint8Array, highlighter: Highlighter = createHighlighter()): Diff {
   const patch = parsePatch(textOfBytes(bytes));
@@ -134,6 +139,20 @@ ${draftHtml}
       if (line < 0 || found === -1) throw noLine(line);
       return found;
     },
+    find(view, text) {
+      if (text.trim() === '' || text.length > maxSearchedCharacters)
+        throw new InvalidInput(
+          'invalid_input',
+          `a text of 1 to ${maxSearchedCharacters} characters is searched for, not of ${text.length}`,
+        );
+      const wanted = text.toLowerCase();
+      const holds = (line: number) => line >= 0 && rawText(patch, line).toLowerCase().includes(wanted);
+      const { left, right } = rowsIn(view);
+      const found: number[] = [];
+      for (let row = 0; row < left.length && found.length < maxFound; row++)
+        if (holds(left[row]!) || holds(right[row]!)) found.push(row);
+      return found;
+    },
     line(place, line) {
       if (patch.lines[line] === undefined) throw noLine(line);
       const file = patch.files.findLast(({ first }) => first <= line);
@@ -157,6 +176,10 @@ function toolbar({ files }: Patch, { viewAddress, patchAddress }: DiffPlace, vie
 <button type="button" data-do="fold-all" aria-keyshortcuts="Z">Fold all</button>
 <button type="button" data-do="wrap" aria-pressed="false" aria-keyshortcuts="w">Wrap lines</button>
 <span data-viewed></span>
+<label class="find"><span class="unseen">Search in the change</span><input type="search" data-find maxlength="${maxSearchedCharacters}" placeholder="Search" size="14" aria-keyshortcuts="/"></label>
+<button type="button" data-do="previous-found" aria-keyshortcuts="N">Previous</button>
+<button type="button" data-do="next-found" aria-keyshortcuts="n">Next</button>
+<span data-found role="status"></span>
 </span>
 <a href="${patchAddress}">Raw patch</a>
 </div>`;
