@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { tokenNameFor } from '#kit/tokens/token.ts';
 import { allowSigners, newSigner } from '../fixtures/signing/signer.ts';
 import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
-import { greetPatch, makeWorld, type World } from '../fixtures/world/world.ts';
+import { greetPatch, helloFiles, makeWorld, type World } from '../fixtures/world/world.ts';
 import { describeWith, itWith } from '../needs.ts';
 
 describeWith(['tmux'], 'An issue, gate by gate', () => {
@@ -13,7 +13,9 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
   let terminal: TmuxTerminal | null = null;
 
   beforeEach(async () => {
-    world = await makeWorld({ vcs: 'git' });
+    // Names no file of the change, which would make it critical.
+    const check = { validation: { commands: [{ name: 'check', run: 'grep -rq stranger src' }] } };
+    world = await makeWorld({ vcs: 'git', files: { ...helloFiles, '.core.json': JSON.stringify(check) } });
     await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
   });
   afterEach(async () => {
