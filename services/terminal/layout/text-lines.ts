@@ -29,6 +29,16 @@ export function hanging(head: Row, ...text: Row): TextLine {
   return { row: [...head, ...text], words: true, hang: rowWidth(head) };
 }
 
+/** With fewer columns a text stands below what it belongs to. */
+const besideFrom = 74;
+export const belowIndent = ' '.repeat(7);
+
+/** Beside its head on a wide screen, else on lines of its own below. */
+export function besideOrBelow(head: Row, text: Row, columns: number): TextLine[] {
+  if (columns >= besideFrom || text.length === 0) return [hanging(head, ...text)];
+  return [line(...head), hanging([span(belowIndent)], ...text)];
+}
+
 /** Behind a bar that stands in each line. */
 export function barred(bar: string, ...text: Row): TextLine {
   const head = span(bar, { color: 'gray' });

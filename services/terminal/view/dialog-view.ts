@@ -5,7 +5,16 @@ import { changesCode, takesBack } from '../input/dialog-input.ts';
 import { presentStatuses } from '../input/list-input.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { statusWord } from '../layout/marks.ts';
-import { emptyLine, hanging, heading, key, line, type TextLine, wrapLine } from '../layout/text-lines.ts';
+import {
+  besideOrBelow,
+  emptyLine,
+  hanging,
+  heading,
+  key,
+  line,
+  type TextLine,
+  wrapLine,
+} from '../layout/text-lines.ts';
 import { cutRow, fitRow, type Row, rowWidth, span, wrapRow } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { named, unapprovedNeeds } from '../state/naming.ts';
@@ -48,7 +57,7 @@ function contentOf(state: State, dialog: Exclude<Dialog, { kind: 'question' }>, 
     case 'execute':
       return executeRows(state, dialog, looks);
     case 'undo':
-      return undoRows(dialog, looks);
+      return undoRows(dialog, looks, state.size.columns);
     case 'statuses':
       return statusRows(state, dialog, looks);
     case 'sign':
@@ -181,23 +190,19 @@ function quitRows(): TextLine[] {
   ];
 }
 
-function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks): TextLine[] {
+function undoRows(dialog: Dialog & { kind: 'undo' }, { glyphs }: Looks, columns: number): TextLine[] {
   if (!takesBack(dialog)) return [line(span('There is nothing to take back.'))];
   const rows = [heading('Take back what the run did?'), emptyLine];
   for (const { effect, kind, message } of dialog.steps) {
     if (effect === 'nothing') continue;
     const style = effect === 'undo' ? undefined : ({ color: 'yellow' } as const);
     const word = effect === 'undo' ? 'take back' : 'keep';
-    rows.push(
-      hanging(
-        [
-          span(`  ${glyphs.dot} `, { color: 'gray' }),
-          span(word.padEnd(11), style),
-          span(visibleLine(kind).padEnd(18)),
-        ],
-        span(visibleLine(message)),
-      ),
-    );
+    const head = [
+      span(`  ${glyphs.dot} `, { color: 'gray' }),
+      span(word.padEnd(11), style),
+      span(visibleLine(kind).padEnd(18)),
+    ];
+    rows.push(...besideOrBelow(head, [span(visibleLine(message))], columns));
   }
   return [...rows, emptyLine, choice('takes it back', 'leaves it as it is')];
 }

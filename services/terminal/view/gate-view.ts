@@ -2,7 +2,15 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, type ProposedAction, signedBy } from '#kit/contracts/action.ts';
 import { gateEffects } from '#kit/contracts/vocabulary.ts';
 import { riskStyle } from '../layout/marks.ts';
-import { emptyLine, hanging, key, line, type TextLine } from '../layout/text-lines.ts';
+import {
+  belowIndent,
+  besideOrBelow,
+  emptyLine,
+  hanging,
+  key,
+  line,
+  type TextLine,
+} from '../layout/text-lines.ts';
 import { type Row, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { gateActions, readiness } from '../state/decisions.ts';
@@ -51,10 +59,6 @@ export function gateLines(open: OpenRun, gate: Gate, looks: GateLooks): TextLine
   return rows;
 }
 
-/** With less room the title stands below the rest. */
-const titleFrom = 74;
-const indent = ' '.repeat(7);
-
 function gateAction(open: OpenRun, action: ProposedAction, { glyphs, columns }: GateLooks): TextLine[] {
   const { ordinal, kind, risk, risk_score, title } = action;
   const state = { ready: 'seen', not_seen: 'not seen', changed: 'changed', not_whole: 'not to its end' };
@@ -66,17 +70,15 @@ function gateAction(open: OpenRun, action: ProposedAction, { glyphs, columns }: 
   ];
   const about = title === kind ? [] : [span(visibleLine(glyphs.plain(title)))];
   const { approval_progress: progress } = action;
-  const below = (text: string, style: Style) => hanging([span(indent)], span(visibleLine(text), style));
+  const below = (text: string, style: Style) => hanging([span(belowIndent)], span(visibleLine(text), style));
   return [
-    ...(columns >= titleFrom || about.length === 0
-      ? [hanging(head, ...about)]
-      : [line(...head), hanging([span(indent)], ...about)]),
+    ...besideOrBelow(head, about, columns),
     ...(progress === undefined
       ? []
       : [below(`${progress.text}; needs ${progress.needs}`, { color: 'cyan' })]),
     ...action.risk_reasons.map((reason) =>
       hanging(
-        [span(`${indent}${glyphs.dot} `, { color: 'gray' })],
+        [span(`${belowIndent}${glyphs.dot} `, { color: 'gray' })],
         span(visibleLine(reason), { color: 'gray' }),
       ),
     ),
