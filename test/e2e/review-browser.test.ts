@@ -242,6 +242,18 @@ describeWith(['chromium'], 'The review page in a browser', function () {
     }
   });
 
+  it('shows the sign of a changed line within the line', async () => {
+    const run = await review.planned('To be read.');
+    const { page } = await person('mira');
+    await open(page, run);
+    const row = page.locator('core-diff .row.ins').first();
+    await row.scrollIntoViewIfNeeded();
+    const line = (await row.boundingBox())!;
+    const sign = (await row.locator('.sign').boundingBox())!;
+    expect(sign.y).to.be.at.least(line.y);
+    expect(sign.y + sign.height).to.be.at.most(line.y + line.height + 1);
+  });
+
   it('counts in the header what waits, and follows it', async () => {
     const run = await review.planned('To be counted.');
     const { page } = await person('mira');

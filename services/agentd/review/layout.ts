@@ -39,7 +39,7 @@ ${head(title)}
 <a class="skip" href="#page">Skip to the page</a>
 <header class="top">
   <a class="brand" href="/"><span aria-hidden="true">✓</span> Core</a>
-  <a class="inbox" href="/inbox">Inbox <span class="count" id="inbox-count"></span></a>
+  <a class="inbox" href="/inbox">Inbox<span class="count" id="inbox-count"></span></a>
   <span class="live" id="live" role="status"></span>
   <span class="grow"></span>
   <button type="button" class="quiet keys-button" data-keys aria-keyshortcuts="?">Keys <kbd>?</kbd></button>

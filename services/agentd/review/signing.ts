@@ -39,7 +39,7 @@ export function signingBlock(
   actions: readonly ActionState[],
   terms: SigningTerms,
 ): Html {
-  return html`<div class="sign" id="${id}" data-sign>
+  return html`<div class="signing" id="${id}" data-sign>
 <p>An approval of ${what} must be signed with your SSH key. Type in a terminal:</p>
 <pre class="command" tabindex="0" aria-label="Command that signs an approval of ${what}">${signingCommand(run, actions, terms)}</pre>
 <p><button type="button" data-copy>Copy<span class="visually-hidden"> the command for ${what}</span></button> <span class="faint">This page shows the approval once it has arrived. The key is <code>signing.key</code> of core.json or git’s <code>user.signingkey</code>; <code>--key FILE</code> names another. On another machine add <code>--as NAME</code>, which prints the request to send.</span></p>
