@@ -406,6 +406,9 @@ describe('approval and execution', () => {
       const elsewhere = await world.newIssue(withPatch);
       const reused = await failure(world.agent.createRun({ ...request, number: elsewhere }, quiet.signal));
       expect(reused).to.include({ code: 'idempotency_key_reused', status: 422 });
+      const noted = await failure(world.agent.createRun({ ...request, note: 'Only docs.' }, quiet.signal));
+      expect(noted).to.include({ code: 'idempotency_key_reused' });
+      expect(noted.message).to.include('note');
     });
 
     it('refuses a role that may propose nothing, before it makes a run', async () => {
