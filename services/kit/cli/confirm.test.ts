@@ -30,6 +30,11 @@ describe('A question for yes or no', () => {
     }
   });
 
+  it('stays on one line in a terminal that was never given a size', async () => {
+    const { shown } = await ask('y\n', true, undefined, unicodeSymbols, 'Approve the gate build?', 0);
+    expect(shown).to.contain('Approve the gate build? (Y/n)');
+  });
+
   it('is ASCII where its signs are', async () => {
     const { shown } = await ask('y\n', true, undefined, asciiSymbols);
     expect(shown)
@@ -44,9 +49,10 @@ async function ask(
   then?: string,
   symbols = unicodeSymbols,
   message = 'Go on?',
+  columns?: number,
 ) {
   const input = new PassThrough();
-  const output = new PassThrough();
+  const output = Object.assign(new PassThrough(), columns === undefined ? {} : { columns });
   let shown = '';
   output.on('data', (text: Buffer) => {
     shown += stripVTControlCharacters(String(text));

@@ -24,7 +24,8 @@ const besideMessage = 2 + 4;
 export async function confirm({ message, default: usual, symbols, ...streams }: Question): Promise<boolean> {
   const { input } = await import('@inquirer/prompts');
   const hint = styleText('dim', usual ? '(Y/n)' : '(y/N)');
-  const width = (streams.output?.columns ?? process.stdout.columns ?? 80) - besideMessage;
+  // A terminal that was never given a size says 0.
+  const width = (streams.output?.columns || process.stdout.columns || 80) - besideMessage;
   const answer = await input(
     {
       message,
