@@ -50,6 +50,12 @@ describe('CODEOWNERS', () => {
     ).to.deep.equal(['@jo']);
   });
 
+  it('lets a line without owners take a file from its owners, but for Gitea, which skips such lines', () => {
+    const text = 'docs/a.md @jo\ndocs/a.md\n';
+    expect(ownersOf(parseCodeOwners(text, 'CODEOWNERS', 'github'), 'docs/a.md')).to.deep.equal([]);
+    expect(ownersOf(parseCodeOwners(text, 'CODEOWNERS', 'gitea'), 'docs/a.md')).to.deep.equal(['@jo']);
+  });
+
   it('takes the first of the places where the forge looks, and groups files by owner', async () => {
     const files: Record<string, string> = { CODEOWNERS: '* @root', 'docs/CODEOWNERS': '* @docs' };
     const read = (path: string) =>

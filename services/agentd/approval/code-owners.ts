@@ -74,7 +74,8 @@ export function parseCodeOwners(text: string, path: string, kind: ForgeKind): Ow
       const words = line.match(/(?:\\.|[^\s\\])+/g) ?? [];
       const comment = words.findIndex((word) => word.startsWith('#'));
       const [pattern, ...owners] = comment === -1 ? words : words.slice(0, comment);
-      if (pattern === undefined) return [];
+      // Gitea skips a line without owners as one of a wrong format: it takes no file from anybody.
+      if (pattern === undefined || (kind === 'gitea' && owners.length === 0)) return [];
       const why = whyUnreadable(pattern, owners, kind);
       if (why !== null) throw unreadable(path, index + 1, line.trim(), why);
       return [{ patterns: globsOf(pattern.replaceAll('\\ ', ' ')), owners }];
