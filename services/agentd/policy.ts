@@ -1,11 +1,11 @@
 import * as t from 'io-ts';
-import { minimatch } from 'minimatch';
 import { readConcern } from '#kit/config/concern.ts';
 import { Account } from '#kit/contracts/account.ts';
 import { integerBetween, NonEmptyString } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 import { type ActionKind, Author, actionKinds } from './action.ts';
 import { checkApprovalPolicy } from './approval/check-policy.ts';
+import { guards } from './approval/guarding-globs.ts';
 import { ApprovalRule, KnownPerson, StandingApproval } from './approval/rule.ts';
 
 const Score = integerBetween(0, 100);
@@ -88,7 +88,7 @@ export function whyProtected(
 ): string | null {
   if (own.some((name) => sameBranch(name, branch)))
     return `'${branch}' is the default or base branch; an agent never pushes there`;
-  const glob = protected_branches.find((pattern) => minimatch(branch, pattern, { dot: true, nocase: true }));
+  const glob = protected_branches.find((pattern) => guards([pattern], branch));
   return glob === undefined
     ? null
     : `'${branch}' is protected by '${glob}' in protected_branches of config/policy.json`;

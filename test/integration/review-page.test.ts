@@ -153,8 +153,46 @@ describe('The review page over HTTP', () => {
     const cancelled = await post(`${path(run)}/cancel`, { reason: 'changed my mind' });
     expect(cancelled.status).to.equal(303);
     expect((await review.world.agent.run(run.run_id)).status).to.equal('cancelled');
-    expect((await mira.get(`${path(run)}/draft`)).status).to.equal(404);
-    noteRoute('GET', `${path(run)}/draft`);
+    for (const address of [`${path(run)}/draft`, `${path(run)}/draft/patch`]) {
+      expect((await mira.get(address)).status).to.equal(404);
+      noteRoute('GET', address);
+    }
+  });
+
+  it('decides about several runs in one go, and leaves alone the one that has changed', async () => {
+    const [first, second] = [await review.planned(), await review.planned()];
+    const look = await post('/batch/look', { run: [first.run_id, second.run_id] });
+    expect(look.status).to.equal(200);
+    const [, shown = ''] = look.text.split('name="gate" value="publish">');
+    const pairs = [...shown.split('</form>')[0]!.matchAll(/name="seen" value="([^"]+)"/g)].map(
+      ([, text]) => text!,
+    );
+    expect(pairs.filter((text) => text.startsWith(first.run_id))).to.have.length.greaterThan(0);
+    const own = second.actions.find(({ definition }) => definition.gate === 'publish')!;
+    await post(`${path(second)}/decisions`, { decision: 'reject', seen: seen(own), reason: 'not this' });
+    const decided = await post('/batch', { decision: 'approve', gate: 'publish', seen: pairs });
+    expect(decided.status).to.equal(409);
+    expect(decided.text).to.contain('Nothing was recorded in 1 of 2 runs');
+    const approvals = async ({ run_id }: Run) =>
+      (await review.world.agent.run(run_id)).actions
+        .filter(({ definition }) => definition.gate === 'publish')
+        .map(({ approval }) => approval);
+    expect(await approvals(first))
+      .to.include('approved')
+      .and.to.not.include('rejected');
+    expect(await approvals(second))
+      .to.include('rejected')
+      .and.to.not.include('approved');
+    expect((await post('/batch/look', {})).status).to.equal(400);
+  });
+
+  it('plans the issue of a run again, with a note that the record keeps', async () => {
+    const run = await review.planned();
+    const again = await post(`${path(run)}/plan`, { note: 'Mind the empty name.' });
+    expect(again.status).to.equal(303);
+    const { request } = await review.world.agent.run(again.location!.slice('/runs/'.length));
+    expect(request.number).to.equal(run.request.number);
+    expect(request.note).to.not.equal(undefined);
   });
 
   it('plans an issue or a task, and lists and finds the runs', async () => {
@@ -325,6 +363,8 @@ describe('The review page over HTTP', () => {
     expect(await get(part('rows', 'view=unified&from=5&end=7'), mira)).to.match(/^<div role="row"/);
     expect(await get(part('row', 'view=split&line=6'), mira)).to.equal('6');
     expect(await get(part('line', 'line=6'), mira)).to.contain('greeted as a stranger');
+    expect(await get(part('find', 'view=unified&text=STRANGER'), mira)).to.match(/^\d+( \d+)*$/);
+    expect(await get(part('find', 'view=unified&text=nothing-has-this'), mira)).to.equal('');
     const refused = [
       `${path(run)}?view=sideways`,
       part('rows', 'view=unified&from=0&end=5000'),

@@ -1,4 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
+import { whyFitsNothing } from './guarding-globs.ts';
 import type { ApprovalPolicy, People } from './rule.ts';
 
 /** How far ahead a standing approval may expire. */
@@ -17,9 +18,14 @@ export function checkApprovalPolicy<P extends ApprovalPolicy>(policy: P, now = D
       if (entries.some(({ name }, other) => other < index && name === entry.name))
         throw invalid(`${at}/name`, `${JSON.stringify(entry.name)} is there twice: must be unique`);
       for (const [name, value] of Object.entries(entry))
-        if (Array.isArray(value)) checkList(`${at}/${name}`, value);
+        if (Array.isArray(value)) {
+          checkList(`${at}/${name}`, value);
+          if (name === 'paths') requireFitting(`${at}/${name}`, value);
+        }
     }
   }
+  for (const [name, globs] of Object.entries(policy.risk))
+    if (Array.isArray(globs)) requireFitting(`/risk/${name}`, globs);
   const known = Object.keys(people).length;
   for (const [index, { name, approvers = 1 }] of rules.entries()) {
     if (approvers > known) {
@@ -46,6 +52,13 @@ function checkList(at: string, list: readonly string[]): void {
     `${at}/${negated}`,
     `is '${list[negated]}': must not start with !, as no glob takes away from another`,
   );
+}
+
+function requireFitting(at: string, globs: readonly string[]): void {
+  for (const [index, glob] of globs.entries()) {
+    const why = whyFitsNothing(glob);
+    if (why !== null) throw invalid(`${at}/${index}`, `is '${glob}' and fits nothing: it ${why}`);
+  }
 }
 
 /** One token, account, login or address is of one person: else the same person could count as two. */

@@ -63,6 +63,21 @@ describe('a rule about who must agree', () => {
   const fits = (members: Partial<ApprovalRule>, paths: readonly string[] = ['src/a.js']) =>
     rulesFor(policyWith([ruleWith(members)]), action, paths).length === 1;
 
+  it('fits a path however its name is written, where a file system may take it for the same', () => {
+    const same: Readonly<Record<string, readonly string[]>> = {
+      'src/auth/**': ['SRC/Auth/x.js', 'ſrc/auth/x.js', 'src/a\u200cuth/x.js', 'src/auth'],
+      'keys/**': ['\u212aeys/a'],
+      'straße/**': ['STRASSE/x', 'STRA\u1e9eE/x'],
+      'caf\u00e9/*': ['cafe\u0301/x', 'CAF\u00c9/x'],
+      'ΟΔΟΣ/**': ['οδος/x', 'οδοσ/x'],
+      '**/[[:alpha:]]*.pem': ['a/Key.PEM'],
+    };
+    for (const [glob, paths] of Object.entries(same))
+      for (const path of paths) expect(fits({ paths: [glob] }, [path]), `${glob} ${path}`).to.equal(true);
+    for (const path of ['src/author/x.js', 'src', 'lib/src/auth/x.js'])
+      expect(fits({ paths: ['src/auth/**'] }, [path]), path).to.equal(false);
+  });
+
   it('fits where all fits that it gives, names in any case', () => {
     expect(fits({})).to.equal(true);
     expect(fits({ repositories: ['DEMO/hel*'] })).to.equal(true);
@@ -169,6 +184,12 @@ describe('a policy about who must agree', () => {
     expect(problem(policyWith([ruleWith({ paths: ['!src/**'] })], [], two))).to.throw(
       "/approval/rules/0/paths/0 is '!src/**'",
     );
+    for (const glob of ['/src/auth/**', './src/**', 'src/auth/', 'src\\auth\\**']) {
+      expect(problem(policyWith([ruleWith({ paths: [glob] })], [], two)), glob).to.throw('fits nothing');
+      expect(problem(policyWith([], [standingWith({ paths: [glob] })])), glob).to.throw('fits nothing');
+      const risk = { critical_paths: [glob] };
+      expect(problem({ ...policyWith([]), risk }), glob).to.throw('/risk/critical_paths/0');
+    }
     const late = standingWith({ expires_at: '2026-04-03T00:00:00.000Z' });
     expect(problem(policyWith([], [late]))).to.throw('/approval/standing/0/expires_at is 2026-04-03');
     expect(

@@ -1,6 +1,7 @@
 import { minimatch } from 'minimatch';
 import type { AppliedRule } from '#kit/contracts/approval.ts';
 import type { ActionFacts, ActionKind, FileChange } from '../action.ts';
+import { guards } from './guarding-globs.ts';
 import { personNamed, personOf } from './people.ts';
 import {
   type ApprovalPolicy,
@@ -29,8 +30,8 @@ export function rulesFor(
   const { owner, repo } = action.target;
   return policy.approval.rules.filter(
     ({ repositories, paths: globs, kinds, gates, risk_at_least = 0 }) =>
-      (repositories === undefined || fits(repositories, `${owner}/${repo}`, true)) &&
-      (globs === undefined || paths.some((path) => fits(globs, path, true))) &&
+      (repositories === undefined || guards(repositories, `${owner}/${repo}`)) &&
+      (globs === undefined || paths.some((path) => guards(globs, path))) &&
       (kinds === undefined || kinds.includes(action.kind)) &&
       (gates === undefined || gates.includes(action.gate)) &&
       action.risk_score >= risk_at_least,
@@ -63,16 +64,16 @@ export function whyNotCovered(
   const { repositories, paths: globs, kinds, gates = ['build'], risk_at_most, expires_at } = standing;
   const { owner, repo } = action.target;
   if (Date.parse(expires_at) <= Date.parse(now)) return `it expired at ${expires_at}`;
-  if (!fits(repositories, `${owner}/${repo}`, false)) return `it is not for ${owner}/${repo}`;
+  if (!fits(repositories, `${owner}/${repo}`)) return `it is not for ${owner}/${repo}`;
   if (!gates.includes(action.gate)) return `it is not for the gate ${action.gate}`;
   if (kinds !== undefined && !kinds.includes(action.kind)) return `it is not for ${action.kind}`;
   if (action.risk_score > risk_at_most) return `the risk is ${action.risk_score}, above ${risk_at_most}`;
-  const outside = globs === undefined ? undefined : paths.find((path) => !fits(globs, path, false));
+  const outside = globs === undefined ? undefined : paths.find((path) => !fits(globs, path));
   if (globs !== undefined && (paths.length === 0 || outside !== undefined))
     return `${outside ?? 'nothing'} is outside its paths`;
   if (standing.untrusted_influence !== true && action.influences.some(({ trusted }) => !trusted))
     return 'text of outsiders led to it';
-  const critical = paths.find((path) => fits(critical_paths, path, true));
+  const critical = paths.find((path) => guards(critical_paths, path));
   if (standing.critical_paths !== true && critical !== undefined) return `${critical} is a critical path`;
   if (standing.critical_paths !== true && action.risk === 'critical') return 'its risk is critical';
   return null;
@@ -98,6 +99,7 @@ export function requestersOf(
   ];
 }
 
-function fits(globs: readonly string[], text: string, nocase: boolean): boolean {
-  return globs.some((glob) => minimatch(text, glob, { dot: true, nocase, nonegate: true, nocomment: true }));
+/** Name by name as it is written. */
+function fits(globs: readonly string[], text: string): boolean {
+  return globs.some((glob) => minimatch(text, glob, { dot: true, nonegate: true, nocomment: true }));
 }

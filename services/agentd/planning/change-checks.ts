@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { Minimatch } from 'minimatch';
 import { parseJson } from '#kit/decode.ts';
 import { Refused } from '#kit/errors.ts';
 import { readObjects } from '#kit/git/objects.ts';
@@ -8,6 +7,7 @@ import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { FileChange, Influence, ValidationPlan } from '../action.ts';
 import type { ChangeFacts } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
+import { guards } from '../approval/guarding-globs.ts';
 import { touchedPaths } from '../approval/terms.ts';
 import type { TreeReader } from '../git/tree.ts';
 import type { Policy } from '../policy.ts';
@@ -43,16 +43,13 @@ export async function changeFacts(
   };
 }
 
-/** Paths of the change that the policy calls sensitive or critical, in any case. */
+/** Paths of the change that the policy calls sensitive or critical. */
 export function guardedPaths(
   files: readonly FileChange[],
   { risk }: Policy,
 ): Pick<ChangeFacts, 'sensitive' | 'critical'> {
   const touched = touchedPaths(files);
-  const matching = (globs: readonly string[]) => {
-    const patterns = globs.map((glob) => new Minimatch(glob, { dot: true, nocase: true }));
-    return touched.filter((path) => patterns.some((pattern) => pattern.match(path)));
-  };
+  const matching = (globs: readonly string[]) => touched.filter((path) => guards(globs, path));
   return { sensitive: matching(risk.sensitive_paths), critical: matching(risk.critical_paths) };
 }
 
