@@ -179,8 +179,8 @@ for (const vcs of ['git', 'jj'] as const) {
       const path = join(world.home, 'config/policy.json');
       writeFileSync(path, JSON.stringify({ ...policy, protected_branches: ['CORE/**'] }));
       const { code, stderr } = await executing(run);
-      const rule = "protected by 'CORE/**' in protected_branches of config/policy.json";
-      expect(stderr).to.contain(rule);
+      const rule = (file: string) => `protected by 'CORE/**' in protected_branches of ${file}`;
+      expect(stderr).to.contain(rule(path));
       const { number } = run.request;
       const ref = ['--owner', place.owner, '--repo', place.repo, '--number', String(number)];
       const planned = await world.command(['plan-issue', ...ref, '--keep', '--json']);
@@ -189,7 +189,7 @@ for (const vcs of ['git', 'jj'] as const) {
       expect(actions.map(({ kind }: { kind: string }) => kind)).to.not.include('push_branch');
       expect(plan.notices.join('\n'))
         .to.contain(`no push and no pull request is proposed: `)
-        .and.contain(rule);
+        .and.contain(rule('config/policy.json'));
       expect(code).to.equal(3);
       expect(place.remoteBranches()).to.deep.equal(['refs/heads/main']);
     });
