@@ -169,19 +169,19 @@ function toolbar({ files }: Patch, { viewAddress, patchAddress }: DiffPlace, vie
   return html`<div class="diff-tools" role="toolbar" aria-label="Diff">
 <span class="diff-size">${files.length} ${files.length === 1 ? 'file' : 'files'} <span class="plus">+${added}</span> <span class="minus">−${removed}</span></span>
 <span class="choice">${link('unified', 'Unified')}${link('split', 'Side by side')}</span>
+<a href="${patchAddress}">Raw patch</a>
+<span data-viewed></span>
 <span class="scripted">
 <button type="button" data-do="previous-hunk" aria-keyshortcuts="{">Previous change</button>
 <button type="button" data-do="next-hunk" aria-keyshortcuts="}">Next change</button>
 <button type="button" data-do="comment" aria-keyshortcuts="C">Comment on the line</button>
 <button type="button" data-do="fold-all" aria-keyshortcuts="Z">Fold all</button>
 <button type="button" data-do="wrap" aria-pressed="false" aria-keyshortcuts="w">Wrap lines</button>
-<span data-viewed></span>
-<label class="find"><span class="unseen">Search in the change</span><input type="search" data-find maxlength="${maxSearchedCharacters}" placeholder="Search" size="14" aria-keyshortcuts="/"></label>
-<button type="button" data-do="previous-found" aria-keyshortcuts="N">Previous</button>
-<button type="button" data-do="next-found" aria-keyshortcuts="n">Next</button>
-<span data-found role="status"></span>
+<span class="group"><label class="find"><span class="unseen">Search in the change</span><input type="search" data-find maxlength="${maxSearchedCharacters}" placeholder="Search" size="14" aria-keyshortcuts="/"></label>
+<button type="button" data-do="previous-found" aria-keyshortcuts="N" aria-label="Previous match">↑</button>
+<button type="button" data-do="next-found" aria-keyshortcuts="n" aria-label="Next match">↓</button>
+<span data-found role="status"></span></span>
 </span>
-<a href="${patchAddress}">Raw patch</a>
 </div>`;
 }
 
