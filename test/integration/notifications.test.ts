@@ -18,6 +18,7 @@ import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+import { itWith } from '../needs.ts';
 
 const secret = 'a-secret-for-signatures-of-webhooks';
 const hour = 3_600_000;
@@ -283,49 +284,56 @@ describe('notifications', () => {
   });
 
   describe('by mail', () => {
-    let mails: MailServer;
+    let mails: MailServer | null = null;
     const smtp = (more: object = {}) => ({
       host: '127.0.0.1',
-      port: mails.port,
+      port: mails!.port,
       from: 'core@example.org',
       ...more,
     });
-    afterEach(() => mails.close());
-
-    it('goes over verified TLS with the password of a file, and a title adds no header', async () => {
-      const folder = join(world.home, 'config');
-      const { key_file, certificate_file } = makeSelfSigned(folder);
-      mails = await startMailServer('core', 'pass-word', {
-        cert: readFileSync(certificate_file, 'utf8'),
-        key: readFileSync(key_file, 'utf8'),
-      });
-      write('secrets/mail', 'pass-word\n');
-      const login = { user: 'core', password_file: 'mail', tls: 'starttls' };
-      const people = { mira: { channels: { mail: { to: 'mira@example.org' } } } };
-      configure(people, { smtp: smtp(login) });
-      const first = open();
-      await tell(first.notifier);
-      const run = await planned('Greet\r\nBcc: everybody@evil.test\r\n\r\nstrangers');
-      await tell(first.notifier);
-      expect(mails.received).to.deep.equal([]);
-      expect(first.notifications.health().detail).to.match(/mail of mira: .*certificate/);
-      configure(people, { smtp: smtp({ ...login, ca_file: 'certificate.pem' }) });
-      const second = open(() => Date.now() + hour);
-      await tell(second.notifier);
-      const [mail] = mails.received;
-      expect(mail).to.deep.include({
-        from: 'core@example.org',
-        to: ['mira@example.org'],
-        secure: true,
-        user: 'core',
-      });
-      const [head = '', text = ''] = mail!.text.split('\r\n\r\n');
-      expect(head).to.not.match(/^bcc:/im);
-      expect(head)
-        .to.match(/^Subject: Waits for you: demo\/hello#/m)
-        .and.to.match(/^Auto-Submitted: auto-generated/m);
-      expect(text.replaceAll('=\r\n', '')).to.contain(`/runs/${run.run_id}`);
+    afterEach(async () => {
+      await mails?.close();
+      mails = null;
     });
+
+    itWith(
+      ['openssl'],
+      'goes over verified TLS with the password of a file, and a title adds no header',
+      async () => {
+        const folder = join(world.home, 'config');
+        const { key_file, certificate_file } = makeSelfSigned(folder);
+        mails = await startMailServer('core', 'pass-word', {
+          cert: readFileSync(certificate_file, 'utf8'),
+          key: readFileSync(key_file, 'utf8'),
+        });
+        write('secrets/mail', 'pass-word\n');
+        const login = { user: 'core', password_file: 'mail', tls: 'starttls' };
+        const people = { mira: { channels: { mail: { to: 'mira@example.org' } } } };
+        configure(people, { smtp: smtp(login) });
+        const first = open();
+        await tell(first.notifier);
+        const run = await planned('Greet\r\nBcc: everybody@evil.test\r\n\r\nstrangers');
+        await tell(first.notifier);
+        expect(mails!.received).to.deep.equal([]);
+        expect(first.notifications.health().detail).to.match(/mail of mira: .*certificate/);
+        configure(people, { smtp: smtp({ ...login, ca_file: 'certificate.pem' }) });
+        const second = open(() => Date.now() + hour);
+        await tell(second.notifier);
+        const [mail] = mails!.received;
+        expect(mail).to.deep.include({
+          from: 'core@example.org',
+          to: ['mira@example.org'],
+          secure: true,
+          user: 'core',
+        });
+        const [head = '', text = ''] = mail!.text.split('\r\n\r\n');
+        expect(head).to.not.match(/^bcc:/im);
+        expect(head)
+          .to.match(/^Subject: Waits for you: demo\/hello#/m)
+          .and.to.match(/^Auto-Submitted: auto-generated/m);
+        expect(text.replaceAll('=\r\n', '')).to.contain(`/runs/${run.run_id}`);
+      },
+    );
 
     it('goes without TLS to this machine alone', async () => {
       mails = await startMailServer('core', 'pass-word', null);
@@ -335,7 +343,7 @@ describe('notifications', () => {
       await tell(notifier);
       await planned();
       await tell(notifier);
-      expect(mails.received.map(({ secure }) => secure)).to.deep.equal([false]);
+      expect(mails!.received.map(({ secure }) => secure)).to.deep.equal([false]);
       configure(people, { smtp: smtp({ tls: 'none', host: 'mail.example.org' }) });
       expect(() => open()).to.throw(/mails to mail.example.org must go over TLS/);
     });
