@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { createTransport } from 'nodemailer';
 import { CoreError, messageOf, Refused } from '#kit/errors.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import { type Channel, type ChannelParts, sendMs } from '../channel.ts';
@@ -15,6 +14,8 @@ export function mailChannel({ to }: { readonly to: string }, parts: ChannelParts
   return {
     place: `${to}, through ${smtp.host}:${smtp.port}`,
     async send(letter, signal) {
+      // Not everybody is told by mail.
+      const { createTransport } = await import('nodemailer');
       const transport = createTransport(transportOf(smtp, parts));
       const abort = () => transport.close();
       signal.addEventListener('abort', abort);
