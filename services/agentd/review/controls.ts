@@ -75,7 +75,7 @@ function executeForm({ run, csrf, checkouts }: Look): Html {
     return nothing;
   const needsCheckout = run.plan.target.branch !== null;
   if (needsCheckout && checkouts.length === 0)
-    return html`<p class="notice warn">Executing it needs a working copy to deliver to: name one in <code>agentd.checkouts</code> of core.json, or execute it with <code>./core execute-approved</code>.</p>`;
+    return html`<p class="notice warn">Executing it delivers to a working copy, and core-agentd knows none yet: add <code>{"agentd": {"checkouts": {"thing": "/path/to/thing"}}}</code> to core.json and start it again, or execute it with <code>./core execute-approved</code>.</p>`;
   return html`<form method="post" action="/runs/${run.run_id}/execute" data-execute id="execute">
 ${csrfField(csrf)}
 ${needsCheckout ? checkoutField(checkouts, run) : nothing}
