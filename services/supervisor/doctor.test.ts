@@ -268,8 +268,8 @@ describe('core doctor', () => {
     expect(await found('schedules')).to.include({ state: 'broken', fix: 'Correct schedules.json.' });
   });
 
-  it('names who is told, and the secrets of their channels that are missing', async () => {
-    expect((await found('notifications'))?.detail).to.contain('nobody is told');
+  it('names who is notified, and the secrets of their channels that are missing', async () => {
+    expect((await found('notifications'))?.detail).to.contain('nobody is notified');
     const write = (channels: object) =>
       writeFileSync(
         join(home, 'config/notifications.json'),

@@ -408,7 +408,7 @@ describe('notifications', () => {
     const nobody = await world.command(['notify', 'test'], { PATH });
     expect([nobody.code, nobody.stdout]).to.deep.equal([
       0,
-      'Nobody is told anything: notifications.json names nobody.\n',
+      'Nobody is notified: notifications.json names nobody.\n',
     ]);
     configure({ mira: { channels: { ...hook(), desktop: {}, slack: { url_file: 'missing' } } } });
     const tested = await world.command(['notify', 'test', 'mira'], { PATH });

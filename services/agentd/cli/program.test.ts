@@ -14,7 +14,7 @@ describe('The parser of core-agentd', () => {
     }
   });
 
-  it('declares all of them for a name that is none of theirs', async () => {
+  it('declares all of them for an unknown name', async () => {
     const all = await declareProgram(parts);
     for (const name of ['statsu', 'constructor', '']) {
       const { commands } = await declareProgram(parts, name);

@@ -67,7 +67,7 @@ export async function createProgram(parts: ProgramParts, args: readonly string[]
   return program;
 }
 
-/** The command of this name with its options; every command where there is none of it. */
+/** The command of this name with its options; every command where the name is unknown. */
 export async function declareProgram({ name, version, run }: ProgramParts, command = ''): Promise<Command> {
   const program = new Command(name)
     .version(version)

@@ -103,7 +103,8 @@ export function openNotifications(options: NotificationOptions) {
       const config = live.health();
       if (config.status !== 'ok') return config;
       const people = Object.keys(live.current.people).length;
-      if (people === 0) return { status: 'ok', detail: 'nobody is told: notifications.json names nobody' };
+      if (people === 0)
+        return { status: 'ok', detail: 'nobody is notified: notifications.json names nobody' };
       const problem = queue.problem();
       const { pending = 0, dead = 0 } = queue.counts();
       const givenUp = dead === 0 ? '' : `; ${dead} given up`;

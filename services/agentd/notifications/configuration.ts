@@ -5,7 +5,7 @@ import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat }
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 
-/** What people are told of. */
+/** What people are notified of. */
 export const notificationEvents = [
   'waits_for_you',
   'validation_failed',
@@ -88,9 +88,9 @@ export function kindsOf(channels: Channels): ChannelKind[] {
 }
 
 export const NotifiedPerson = t.strict({
-  /** Where they are told. */
+  /** Where they are notified. */
   channels: Channels,
-  /** What they are told of; default all. */
+  /** What they are notified of; default all. */
   events: optional(t.array(oneOf(notificationEvents))),
   /** Globs of `owner/repo`; default all. */
   repositories: optional(t.array(NonEmptyString)),
@@ -117,7 +117,7 @@ const Smtp = t.strict({
 });
 export type Smtp = t.TypeOf<typeof Smtp>;
 
-/** config/notifications.json: who is told what, and where. */
+/** config/notifications.json: who is notified of what, and where. */
 export const NotificationsConfig = t.strict({
   /** Where people reach the review page; null: as core-agentd listens. */
   page_url: nullable(HttpUrl),

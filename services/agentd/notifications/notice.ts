@@ -2,7 +2,7 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { sha256 } from '#kit/digest.ts';
 import type { NotificationEvent } from './configuration.ts';
 
-/** One thing that a person is told. */
+/** One thing that a person is notified of. */
 export interface Notice {
   /** The same again is the same notice. */
   readonly id: string;

@@ -6,7 +6,7 @@ import type { Run } from '../runs/run.ts';
 import type { NotificationEvent, NotifiedPerson } from './configuration.ts';
 import type { Notice } from './notice.ts';
 
-/** null where nobody is told: people see it in their inbox. */
+/** null where nobody is notified: people see it in their inbox. */
 const eventOf: Readonly<Record<InboxKind, NotificationEvent | null>> = {
   approval: 'waits_for_you',
   lapsed: 'waits_for_you',
@@ -18,7 +18,7 @@ const eventOf: Readonly<Record<InboxKind, NotificationEvent | null>> = {
   planning: 'planning_failed',
 };
 
-/** What of a run one person is told. @param reader who they are */
+/** What one person is notified of about a run. @param reader who they are */
 export function noticesFor(
   run: Run,
   items: readonly InboxItem[],

@@ -31,7 +31,7 @@ export interface NotifierParts {
 /** Milliseconds between two looks at what time alone changes: approvals that end, programs that died. */
 const everyMs = 60_000;
 
-/** Finds what people are to be told, once for each of them, and sends it. A receiver that does not answer delays nothing else. */
+/** Finds what people are to be notified of, once for each of them, and sends it. A receiver that does not answer delays nothing else. */
 export class Notifier {
   readonly #parts: NotifierParts;
   readonly #busy = new Map<string, Promise<void>>();
@@ -53,7 +53,7 @@ export class Notifier {
     await Promise.all(this.#busy.values());
   }
 
-  /** Queues what people are to be told of runs that changed. */
+  /** Queues what people are notified of where a run changed. */
   async look(): Promise<void> {
     const { store, queue, config, approvals, now } = this.#parts;
     const { people } = config();

@@ -7,7 +7,7 @@ import { DurableQueue, type JobClaim, jobColumns } from '#kit/jobs/durable-queue
 import { type DatabaseKind, openDatabase, transaction } from '#kit/storage/database.ts';
 import type { Notice } from './notice.ts';
 
-/** `people`: since when somebody is told. `seen`: bytes of each run's log as far as it was looked at. */
+/** `people`: since when somebody is notified. `seen`: bytes of each run's log as far as it was looked at. */
 const tables = `
   CREATE TABLE jobs (${jobColumns},
     person TEXT NOT NULL,
@@ -77,7 +77,7 @@ export class NotificationQueue {
     transaction(db, () => this.#see(sizes));
   }
 
-  /** Since when somebody is told, in milliseconds since 1970: from the first call on. */
+  /** Since when somebody is notified, in milliseconds since 1970: from the first call on. */
   since(person: string): number {
     const { db } = this.#opened();
     db.prepare('INSERT OR IGNORE INTO people VALUES (?, ?)').run(person, this.#now());

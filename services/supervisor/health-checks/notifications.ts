@@ -13,7 +13,7 @@ const Notifications = t.strict({
   people: t.record(t.string, t.strict({ channels: t.record(t.string, optional(t.strict(files))) })),
 });
 
-/** Who is told, and that the files with secrets are there; core-agentd checks the rest. */
+/** Who is notified, and that the files with secrets are there; core-agentd checks the rest. */
 export function checkNotifications(folders: Pick<Folders, 'config' | 'secrets'>): Finding {
   const name = 'notifications';
   try {
@@ -35,7 +35,7 @@ export function checkNotifications(folders: Pick<Folders, 'config' | 'secrets'>)
     return finding(
       name,
       'works',
-      Object.keys(people).join(', ') || 'nobody is told; notifications.json names people',
+      Object.keys(people).join(', ') || 'nobody is notified; notifications.json names people',
     );
   } catch (error) {
     return finding(name, 'broken', messageOf(error), 'Correct notifications.json.');

@@ -33,7 +33,7 @@ export function notify(program: Command, run: Run): void {
 
 function testView(tested: readonly TestedChannel[], terminal: Terminal): string {
   const { green, yellow } = terminal.paint;
-  if (tested.length === 0) return 'Nobody is told anything: notifications.json names nobody.\n';
+  if (tested.length === 0) return 'Nobody is notified: notifications.json names nobody.\n';
   const rows = tested.map(({ person, channel, place, problem }): Cell[] => [
     person,
     channel,

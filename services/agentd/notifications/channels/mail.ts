@@ -14,7 +14,7 @@ export function mailChannel({ to }: { readonly to: string }, parts: ChannelParts
   return {
     place: `${to}, through ${smtp.host}:${smtp.port}`,
     async send(letter, signal) {
-      // Not everybody is told by mail.
+      // Not everybody is notified by mail.
       const { createTransport } = await import('nodemailer');
       const transport = createTransport(transportOf(smtp, parts));
       const abort = () => transport.close();
