@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { commandIndex } from '#kit/cli/command-word.ts';
 import { displayOf } from '#kit/cli/display.ts';
 import { printText } from '#kit/cli/output.ts';
 import { environment } from '#kit/environment.ts';
@@ -67,11 +68,6 @@ function print(text: string): number {
 
 function commandOf(args: readonly string[]): string | undefined {
   return args[commandIndex(args)];
-}
-
-/** Of the first word that is neither an option nor the value of one. */
-function commandIndex(args: readonly string[]): number {
-  return args.findIndex((word, index) => !word.startsWith('-') && args[index - 1] !== '--home');
 }
 
 function isCommand(word: string): boolean {

@@ -1,4 +1,5 @@
 import { Command, type Option } from 'commander';
+import { commandIndex } from '#kit/cli/command-word.ts';
 import type { CommandContext, Run } from './command.ts';
 import { notEmpty } from './option-values.ts';
 
@@ -62,7 +63,7 @@ const commands: Readonly<Record<string, () => Promise<Declare>>> = {
 
 /** The parser of core-agentd for this command line. */
 export async function createProgram(parts: ProgramParts, args: readonly string[]): Promise<Command> {
-  const program = await declareProgram(parts, commandWord(args));
+  const program = await declareProgram(parts, args[commandIndex(args)]);
   requireTogether(program);
   return program;
 }
@@ -97,11 +98,6 @@ export async function declareProgram({ name, version, run }: ProgramParts, comma
   );
   for (const declare of declarations) declare(program, action);
   return program;
-}
-
-/** The first word that is neither an option nor the value of one. */
-function commandWord(args: readonly string[]): string | undefined {
-  return args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '--home');
 }
 
 /** Reports all options that are missing at once, and only after those that were typed are known to be right. */

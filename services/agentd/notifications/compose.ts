@@ -42,7 +42,7 @@ interface NotificationOptions extends Pick<NotifierParts, 'store' | 'approvals'>
 
 export type Notifications = ReturnType<typeof openNotifications>;
 
-/** Puts together what tells people where they are. */
+/** Composes the notifier, its queue and its health. */
 export function openNotifications(options: NotificationOptions) {
   const { folders, settings, redactor, now = Date.now, ...sources } = options;
   const live = new LiveConfig({

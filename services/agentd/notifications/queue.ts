@@ -52,7 +52,7 @@ export interface Claimed {
   readonly notice: Notice;
 }
 
-/** `<state>/notifications.sqlite`: what people are still to be told, and what they were told. Made with the first person who is. */
+/** `<state>/notifications.sqlite`: notifications that are still to be sent, and those that were. Made for the first person who is notified. */
 export class NotificationQueue {
   readonly #path: string;
   readonly #stateDir: string;
@@ -65,7 +65,7 @@ export class NotificationQueue {
     this.#now = now;
   }
 
-  /** False before anybody was ever to be told something. */
+  /** False before anybody was ever to be notified. */
   get exists(): boolean {
     return this.#open !== null || existsSync(this.#path);
   }

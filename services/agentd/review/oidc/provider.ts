@@ -97,7 +97,7 @@ export class IdentityProvider {
   }
 
   /**
-   * Who came back from the provider, by its answer. Keys are fetched anew for each answer, so that a provider may change them at any time.
+   * Who came back from the provider, by its answer. Keys are fetched for each answer, so that a provider may change them at any time.
    * @param search the query of the callback as it came
    * @throws Forbidden (`sign_in_refused`, `sign_in_invalid`), Refused (`identity_client_refused`),
    *   Unavailable (`identity_provider_unavailable`)
