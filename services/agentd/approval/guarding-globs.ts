@@ -1,22 +1,24 @@
-import { minimatch } from 'minimatch';
+import { Minimatch } from 'minimatch';
 
 /**
- * Whether a glob that guards names fits one of them, where in doubt it does: file systems take names for the same that differ in case,
+ * Finds of names those that one of the globs guards, where in doubt it does: file systems take names for the same that differ in case,
  * in how letters are composed, or in signs that nobody sees. What guards everything in a folder guards the folder's own name too, which
  * a link or a submodule can take.
  */
-export function guards(globs: readonly string[], name: string): boolean {
-  const folded = fold(name);
-  return globs.some((glob) => {
-    const pattern = fold(glob);
-    return (
-      fits(pattern, folded) || (pattern.endsWith('/**') && fits(pattern.slice(0, -'/**'.length), folded))
-    );
+export function guarded(globs: readonly string[], names: readonly string[]): string[] {
+  const patterns = globs
+    .map(fold)
+    .flatMap((glob) => (glob.endsWith('/**') ? [glob, glob.slice(0, -'/**'.length)] : [glob]))
+    .map((glob) => new Minimatch(glob, { dot: true, nonegate: true, nocomment: true }));
+  return names.filter((name) => {
+    const folded = fold(name);
+    return patterns.some((pattern) => pattern.match(folded));
   });
 }
 
-function fits(pattern: string, name: string): boolean {
-  return minimatch(name, pattern, { dot: true, nonegate: true, nocomment: true });
+/** Whether one of the globs guards this name. */
+export function guards(globs: readonly string[], name: string): boolean {
+  return guarded(globs, [name]).length > 0;
 }
 
 /** By both cases: `ß` is `SS` in upper case alone, and the Kelvin sign `k` in lower case alone. */

@@ -1,7 +1,7 @@
 import { minimatch } from 'minimatch';
 import type { AppliedRule } from '#kit/contracts/approval.ts';
 import type { ActionFacts, ActionKind, FileChange } from '../action.ts';
-import { guards } from './guarding-globs.ts';
+import { guarded, guards } from './guarding-globs.ts';
 import { personNamed, personOf } from './people.ts';
 import {
   type ApprovalPolicy,
@@ -31,7 +31,7 @@ export function rulesFor(
   return policy.approval.rules.filter(
     ({ repositories, paths: globs, kinds, gates, risk_at_least = 0 }) =>
       (repositories === undefined || guards(repositories, `${owner}/${repo}`)) &&
-      (globs === undefined || paths.some((path) => guards(globs, path))) &&
+      (globs === undefined || guarded(globs, paths).length > 0) &&
       (kinds === undefined || kinds.includes(action.kind)) &&
       (gates === undefined || gates.includes(action.gate)) &&
       action.risk_score >= risk_at_least,
@@ -73,7 +73,7 @@ export function whyNotCovered(
     return `${outside ?? 'nothing'} is outside its paths`;
   if (standing.untrusted_influence !== true && action.influences.some(({ trusted }) => !trusted))
     return 'text of outsiders led to it';
-  const critical = paths.find((path) => guards(critical_paths, path));
+  const [critical] = guarded(critical_paths, paths);
   if (standing.critical_paths !== true && critical !== undefined) return `${critical} is a critical path`;
   if (standing.critical_paths !== true && action.risk === 'critical') return 'its risk is critical';
   return null;

@@ -7,7 +7,7 @@ import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { FileChange, Influence, ValidationPlan } from '../action.ts';
 import type { ChangeFacts } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
-import { guards } from '../approval/guarding-globs.ts';
+import { guarded } from '../approval/guarding-globs.ts';
 import { touchedPaths } from '../approval/terms.ts';
 import type { TreeReader } from '../git/tree.ts';
 import type { Policy } from '../policy.ts';
@@ -49,8 +49,10 @@ export function guardedPaths(
   { risk }: Policy,
 ): Pick<ChangeFacts, 'sensitive' | 'critical'> {
   const touched = touchedPaths(files);
-  const matching = (globs: readonly string[]) => touched.filter((path) => guards(globs, path));
-  return { sensitive: matching(risk.sensitive_paths), critical: matching(risk.critical_paths) };
+  return {
+    sensitive: guarded(risk.sensitive_paths, touched),
+    critical: guarded(risk.critical_paths, touched),
+  };
 }
 
 /** Memories as a count: their names mean nothing to people, and the influences list them. */
