@@ -59,6 +59,14 @@ const things = {
     provide:
       '.ci/run builds and starts one (or set CORE_TEST_GITEA_URL, and CORE_TEST_GITEA_USER and CORE_TEST_GITEA_PASSWORD of an administrator)',
   },
+  postgres: {
+    command: [
+      'sh',
+      '-c',
+      'test -n "$CORE_TEST_POSTGRES_URL" || command -v initdb || ls /usr/lib/postgresql/*/bin/initdb',
+    ],
+    provide: 'apt-get install postgresql (or set CORE_TEST_POSTGRES_URL)',
+  },
   agents: {
     command: ['sh', '-c', 'test -x "$CORE_TEST_AGENTS/.bin/opencode"'],
     provide:
@@ -111,6 +119,7 @@ const notInQuick: readonly NeedName[] = [
   'neo4j',
   'iii',
   'gitea',
+  'postgres',
   'agents',
   'jj',
   'chromium',

@@ -88,6 +88,8 @@ export const environment = {
   CORE_TEST_GITEA_URL: process.env.CORE_TEST_GITEA_URL,
   CORE_TEST_GITEA_USER: process.env.CORE_TEST_GITEA_USER,
   CORE_TEST_GITEA_PASSWORD: process.env.CORE_TEST_GITEA_PASSWORD,
+  /** A PostgreSQL server for the tests, as a user that may make databases, in place of one that they start. Tests only. */
+  CORE_TEST_POSTGRES_URL: process.env.CORE_TEST_POSTGRES_URL,
   /** node_modules with the coding agents that tests drive. */
   CORE_TEST_AGENTS: process.env.CORE_TEST_AGENTS,
   /** Names of things, separated by spaces, that this continuous integration cannot provide. Tests only. */

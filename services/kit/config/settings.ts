@@ -8,6 +8,7 @@ import { decodeConcern, overrideRow, readConcernDocument, type SettingRow } from
 import { hasPointer, mergeJson, valueAt } from './merge.ts';
 import { runningService } from './running-service.ts';
 import { describeAddress, readServiceAddress, serviceUrl } from './service-address.ts';
+import { Storage } from './storage.ts';
 
 export type { SettingRow } from './concern.ts';
 
@@ -50,6 +51,8 @@ export const Settings = t.strict({
     /** SSH key for `approve --sign`: the path of a file, or a public key whose private half the ssh-agent holds; null: git's `user.signingkey`. */
     key: nullable(NonEmptyString),
   }),
+  /** Where runs, leases, tokens, money and queues are kept. */
+  storage: Storage,
   /** What changes are built with; auto: jj where it is installed, else git. */
   vcs: oneOf(['auto', 'jj', 'git']),
 });

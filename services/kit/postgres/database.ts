@@ -1,0 +1,213 @@
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import type { PostgresSettings } from '../config/storage.ts';
+import { Failed, messageOf } from '../errors.ts';
+import { migrateDatabase } from './migrate.ts';
+import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';
+
+/** Runs statements one after another in one transaction. */
+export interface Sql {
+  /** @param values of `$1`, `$2` … */
+  query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
+}
+
+/** Core's database. Works behind PgBouncer in transaction mode: nothing is kept on a connection between transactions, but by `listen`. */
+export interface Database extends Sql {
+  /** For people, without a password: `postgres://core@db:5432/core`. */
+  readonly name: string;
+  /**
+   * All of it or nothing, read committed. Repeated where the server could not order it with others' (deadlock, serialization).
+   * @throws Unavailable (`database_unavailable`); a commit whose answer did not come is a `CommitUnknown`
+   */
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /**
+   * Calls `heard` with the payload of each NOTIFY, and with null whenever some may have been missed: at the beginning, after a
+   * lost connection, and every `everyMs`, because behind PgBouncer none arrives.
+   */
+  listen(
+    channel: string,
+    heard: (payload: string | null) => void,
+    everyMs?: number,
+  ): { close(): Promise<void> };
+  close(): Promise<void>;
+}
+
+/** The connection was lost while a transaction was committed: it may have been. `cause` is what was lost. */
+export class CommitUnknown extends Error {
+  constructor(cause: unknown) {
+    super(`the answer to a commit did not come: ${messageOf(cause)}`, { cause });
+  }
+}
+
+const attempts = 5;
+const missedMs = 1_000;
+
+/**
+ * Opens nothing yet: the first query connects, and brings the tables up to date.
+ * @param application shown by `pg_stat_activity`, for example `core-agentd`
+ */
+export function openPostgres(settings: PostgresSettings, application: string): Database {
+  const config = clientConfig(settings, application);
+  const pool = new pg.Pool({ ...config, max: settings.connections, idleTimeoutMillis: 30_000 });
+  // A connection that ends is replaced with the next query; who uses it learns it from that query.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  const name = databaseName(settings.url);
+  const begin = `BEGIN; SET LOCAL statement_timeout = ${settings.statement_seconds * 1000}; SET LOCAL idle_in_transaction_session_timeout = ${settings.statement_seconds * 1000}`;
+  const listeners = new Set<{ close(): Promise<void> }>();
+  let migrated: Promise<void> | null = null;
+
+  return { name, query, transaction, listen, close };
+
+  async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    try {
+      await ready();
+      return (await pool.query<R>(text, [...values])).rows;
+    } catch (error) {
+      throw postgresError(error, name);
+    }
+  }
+
+  async function transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    await ready();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await once(work);
+      } catch (error) {
+        const state = sqlState(error);
+        const again = state === sqlStates.deadlock || state === sqlStates.serializationFailure;
+        if (!again || attempt === attempts)
+          throw error instanceof CommitUnknown ? error : postgresError(error, name);
+      }
+    }
+  }
+
+  async function once<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    let broken = false;
+    try {
+      await client.query(begin);
+      const result = await work({
+        query: async <R extends object>(text: string, values: readonly unknown[] = []) =>
+          (await client.query<R>(text, [...values])).rows,
+      });
+      await commit(client);
+      return result;
+    } catch (error) {
+      broken = error instanceof CommitUnknown || isConnectionLoss(error);
+      if (!broken) await client.query('ROLLBACK').catch(() => (broken = true));
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  async function commit(client: pg.PoolClient): Promise<void> {
+    try {
+      await client.query('COMMIT');
+    } catch (error) {
+      throw isConnectionLoss(error) ? new CommitUnknown(postgresError(error, name)) : error;
+    }
+  }
+
+  /** Tried again with the next query where the database was away. */
+  function ready(): Promise<void> {
+    migrated ??= migrateDatabase(config, name).catch((error) => {
+      migrated = null;
+      throw postgresError(error, name);
+    });
+    return migrated;
+  }
+
+  function listen(channel: string, heard: (payload: string | null) => void, everyMs = missedMs) {
+    let client: pg.Client | null = null;
+    let closed = false;
+    const timer = setInterval(() => {
+      heard(null);
+      if (client === null) connect();
+    }, everyMs);
+    timer.unref();
+    const listener = { close: closeListener };
+    listeners.add(listener);
+    connect();
+    return listener;
+
+    function connect(): void {
+      const fresh = new pg.Client(config);
+      client = fresh;
+      const lost = () => {
+        if (client === fresh) client = null;
+        fresh.end().catch(() => {});
+      };
+      fresh.on('error', lost);
+      fresh.on('end', lost);
+      fresh.on('notification', ({ payload }) => heard(payload ?? ''));
+      fresh
+        .connect()
+        .then(() => fresh.query(`LISTEN ${pg.escapeIdentifier(channel)}`))
+        .then(() => (closed ? fresh.end() : heard(null)))
+        .catch(lost);
+    }
+
+    async function closeListener(): Promise<void> {
+      closed = true;
+      clearInterval(timer);
+      listeners.delete(listener);
+      await client?.end().catch(() => {});
+    }
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([...listeners].map((listener) => listener.close()));
+    await pool.end();
+  }
+}
+
+function clientConfig(settings: PostgresSettings, application: string): pg.ClientConfig {
+  const url = new URL(settings.url);
+  const { hostname, port, username, pathname, searchParams } = url;
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+  const plain = searchParams.get('sslmode') === 'disable' || host.startsWith('/') || isLoopback(host);
+  return {
+    host,
+    port: port === '' ? 5432 : Number(port),
+    user: decodeURIComponent(username),
+    database: decodeURIComponent(pathname.slice(1)),
+    ...(settings.password_file === null ? {} : { password: () => readPassword(settings.password_file!) }),
+    ssl: plain ? false : settings.ca_file === null ? {} : { ca: readFileSync(settings.ca_file, 'utf8') },
+    application_name: application,
+    connectionTimeoutMillis: 10_000,
+    // What the server's own limit does not end, because the network is cut.
+    query_timeout: (settings.statement_seconds + 5) * 1000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\./.test(host);
+}
+
+/** Read for each connection, so that a password can be changed while Core runs. */
+function readPassword(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (cause) {
+    throw new Failed(
+      'database_password_unreadable',
+      `${path} (storage.password_file) cannot be read: ${messageOf(cause)}`,
+      {
+        cause,
+        facts: { path },
+        hint: 'Write the password of the database there, readable by the user that runs Core alone.',
+      },
+    );
+  }
+}
+
+function databaseName(text: string): string {
+  const url = new URL(text);
+  url.password = '';
+  url.search = '';
+  return url.href;
+}

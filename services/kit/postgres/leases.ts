@@ -1,0 +1,188 @@
+import type { LeaseHolder } from '../contracts/lease-holder.ts';
+import { Conflict } from '../errors.ts';
+import { isRunning, thisProcess } from '../storage/process-identity.ts';
+import type { Database, Sql } from './database.ts';
+
+/** A named, exclusive right for a while; renews itself until released. */
+export interface FencedLease {
+  readonly name: string;
+  /** Higher than that of whoever held the name before. */
+  readonly fencing: bigint;
+  /** Aborted when somebody else took the lease, or when it could not be renewed in time. */
+  readonly lost: AbortSignal;
+  /** Kept as a promise for `close` and the next `acquire`; never rejects. */
+  release(): void;
+}
+
+export interface FencedLeases {
+  /** @throws Conflict (`lease_held`) naming the holder */
+  acquire(name: string): Promise<FencedLease>;
+  /**
+   * Holds the lease of this name until the transaction ends, if this process took it and did not release it; does nothing otherwise.
+   * @throws Conflict (`lease_lost`) where somebody else took it since
+   */
+  fence(sql: Sql, name: string): Promise<void>;
+  /** Releases everything that this object holds. */
+  close(): Promise<void>;
+}
+
+interface Held {
+  readonly token: string;
+  readonly controller: AbortController;
+  /** Until when nobody else can have it, by this process's own clock, in milliseconds. */
+  until: number;
+}
+
+interface Row extends LeaseHolder {
+  readonly token: string;
+  readonly acquired_at: Date;
+  readonly expires_at: Date;
+  /** By the server's clock. */
+  readonly left_ms: number;
+}
+
+export interface FencedLeaseOptions {
+  /** How long a lease outlives its holder; renewed three times as often. */
+  readonly durationMs?: number;
+}
+
+/** A condition of the row `leases`: nobody can have it any more who does not renew it. */
+export const isExpired = 'leases.expires_at <= clock_timestamp()';
+
+/**
+ * Leases in a table of the database, by its clock alone. A holder on another host keeps its lease until it expires; one of this
+ * machine that has ended, loses it at once.
+ */
+export function createFencedLeases(
+  database: Database,
+  { durationMs = 30_000 }: FencedLeaseOptions = {},
+): FencedLeases {
+  const held = new Map<string, Held>();
+  const leaving = new Set<Promise<void>>();
+  let timer: NodeJS.Timeout | undefined;
+
+  return { acquire, fence, close };
+
+  async function acquire(name: string): Promise<FencedLease> {
+    await Promise.all(leaving);
+    const until = performance.now() + durationMs;
+    const token = crypto.randomUUID();
+    const fencing = (await take(name, token, null)) ?? (await takeFromEnded(name, token));
+    const lease: Held = { token, controller: new AbortController(), until };
+    held.set(name, lease);
+    timer ??= setInterval(() => void renewAll(), durationMs / 3).unref();
+    return { name, fencing, lost: lease.controller.signal, release: () => release(name, lease) };
+  }
+
+  /** null where somebody has it. @param ended the token of a holder that is known to have ended */
+  async function take(name: string, token: string, ended: string | null): Promise<bigint | null> {
+    const { boot_id, pid_namespace, pid, process_started, host } = thisProcess();
+    const rows = await database.query<{ fencing: string }>(
+      `INSERT INTO leases (name, token, boot_id, pid_namespace, pid, process_started, host, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8 * interval '1 ms')
+       ON CONFLICT (name) DO UPDATE SET
+         token = excluded.token, boot_id = excluded.boot_id, pid_namespace = excluded.pid_namespace, pid = excluded.pid,
+         process_started = excluded.process_started, host = excluded.host, acquired_at = clock_timestamp(),
+         expires_at = excluded.expires_at, fencing = nextval('lease_fencing')
+       WHERE ${isExpired} OR leases.token = $9
+       RETURNING fencing`,
+      [name, token, boot_id, pid_namespace, pid, process_started, host, durationMs, ended],
+    );
+    return rows[0] === undefined ? null : BigInt(rows[0].fencing);
+  }
+
+  async function takeFromEnded(name: string, token: string): Promise<bigint> {
+    for (;;) {
+      const row = await find(name);
+      if (row !== null && isRunning(row) !== false) throw heldBy(name, row);
+      const fencing = await take(name, token, row?.token ?? null);
+      if (fencing !== null) return fencing;
+    }
+  }
+
+  async function find(name: string): Promise<Row | null> {
+    const [row] = await database.query<Row>(
+      `SELECT *, extract(epoch FROM expires_at - clock_timestamp())::float8 * 1000 AS left_ms
+       FROM leases WHERE name = $1 AND NOT ${isExpired}`,
+      [name],
+    );
+    return row ?? null;
+  }
+
+  async function fence(sql: Sql, name: string): Promise<void> {
+    const lease = held.get(name);
+    if (lease === undefined) return;
+    const rows = await sql.query('SELECT 1 FROM leases WHERE name = $1 AND token = $2 FOR SHARE', [
+      name,
+      lease.token,
+    ]);
+    if (rows.length > 0) return;
+    const error = lostTo(name);
+    lease.controller.abort(error);
+    throw error;
+  }
+
+  async function renewAll(): Promise<void> {
+    const renewing = [...held].filter(([, { controller }]) => !controller.signal.aborted);
+    const until = performance.now() + durationMs;
+    try {
+      const rows = await database.query<{ name: string }>(
+        `UPDATE leases SET expires_at = clock_timestamp() + $3 * interval '1 ms'
+         FROM unnest($1::text[], $2::uuid[]) AS mine (name, token)
+         WHERE leases.name = mine.name AND leases.token = mine.token RETURNING leases.name`,
+        [renewing.map(([name]) => name), renewing.map(([, { token }]) => token), durationMs],
+      );
+      const renewed = new Set(rows.map(({ name }) => name));
+      for (const [name, lease] of renewing) {
+        if (renewed.has(name)) lease.until = until;
+        else if (held.get(name) === lease) lease.controller.abort(lostTo(name));
+      }
+    } catch {
+      // The database is away: the next turn tries again, until the lease has run out.
+      for (const [name, lease] of renewing)
+        if (lease.until <= performance.now()) lease.controller.abort(lostTo(name));
+    }
+  }
+
+  /** A lost lease stays in `held` until its holder releases it, so that `fence` refuses what the holder still tries to write. */
+  function release(name: string, lease: Held): void {
+    if (held.get(name) !== lease) return;
+    held.delete(name);
+    if (held.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+    const removing = database
+      .query('DELETE FROM leases WHERE name = $1 AND token = $2', [name, lease.token])
+      .then(
+        () => {},
+        // It expires by itself.
+        () => {},
+      );
+    leaving.add(removing);
+    void removing.then(() => leaving.delete(removing));
+  }
+
+  async function close(): Promise<void> {
+    for (const [name, lease] of [...held]) release(name, lease);
+    await Promise.all(leaving);
+  }
+}
+
+function lostTo(name: string): Conflict {
+  return new Conflict('lease_lost', `${name} was lost to another process`, {
+    hint: 'It goes on there, or with ./core resume RUN.',
+  });
+}
+
+function heldBy(name: string, { pid, host, acquired_at, expires_at, left_ms }: Row): Conflict {
+  return new Conflict(
+    'lease_held',
+    `${name} is held by process ${pid} on ${host} since ${acquired_at.toISOString()}, until ${expires_at.toISOString()} at the latest`,
+    {
+      facts: { name, pid, host, acquired_at: acquired_at.toISOString() },
+      retryAfter: Math.max(1, Math.ceil(left_ms / 1000)),
+      hint: 'Wait for it to finish, or end that process.',
+    },
+  );
+}
