@@ -41,8 +41,8 @@ import type { PlannerServices } from './planning/planner.ts';
 import { readPolicy } from './policy.ts';
 import type { Vcs } from './ports/vcs.ts';
 import { runRequest } from './run-request.ts';
-import type { FileRunStore } from './runs/file-run-store.ts';
 import { maskedEvents, type Run } from './runs/run.ts';
+import type { RunStore } from './runs/run-store.ts';
 import { chooseSandbox } from './sandboxes/registry.ts';
 import { ApprovalSignatures, signersFile } from './signatures/approval-signatures.ts';
 import { approvedVcs, chooseVcs } from './vcs/registry.ts';
@@ -51,7 +51,7 @@ import { readWorkConfiguration, type WorkConfiguration, workConcerns } from './w
 export interface WorkOptions extends LastingParts {
   readonly folders: Folders;
   readonly settings: Settings;
-  readonly store: FileRunStore;
+  readonly store: RunStore;
 }
 
 /** What stays when the configuration of work changes. */

@@ -21,10 +21,9 @@ import type { ExecuteOptions } from './execution/execute-approved.ts';
 import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
-import type { FileRunStore } from './runs/file-run-store.ts';
 import { keyedRun } from './runs/keyed-runs.ts';
 import { canBePlanned, draftOf, type Run, willPublish } from './runs/run.ts';
-import { issueLease, patientLease, type RunQuery } from './runs/run-store.ts';
+import { issueLease, patientLease, type RunQuery, type RunStore } from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
 /** Its notices say that the context service did not answer. */
@@ -37,11 +36,11 @@ const baseMs = 5_000;
 
 /** The use cases of core-agentd. Command line and HTTP routes are two faces of this one class. */
 export class CoreAgent {
-  readonly #store: FileRunStore;
+  readonly #store: RunStore;
   /** Loaded when it is needed first: looking at runs needs none of it. */
   readonly #work: () => Promise<Work>;
 
-  constructor(store: FileRunStore, work: () => Promise<Work>) {
+  constructor(store: RunStore, work: () => Promise<Work>) {
     this.#store = store;
     this.#work = work;
   }
@@ -68,8 +67,8 @@ export class CoreAgent {
   }
 
   /** A run of `createRun` that could not be planned here: others may resume it. */
-  leaveUnplanned(runId: string): void {
-    this.#store.abandon(runId);
+  leaveUnplanned(runId: string): Promise<void> {
+    return this.#store.abandon(runId);
   }
 
   async plan(runId: string, watch: Watch): Promise<Run> {
@@ -80,7 +79,7 @@ export class CoreAgent {
       const work = () => planIssue.plan(runId, watch);
       run = await withLiveDelivery(delivery, runId, watch, work, plannedWithout);
     } finally {
-      this.leaveUnplanned(runId);
+      await this.leaveUnplanned(runId);
     }
     if (delivery !== null)
       for (const id of run.plan?.supersedes ?? []) await deliverWithTimeout(delivery, id);
@@ -241,7 +240,7 @@ export class CoreAgent {
       crashPoint('decision.recorded');
       return run;
     } finally {
-      lease.release();
+      await lease.release();
     }
   }
 

@@ -283,9 +283,9 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const refused = await failure(under.another().lease('branch x'));
       expect(codeOf(refused)).to.equal('lease_held');
       expect(String(refused)).to.contain('branch x').and.contain(`${process.pid}`);
-      lease.release();
-      lease.release();
-      (await under.another().lease('branch x')).release();
+      await lease.release();
+      await lease.release();
+      await (await under.another().lease('branch x')).release();
       expect(lease.lost.aborted).to.equal(false);
     });
 
@@ -295,7 +295,7 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const lease = await store.lease(executorLease(run_id));
       await store.append(run_id, () => [executionStarted()]);
       expect((await under.another().read(run_id)).status).to.equal('executing');
-      lease.release();
+      await lease.release();
       expect((await under.another().read(run_id)).status).to.equal('interrupted');
       expect((await under.another().list({ limit: 1 })).runs[0]?.status).to.equal('interrupted');
       await store.append(run_id, (run) => {
@@ -317,12 +317,12 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
         'code',
         'lease_held',
       );
-      store.abandon(run_id);
+      await store.abandon(run_id);
       expect(await seen()).to.deep.equal(['planning', 'planning']);
-      lease.release();
+      await lease.release();
       expect(await seen()).to.deep.equal(['interrupted', 'interrupted']);
       const other = await store.begin(sampleRequest());
-      store.abandon(other.run_id);
+      await store.abandon(other.run_id);
       expect((await store.read(other.run_id)).status).to.equal('interrupted');
     });
 

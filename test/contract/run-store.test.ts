@@ -263,7 +263,7 @@ describe('run store in folders', () => {
     await once(child, 'exit');
     const run = await store.read(run_id);
     expect([run.status, run.actions[0]?.state]).to.deep.equal(['interrupted', 'unknown']);
-    (await store.lease(executorLease(run_id))).release();
+    await (await store.lease(executorLease(run_id))).release();
   });
 
   it('writes nothing by halves when the disk is full, and goes on when there is room', async () => {

@@ -1,7 +1,7 @@
 import { decodeJson } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { CoreError, NotFound } from '#kit/errors.ts';
-import type { FileRunStore } from '../runs/file-run-store.ts';
+import type { RunStore } from '../runs/run-store.ts';
 import { type ApprovalSignatures, requiredBy } from '../signatures/approval-signatures.ts';
 import { signerOf } from '../signatures/ssh-keygen.ts';
 import { armoured, attestationNamespace, Envelope, preAuthEncoding, Statement } from './envelope.ts';
@@ -30,7 +30,7 @@ export interface AttestationCheck {
 /** Checks an envelope by itself and against the record of its run, if that is here. */
 export async function verifyAttestation(
   text: string,
-  { store, signatures }: { readonly store: FileRunStore; readonly signatures: ApprovalSignatures },
+  { store, signatures }: { readonly store: RunStore; readonly signatures: ApprovalSignatures },
 ): Promise<AttestationCheck> {
   const { payloadType, payload, signatures: given } = decodeJson(Envelope, text, 'attestation');
   const bytes = Buffer.from(payload, 'base64');
@@ -93,7 +93,7 @@ export async function verifyAttestation(
 }
 
 async function recordOf(
-  store: FileRunStore,
+  store: RunStore,
   runId: string,
   seq: number,
   statement: string,

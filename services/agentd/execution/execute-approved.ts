@@ -63,7 +63,7 @@ export async function executeApproved(
     await store.writeViews(run_id);
     return run;
   } finally {
-    for (const held of leases) held.release();
+    for (const held of leases) await held.release();
   }
 }
 

@@ -52,7 +52,7 @@ export async function undoRun(
     await store.writeViews(run_id);
     return after;
   } finally {
-    lease.release();
+    await lease.release();
   }
 }
 

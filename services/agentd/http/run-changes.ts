@@ -59,7 +59,7 @@ async function begin(run: Run, { agent, work }: Work): Promise<Run> {
     return run.status === 'planning' ? run : { ...run, status: 'planning' };
   } catch (error) {
     if (joinedCodes.includes(codeOf(error))) return agent.run(run.run_id);
-    agent.leaveUnplanned(run.run_id);
+    await agent.leaveUnplanned(run.run_id);
     throw error;
   }
 }

@@ -15,7 +15,7 @@ import type { Claimed, Job, NotificationQueue, Target } from './queue.ts';
 import { quietUntil } from './quiet-hours.ts';
 
 export interface NotifierParts {
-  readonly store: Pick<RunStore, 'list' | 'read'> & { logSizes(): ReadonlyMap<string, number> };
+  readonly store: Pick<RunStore, 'list' | 'read' | 'logSizes'>;
   readonly queue: NotificationQueue;
   /** As notifications.json says now. */
   readonly config: () => NotificationsConfig;
@@ -58,7 +58,7 @@ export class Notifier {
     const { store, queue, config, approvals, now } = this.#parts;
     const { people } = config();
     if (Object.keys(people).length === 0) return;
-    const sizes = store.logSizes();
+    const sizes = await store.logSizes();
     queue.begin(sizes);
     const since = new Map(Object.keys(people).map((person) => [person, queue.since(person)]));
     const seen = queue.seen();

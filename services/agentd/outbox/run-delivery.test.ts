@@ -57,11 +57,11 @@ describe('the delivery of a run', () => {
 
   it('is made once, until the log of the run grows', async () => {
     const delivery = deliveryTo();
-    expect(delivery.pending()).to.deep.equal([runId]);
+    expect(await delivery.pending()).to.deep.equal([runId]);
     expect(await delivery.deliver(runId, signal)).to.equal(true);
     expect(await delivery.deliver(runId, signal)).to.equal(false);
     expect(received).to.deep.equal(['plan', 'outcome']);
-    expect(delivery.pending()).to.deep.equal([]);
+    expect(await delivery.pending()).to.deep.equal([]);
   });
 
   it('is given up where core-context refuses the record, with the reason, and is not pending any more', async () => {
@@ -83,7 +83,7 @@ describe('the delivery of a run', () => {
     it(`stays pending where ${what}, and is made by the next try`, async () => {
       const delivery = deliveryTo(error);
       expect(await delivery.deliver(runId, signal).catch((thrown) => thrown)).to.equal(error);
-      expect([outbox.cursor(runId), delivery.pending()]).to.deep.equal([null, [runId]]);
+      expect([outbox.cursor(runId), await delivery.pending()]).to.deep.equal([null, [runId]]);
       expect(await delivery.deliverPending(signal)).to.deep.include({ delivered: [runId], refused: [] });
     });
   }

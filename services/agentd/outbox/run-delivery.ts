@@ -6,8 +6,8 @@ import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { DeliveryReport } from '../agent.ts';
 import { storedIssue } from '../planning/issue-text.ts';
 import type { RunEvent } from '../runs/event.ts';
-import type { FileRunStore } from '../runs/file-run-store.ts';
 import type { Run } from '../runs/run.ts';
+import type { RunStore } from '../runs/run-store.ts';
 import type { ContextOutbox } from './context-outbox.ts';
 import { episodesOf } from './episodes.ts';
 import { outcomeRecord, planRecord } from './run-records.ts';
@@ -19,11 +19,11 @@ const episodesAtOnce = 200;
  * comes with the next, also after a crash, by whichever process comes first.
  */
 export class RunDelivery {
-  readonly #store: FileRunStore;
+  readonly #store: RunStore;
   readonly #outbox: ContextOutbox;
   readonly #context: ContextWriter;
 
-  constructor(store: FileRunStore, outbox: ContextOutbox, context: ContextWriter) {
+  constructor(store: RunStore, outbox: ContextOutbox, context: ContextWriter) {
     this.#store = store;
     this.#outbox = outbox;
     this.#context = context;
@@ -39,7 +39,7 @@ export class RunDelivery {
    * @throws Unavailable when a later try can help
    */
   async deliver(runId: string, signal: AbortSignal): Promise<boolean> {
-    const size = this.#store.logSize(runId);
+    const size = await this.#store.logSize(runId);
     const cursor = this.#outbox.cursor(runId);
     if (size < 0 || (cursor !== null && cursor.size >= size)) return false;
     const known = cursor?.seq ?? 0;
@@ -104,18 +104,18 @@ export class RunDelivery {
   }
 
   /** Runs of which not everything is known there, oldest first. */
-  pending(): string[] {
+  async pending(): Promise<string[]> {
     const cursors = this.#outbox.cursors();
-    return [...this.#store.logSizes()]
+    return [...(await this.#store.logSizes())]
       .filter(([runId, size]) => size >= 0 && (cursors.get(runId)?.size ?? -1) < size)
       .map(([runId]) => runId)
       .sort();
   }
 
   /** How much waits to be delivered, and since when. */
-  backlog(): Backlog {
-    const pending = this.pending();
-    const oldest = Math.min(...pending.map((runId) => this.#store.changedAt(runId)));
+  async backlog(): Promise<Backlog> {
+    const pending = await this.pending();
+    const oldest = Math.min(...(await Promise.all(pending.map((runId) => this.#store.changedAt(runId)))));
     const age = pending.length === 0 ? 0 : Math.max(0, Math.round((Date.now() - oldest) / 1000));
     return { waiting: pending.length, oldest_seconds: age };
   }
@@ -123,7 +123,7 @@ export class RunDelivery {
   /** Delivers everything that waits, until the service does not answer any more. */
   async deliverPending(signal: AbortSignal): Promise<DeliveryReport> {
     const delivered: string[] = [];
-    const pending = this.pending();
+    const pending = await this.pending();
     let reason: string | null = null;
     for (const [index, runId] of pending.entries()) {
       try {

@@ -108,7 +108,7 @@ export class PlanIssue {
         await this.#ports.discardScratch(runId);
         await store.writeViews(runId);
       } finally {
-        lease.release();
+        await lease.release();
       }
     }
   }
@@ -272,7 +272,7 @@ export class PlanIssue {
       await supersedeEarlier(store, sealed);
       return sealed;
     } finally {
-      lease.release();
+      await lease.release();
     }
   }
 

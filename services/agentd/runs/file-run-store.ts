@@ -68,10 +68,11 @@ export class FileRunStore implements RunStore {
     });
   }
 
-  abandon(runId: string): void {
+  async abandon(runId: string): Promise<void> {
     const name = executorLease(runId);
-    this.#begun.get(name)?.release();
+    const lease = this.#begun.get(name);
     this.#begun.delete(name);
+    await lease?.release();
   }
 
   async resolve(name: string, here?: RepositoryHere): Promise<string> {
@@ -83,7 +84,7 @@ export class FileRunStore implements RunStore {
       if (runId === undefined)
         throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
       if (others.length > 0) throw ambiguous(prefix, [runId, ...others]);
-      if (this.logSize(runId) < 0) (await this.#loaded()).requireKnown(runId);
+      if (logSize(this.#runsDir, runId) < 0) (await this.#loaded()).requireKnown(runId);
       return runId;
     });
   }
@@ -104,7 +105,6 @@ export class FileRunStore implements RunStore {
     });
   }
 
-  /** How many runs there are. */
   count(): Promise<number> {
     return this.#guarded(async () => {
       if (!existsSync(this.#runsDir)) return 0;
@@ -146,23 +146,20 @@ export class FileRunStore implements RunStore {
     return this.#of(runId, (records) => records.writeViews(runId));
   }
 
-  /** Checks a run offline, from its folder and its head; without `signatures`, those of its approvals are not checked. */
   verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
     return this.#of(runId, (records) => records.verify(runId, signatures));
   }
 
-  /** What the run's folder holds, and what was acknowledged. */
   record(runId: string): Promise<RecordState> {
     return this.#of(runId, (records) => records.record(runId));
   }
 
-  /** Lets a run whose record was cut go on from its last sound event. @throws Conflict (`record_whole`, `record_lost`, `lease_held`) */
   async recover(request: RecoveryRequest): Promise<Run> {
     const lease = await this.lease(executorLease(checkRunId(request.run_id)));
     try {
       return await this.#with((records) => records.recover(request));
     } finally {
-      lease.release();
+      await lease.release();
     }
   }
 
@@ -173,26 +170,22 @@ export class FileRunStore implements RunStore {
     });
   }
 
-  /** Bytes of the event log of each run, without reading any. */
-  logSizes(): ReadonlyMap<string, number> {
+  async logSizes(): Promise<ReadonlyMap<string, number>> {
     if (!existsSync(this.#runsDir)) return new Map();
     const runs = readdirSync(this.#runsDir).filter(isRunId);
-    return new Map(runs.map((runId) => [runId, this.logSize(runId)]));
+    return new Map(runs.map((runId) => [runId, logSize(this.#runsDir, runId)]));
   }
 
-  /** Bytes of one event log; -1 without one. */
-  logSize(runId: string): number {
+  async logSize(runId: string): Promise<number> {
     return logSize(this.#runsDir, runId);
   }
 
-  /** When the event log of a run was written last, in milliseconds since 1970; now without one. */
-  changedAt(runId: string): number {
+  async changedAt(runId: string): Promise<number> {
     const stats = statSync(join(this.#runsDir, runId, logName), { throwIfNoEntry: false });
     return stats?.mtimeMs ?? Date.now();
   }
 
-  /** Releases leases and closes files. */
-  close(): void {
+  async close(): Promise<void> {
     this.#open?.close();
     this.#leases.close();
     this.#index?.close();

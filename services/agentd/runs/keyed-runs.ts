@@ -50,7 +50,7 @@ export async function keyedRun(
     }
     return { run, created: known === null };
   } finally {
-    lease.release();
+    await lease.release();
   }
 }
 

@@ -132,7 +132,7 @@ export class RunRecords {
     try {
       return { run: this.create(request, task, runId), lease };
     } catch (error) {
-      lease.release();
+      void lease.release();
       throw error;
     }
   }

@@ -1,8 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import type { RunList } from '#kit/contracts/run.ts';
+import type { RecordState, RunList } from '#kit/contracts/run.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Risk } from '../action.ts';
+import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
+import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import type { Run, RunStatus, RunSummary } from './run.ts';
 
@@ -36,12 +38,16 @@ export interface RunQuery {
   readonly without_failed_plannings?: boolean;
 }
 
-/** A named, exclusive right for a while; renews itself until released. Dies with its process. */
+/**
+ * A named, exclusive right for a while; renews itself until released. Dies with its process. Who took the executor's lease of a
+ * run and lost it cannot append to the run.
+ */
 export interface Lease {
   readonly name: string;
   /** Aborted when the lease was lost, for example after the machine slept. */
   readonly lost: AbortSignal;
-  release(): void;
+  /** Others can take it when this resolves. Never rejects. */
+  release(): Promise<void>;
 }
 
 /** The repository of the folder where somebody stands; asked only where the answer depends on it. */
@@ -52,12 +58,14 @@ export type RepositoryHere = () => Promise<(RepositoryRef & { readonly forge?: s
  * `decide` what happens, and makes the answer durable before it returns. `decide` throws to refuse; nothing is written then.
  */
 export interface RunStore {
+  /** Where this host keeps its clones and the folders of runs. */
+  readonly stateDir: string;
   /** @param task the text of a request's task, which is stored with it */
   create(request: RunRequest, task?: string): Promise<Run>;
   /** As `create`, of a run that is planned next: nobody sees it interrupted before `lease` is asked for its executor's lease. */
   begin(request: RunRequest, task?: string): Promise<Run>;
   /** A run that was begun is not planned after all. */
-  abandon(runId: string): void;
+  abandon(runId: string): Promise<void>;
   /**
    * Takes a full id or a unique prefix, with or without `run_`; or `last`, and an issue as `12`, `#12` or `owner/repo#12`.
    * @param here the repository that is meant by `last`, if it has runs, and if several have an issue with the number
@@ -67,6 +75,8 @@ export interface RunStore {
   read(runId: string): Promise<Run>;
   events(runId: string, afterSeq?: number): Promise<RunEvent[]>;
   list(query: RunQuery): Promise<RunPage>;
+  /** How many runs there are. */
+  count(): Promise<number>;
   append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run>;
   /** Content-addressed and durable when it returns; the sha256. */
   putArtifact(runId: string, content: string | Uint8Array): Promise<string>;
@@ -80,6 +90,21 @@ export interface RunStore {
   lease(name: string): Promise<Lease>;
   /** Ends a command or request: makes the run's head durable and rewrites the views of its folder from its newest event. */
   writeViews(runId: string): Promise<void>;
+  /** Checks the record of a run; without `signatures`, those of its approvals are not checked. */
+  verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification>;
+  /** What is there of a run's record, and what was acknowledged. */
+  record(runId: string): Promise<RecordState>;
+  /** Lets a run whose record was cut go on from its last sound event. @throws Conflict (`record_whole`, `record_lost`, `lease_held`) */
+  recover(request: RecoveryRequest): Promise<Run>;
+  prune(request: PruneRequest): Promise<PruneResult>;
+  /** Bytes of the event log of each run, without reading any. */
+  logSizes(): Promise<ReadonlyMap<string, number>>;
+  /** Bytes of one event log; -1 without one. */
+  logSize(runId: string): Promise<number>;
+  /** When the event log of a run was written last, in milliseconds since 1970; now without one. */
+  changedAt(runId: string): Promise<number>;
+  /** Releases leases, and closes files and connections. */
+  close(): Promise<void>;
 }
 
 /** Every page of a list, newest run first. */

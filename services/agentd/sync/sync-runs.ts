@@ -4,12 +4,11 @@ import type { DeliveryReport, PullRequestReport, SyncReport, SyncRequest, Watch 
 import type { RunDelivery } from '../outbox/run-delivery.ts';
 import type { Forge, PullRequestOutcome } from '../ports/forge.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
-import type { FileRunStore } from '../runs/file-run-store.ts';
 import type { Run, RunSummary } from '../runs/run.ts';
-import { allRuns } from '../runs/run-store.ts';
+import { allRuns, type RunStore } from '../runs/run-store.ts';
 
 export interface SyncPorts {
-  readonly store: FileRunStore;
+  readonly store: RunStore;
   readonly forge: (name: string) => Forge;
   /** null where no context service is configured. */
   readonly delivery: RunDelivery | null;
@@ -36,7 +35,7 @@ export async function syncRuns(ports: SyncPorts, request: SyncRequest, watch: Wa
 }
 
 async function runsWithPullRequest(
-  store: FileRunStore,
+  store: RunStore,
   { repository }: SyncRequest,
   signal: AbortSignal,
 ): Promise<Run[]> {

@@ -9,7 +9,7 @@ export interface HeldLease {
   readonly name: string;
   /** Aborted when somebody else took the lease, or when it could not be renewed in time. */
   readonly lost: AbortSignal;
-  release(): void;
+  release(): Promise<void>;
 }
 
 export interface Leases {
@@ -74,7 +74,7 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
     });
     held.set(name, lease);
     timer ??= setInterval(renewAll, durationMs / 3).unref();
-    return { name, lost: lease.controller.signal, release: () => release(name, lease) };
+    return { name, lost: lease.controller.signal, release: async () => release(name, lease) };
   }
 
   function holder(name: string): LeaseHolder | null {
