@@ -96,6 +96,10 @@ const things = {
     command: ['curl', '--version'],
     provide: 'apt-get install curl',
   },
+  prometheus: {
+    command: ['sh', '-c', 'prometheus --version && promtool --version'],
+    provide: 'apt-get install prometheus',
+  },
   chromium: {
     command: ['chromium', '--version'],
     provide: 'apt-get install chromium',

@@ -48,6 +48,8 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-single-sign-on', 'Sign in by an identity provider'],
       ['docker', 'Run it in containers'],
       ['guide-several-hosts', 'Use several hosts'],
+      ['monitoring', 'Watch it'],
+      ['runbook', 'Runbook'],
       ['backup', 'Back up and restore'],
       ['upgrade', 'Upgrade'],
     ],

@@ -1,4 +1,4 @@
-import { Gauge, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { urlOf } from '#kit/config/address.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
@@ -18,6 +18,7 @@ import {
   type NotifiedPerson,
   readNotifications,
 } from './configuration.ts';
+import { createNotificationMetrics } from './metrics.ts';
 import type { Notice } from './notice.ts';
 import { Notifier, type NotifierParts, sendBy } from './notifier.ts';
 import { NotificationQueue } from './queue.ts';
@@ -116,20 +117,7 @@ export function openNotifications(options: NotificationOptions) {
         backlog,
       };
     },
-    /** Measurements. */
-    registry(): Registry {
-      const registry = new Registry();
-      new Gauge({
-        name: 'agentd_notifications',
-        help: 'Notifications in the queue; done were sent, skipped were dealt with before, dead were given up',
-        labelNames: ['state'],
-        registers: [registry],
-        collect() {
-          for (const [state, count] of Object.entries(queue.counts())) this.set({ state }, count);
-        },
-      });
-      return registry;
-    },
+    registry: (): Registry => createNotificationMetrics(() => queue.counts()),
   };
 }
 

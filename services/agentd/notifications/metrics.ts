@@ -1,0 +1,17 @@
+import { Gauge, Registry } from 'prom-client';
+import type { NotificationQueue } from './queue.ts';
+
+/** @param counts asked when the measurements are read */
+export function createNotificationMetrics(counts: NotificationQueue['counts']): Registry {
+  const registry = new Registry();
+  new Gauge({
+    name: 'agentd_notifications',
+    help: 'Notifications in the queue; done were sent, skipped were dealt with before, dead were given up',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const [state, count] of Object.entries(counts())) this.set({ state }, count);
+    },
+  });
+  return registry;
+}
