@@ -17,8 +17,9 @@ import { keyRoutes } from './http/key-routes.ts';
 import { callRoutes, errorReply, modelListRoutes } from './http/model-routes.ts';
 import { usageRoutes } from './http/usage-routes.ts';
 import { withRunKeys } from './ledger/accounts.ts';
-import { openLedger } from './ledger/ledger.ts';
+import { Ledger } from './ledger/ledger.ts';
 import { type PriceList, priceOf } from './ledger/money.ts';
+import { openSqliteStore } from './ledger/sqlite/store.ts';
 import { createCallMetrics } from './metrics.ts';
 import { askContextTokens } from './providers/context-window.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
@@ -65,7 +66,7 @@ const fixedAtStart = [
 /**
  * The composition root of core-model-gateway, without its HTTP server. Its `tokens` are those of the installation and keys of runs.
  * Models, retries, queues and the budget of the day follow models.json.
- * @throws what `openLedger` throws
+ * @throws what `openSqliteStore` throws
  */
 export function composeGateway(parts: GatewayParts) {
   const { folders, config: first, logger, redactor, version } = parts;
@@ -77,7 +78,7 @@ export function composeGateway(parts: GatewayParts) {
     prices: mode === 'replay' ? new Map() : priceList(config),
     dayBudget: config.budgets.day,
   });
-  const ledger = openLedger(folders.state, spending(first));
+  const ledger = new Ledger(openSqliteStore(folders.state), spending(first));
   const sources = { folders, environment };
   const asRead = readGatewayConfig(sources);
 
@@ -122,7 +123,7 @@ export function composeGateway(parts: GatewayParts) {
   });
 
   return {
-    tokens: withRunKeys(parts.tokens, (text) => ledger.keys.find(text)),
+    tokens: withRunKeys(parts.tokens, ledger.keys),
     routes: [
       ...modelListRoutes(models, windows, Date.now()),
       ...usageRoutes(ledger),

@@ -24,7 +24,7 @@ export async function checkHealth(parts: HealthParts): Promise<Health> {
     configuration: parts.file(),
     credentials: credentialsCheck(parts),
     upstreams: await parts.upstreams.check(),
-    ledger: parts.ledger.health(),
+    ledger: await parts.ledger.health(),
   });
 }
 

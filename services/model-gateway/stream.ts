@@ -131,7 +131,7 @@ export class CallUnderWay {
     const { caller, reservation } = this.#facts;
     const leave = await enter(caller.account.key, call.signal);
     try {
-      reservation.check(this.#lost);
+      await reservation.check(this.#lost);
       this.upstream = upstream.name;
       this.#attempting = true;
       return { answer: await upstream.send(call), leave };

@@ -17,7 +17,7 @@ const coveredElsewhere = [
   ...['ingest_between_batches', 'ingest_between_links', 'ingest_between_closings', 'ingest_before_finish'],
   // services/context/store/open-record.test.ts
   ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
-  // test/integration/model-ledger-crash.test.ts
+  // test/contract/model-ledger-crash.test.ts
   'ledger.reserved',
   // test/integration/bus-engine-crash.test.ts
   'cron-fired',

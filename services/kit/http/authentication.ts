@@ -23,6 +23,8 @@ export interface Access {
    * @throws Unauthorized (`token_invalid`)
    */
   authenticate(authorization: string | undefined, elsewhere?: string): Identity | null;
+  /** To be awaited before `authenticate`; null where it knows the answer. Rejects with Unavailable. */
+  lookUp(authorization: string | undefined, elsewhere?: string): Promise<void> | null;
   /** @throws Unauthorized (`token_required`), Forbidden (`scope_missing`) */
   checkScope(identity: Identity | null, scope: Scope | null): void;
 }
@@ -70,7 +72,7 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
     },
     authenticate(authorization, elsewhere) {
       if (authorization === undefined && elsewhere === undefined) return null;
-      const text = authorization === undefined ? elsewhere : /^bearer +([^\s]+) *$/i.exec(authorization)?.[1];
+      const text = textOf(authorization, elsewhere);
       const identity = text === undefined ? null : tokens.authenticate(text);
       if (identity !== null) return identity;
       throw new Unauthorized(
@@ -82,6 +84,11 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
           hint: './core token list shows names and scopes.',
         },
       );
+    },
+    lookUp(authorization, elsewhere) {
+      if (tokens.lookUp === undefined) return null;
+      const text = textOf(authorization, elsewhere);
+      return text === undefined ? null : tokens.lookUp(text);
     },
     checkScope(identity, scope) {
       if (scope === null || (identity === null && scope === 'read' && !readsNeedToken)) return;
@@ -97,6 +104,10 @@ export function createAccess(binding: Binding, tokens: Tokens, settings = 'agent
       );
     },
   };
+}
+
+function textOf(authorization: string | undefined, elsewhere: string | undefined): string | undefined {
+  return authorization === undefined ? elsewhere : /^bearer +([^\s]+) *$/i.exec(authorization)?.[1];
 }
 
 export function isLoopback(host: string): boolean {

@@ -146,23 +146,25 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   /** @throws what `Access` throws */
-  function admit(ctx: Context, route: WhoAsks = {}): void {
+  async function admit(ctx: Context, route: WhoAsks = {}): Promise<void> {
     access.checkOrigin(hostsOf(ctx.req), ctx.req.headers.origin);
-    ctx.state.identity = whoAsks(ctx, route);
+    ctx.state.identity = await whoAsks(ctx, route);
   }
 
-  /** @throws Unauthorized (`token_invalid`) */
-  function whoAsks(ctx: Context, { tokenIn, identify }: WhoAsks): Identity | null {
+  /** @throws Unauthorized (`token_invalid`), Unavailable */
+  async function whoAsks(ctx: Context, { tokenIn, identify }: WhoAsks): Promise<Identity | null> {
     const { headers } = ctx.req;
-    return identify === undefined
-      ? access.authenticate(headers.authorization, tokenAt(ctx, tokenIn))
-      : identify(headers);
+    if (identify !== undefined) return identify(headers);
+    const token = tokenAt(ctx, tokenIn);
+    const asked = access.lookUp(headers.authorization, token);
+    if (asked !== null) await asked;
+    return access.authenticate(headers.authorization, token);
   }
 
   /** Whether who asked for a stream would get it now: a token may be revoked or lose its scope, a session may end. */
-  function isStillAllowed(ctx: Context, route: Route): boolean {
+  async function isStillAllowed(ctx: Context, route: Route): Promise<boolean> {
     try {
-      const identity = whoAsks(ctx, route);
+      const identity = await whoAsks(ctx, route);
       access.checkScope(identity, route.scope);
       return (identity === null) === (ctx.state.identity === null);
     } catch {
@@ -172,7 +174,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   async function answerRoute(route: Route, ctx: Context & { params: Record<string, string> }): Promise<void> {
     ctx.state.route = route;
-    admit(ctx, route);
+    await admit(ctx, route);
     ctx.state.admitted = true;
     access.checkScope(ctx.state.identity, route.scope);
     const request: RouteRequest = {
@@ -226,8 +228,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     }
     streams++;
     const refused = new AbortController();
-    const look = setInterval(() => {
-      if (!isStillAllowed(ctx, route)) refused.abort();
+    const look = setInterval(async () => {
+      if (!(await isStillAllowed(ctx, route))) refused.abort();
     }, allowedMs).unref();
     const { output, sink, end } = openEventStream(AbortSignal.any([ending.signal, refused.signal]));
     output.once('close', () => {
@@ -241,8 +243,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       .finally(end);
   }
 
-  function answerUnmatched(ctx: Context): void {
-    admit(ctx);
+  async function answerUnmatched(ctx: Context): Promise<void> {
+    await admit(ctx);
     access.checkScope(ctx.state.identity, 'read');
     const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
     if (methods.size === 0) {

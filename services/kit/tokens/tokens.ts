@@ -40,6 +40,8 @@ export interface Identity {
 export interface Tokens {
   /** Who a token belongs to; null when it is unknown, revoked or expired. Sees changes of other processes at once. */
   authenticate(text: string): Identity | null;
+  /** To be awaited before `authenticate`, where the answer has to be asked for; null where it is known. Rejects with Unavailable. */
+  lookUp?(text: string): Promise<void> | null;
   list(): readonly TokenRecord[];
 }
 

@@ -1,8 +1,7 @@
 import { KeyRequest, KeysReply, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
-import { whenFree } from '../ledger/call-writer.ts';
-import type { RunKeys } from '../ledger/run-keys.ts';
+import type { RunKeys } from '../ledger/store.ts';
 
 /** A key of a run lives no longer; a planning takes minutes. */
 const maxLifeMs = 24 * 3_600_000;
@@ -24,7 +23,7 @@ export function keyRoutes(keys: RunKeys, models: () => readonly string[]): reado
         const [first] = errors;
         if (first !== undefined)
           throw new InvalidInput('invalid_input', `the body: ${first.pointer} ${first.detail}`, { errors });
-        return { status: 201, json: await whenFree(() => keys.mint(body)) };
+        return { status: 201, json: await keys.mint(body) };
       },
     ),
     route(
@@ -35,7 +34,7 @@ export function keyRoutes(keys: RunKeys, models: () => readonly string[]): reado
         scope: 'mint',
         answers: { 200: { description: 'Without the keys themselves', content: KeysReply } },
       },
-      async () => ({ json: { keys: keys.list() } }),
+      async () => ({ json: { keys: await keys.list() } }),
     ),
     route(
       {
@@ -45,7 +44,7 @@ export function keyRoutes(keys: RunKeys, models: () => readonly string[]): reado
         scope: 'mint',
         answers: { 200: { description: 'With what it used', content: RunKey } },
       },
-      async ({ params }) => ({ json: keys.get(params.id!) }),
+      async ({ params }) => ({ json: await keys.get(params.id!) }),
     ),
     route(
       {
@@ -55,7 +54,7 @@ export function keyRoutes(keys: RunKeys, models: () => readonly string[]): reado
         scope: 'mint',
         answers: { 200: { description: 'The key that ended', content: RunKey } },
       },
-      async ({ params }) => ({ json: await whenFree(() => keys.revoke(params.id!)) }),
+      async ({ params }) => ({ json: await keys.revoke(params.id!) }),
     ),
   ];
 }

@@ -21,14 +21,20 @@ interface RunIdentity extends Identity {
   readonly account: Account;
 }
 
-/**
- * Tokens of the installation, and keys of runs. A key may ask models, and see them.
- * @param find gives the account of a key; null for what is none
- */
-export function withRunKeys(tokens: Tokens, find: (text: string) => Account | null): Tokens {
+/** Whose the keys of runs are. */
+export interface AccountsOfKeys {
+  /** As far as is known here; null when it is none, expired or revoked. */
+  find(key: string): Account | null;
+  /** Asks for what `find` does not know yet; null where it knows. Rejects with Unavailable. */
+  lookUp(key: string): Promise<void> | null;
+}
+
+/** Tokens of the installation, and keys of runs. A key may ask models, and see them. */
+export function withRunKeys(tokens: Tokens, keys: AccountsOfKeys): Tokens {
   return {
+    lookUp: (text) => keys.lookUp(text) ?? tokens.lookUp?.(text) ?? null,
     authenticate(text) {
-      const account = find(text);
+      const account = keys.find(text);
       if (account === null) return tokens.authenticate(text);
       const identity: RunIdentity = { name: account.key, scopes: ['read', 'model'], account };
       return identity;

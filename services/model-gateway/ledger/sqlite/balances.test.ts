@@ -1,12 +1,13 @@
 import { expect } from 'chai';
-import type { Account } from './accounts.ts';
+import type { Account } from '../accounts.ts';
 import { Balances } from './balances.ts';
 
 const token: Account = { key: 'token:tester', run: null, models: null, budget: null };
 const keyOf = (budget: number | null): Account => ({ key: 'key:1', run: 'run_1', models: null, budget });
 
 function balancesOf(dayBudget: number | null = null): Balances {
-  const balances = new Balances({ dayBudget, usedOn: () => 0, now: () => 0 });
+  const balances = new Balances({ usedOn: () => 0, now: () => 0 });
+  balances.limitDay(dayBudget);
   balances.begin('run:run_1', 0);
   return balances;
 }

@@ -1,22 +1,21 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '#kit/errors.ts';
-import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
-import { openLedger } from '../../services/model-gateway/ledger/ledger.ts';
+import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import type { CallResult } from '../../services/model-gateway/ledger/settlement.ts';
-import { spentBy, testCall, testPrices } from './model-ledger.place.ts';
+import { openSqliteStore } from '../../services/model-gateway/ledger/sqlite/store.ts';
+import { spentBy, testCall, testPrices, token } from './model-ledger.scene.ts';
 
 /** Spends from a ledger in a process of its own: `<state> <mode>`. Lines: `begun`, `ended MICRODOLLARS`, `refused CODE`. */
 const [state = '', mode = 'spend'] = process.argv.slice(2);
-const ledger = openLedger(state, { prices: testPrices, dayBudget: null });
-const account: Account = { key: 'token:tester', run: null, models: null, budget: null };
+const ledger = new Ledger(openSqliteStore(state), { prices: testPrices, dayBudget: null });
 
 function say(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
 async function spend(output: number): Promise<void> {
-  const reservation = await ledger.reserve(account, testCall);
+  const reservation = await ledger.reserve(token, testCall);
   say('begun');
   await delay(Math.random() * 4);
   const result: CallResult = { ...spentBy(output), upstream: 'first' };
@@ -33,7 +32,7 @@ async function spendUntilFullAndAgain(): Promise<void> {
       await Promise.all(Array.from({ length: 20 }, () => spend(10)));
       if (refused) return say('again');
     } catch (error) {
-      if (!refused) say(`refused ${codeOf(error)} ${ledger.health().status}`);
+      if (!refused) say(`refused ${codeOf(error)} ${(await ledger.health()).status}`);
       refused = true;
       await delay(50);
     }

@@ -1,7 +1,6 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import type { Price } from '../../services/model-gateway/configuration.ts';
-import { ledgerFolder } from '../../services/model-gateway/ledger/ledger.ts';
+import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
+import type { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import type { PriceList } from '../../services/model-gateway/ledger/money.ts';
 import type { CallResult, LedgerCall } from '../../services/model-gateway/ledger/settlement.ts';
 
@@ -37,24 +36,26 @@ export function spentBy(output: number): Omit<CallResult, 'upstream'> {
   };
 }
 
-/** What is in the ledger of a state folder, read beside whoever holds it. */
-export function readLedgerFile(state: string): {
-  readonly calls: readonly { readonly state: number; readonly cost: number }[];
+export const token: Account = { key: 'token:tester', run: null, models: null, budget: null };
+
+export const everything = { by: 'day', from: null, to: null, run: null } as const;
+
+/** What is in a ledger, read beside whoever writes it. */
+export interface Counted {
+  readonly calls: readonly { readonly state: CallState; readonly cost: number }[];
   readonly total: { readonly calls: number; readonly unsettled: number; readonly cost: number };
-} {
-  const db = new DatabaseSync(join(ledgerFolder(state), 'ledger.sqlite'), { readOnly: true, timeout: 5_000 });
-  try {
-    const total = db
-      .prepare('SELECT sum(calls) AS calls, sum(unsettled) AS unsettled, sum(cost) AS cost FROM totals')
-      .get() as { calls: number | null; unsettled: number | null; cost: number | null };
-    return {
-      calls: db.prepare('SELECT state, cost FROM calls').all() as unknown as {
-        state: number;
-        cost: number;
-      }[],
-      total: { calls: total.calls ?? 0, unsettled: total.unsettled ?? 0, cost: total.cost ?? 0 },
-    };
-  } finally {
-    db.close();
-  }
+}
+
+export type CallState = 'under_way' | 'done' | 'aborted' | 'failed' | 'unsettled';
+
+/** One ledger, for the contract that every store of it passes. */
+export interface LedgerBench {
+  /** As a gateway that starts has it. Where only one may have it, the one before must be closed. */
+  open(dayBudget?: number | null): Ledger;
+  now(): number;
+  pass(ms: number): Promise<void>;
+  counted(): Promise<Counted>;
+  /** All that is stored, as text. */
+  dump(): Promise<string>;
+  end(): Promise<void>;
 }

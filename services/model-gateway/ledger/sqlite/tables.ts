@@ -1,9 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { UsageGroup, UsageLine } from '#kit/contracts/model-gateway/usage.ts';
 import type { DatabaseKind } from '#kit/storage/database.ts';
-import type { Account } from './accounts.ts';
-import type { Money } from './money.ts';
-import type { CallResult, LedgerCall, Settlement } from './settlement.ts';
+import type { Money } from '../money.ts';
+import type { CallEnd, NewCall, UsageQuestion } from '../store.ts';
 
 /**
  * `calls.call` begins with the millisecond when the call began (see `CallIds`), so the table is in the order of time.
@@ -73,29 +72,15 @@ export const ledgerKind: DatabaseKind = {
 /** Values of `calls.state`; 0 is a call under way. */
 const callStates = { done: 1, aborted: 2, failed: 3, unsettled: 4 } as const;
 
-export interface OpenCall extends LedgerCall {
+export interface OpenCall extends NewCall {
   readonly id: number;
-  readonly account: Account;
-  readonly reserved: Money;
 }
 
-export interface EndedCall
-  extends Settlement,
-    Pick<CallResult, 'upstream' | 'sentBytes' | 'ms' | 'firstTokenMs'> {
+export interface EndedCall extends CallEnd {
   readonly id: number;
   readonly run: string | null;
   /** On which it began, in UTC. */
   readonly day: string;
-  readonly state: CallResult['outcome'];
-}
-
-export interface UsageQuestion {
-  readonly by: UsageGroup;
-  /** Days, both included; null is no bound. */
-  readonly from: string | null;
-  readonly to: string | null;
-  /** Of one run alone; null: of all. */
-  readonly run: string | null;
 }
 
 const groups: Readonly<Record<UsageGroup, string>> = {

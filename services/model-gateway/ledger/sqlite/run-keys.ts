@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { sha256 } from '#kit/digest.ts';
-import { NotFound, Unauthorized } from '#kit/errors.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
-import { type Account, purseOf } from './accounts.ts';
+import { type Account, purseOf } from '../accounts.ts';
+import { dollarsOf, type Money, moneyOf } from '../money.ts';
+import { keyEnded, noSuchKey, type RunKeys, runKeyPrefix } from '../store.ts';
 import type { Balances } from './balances.ts';
-import { notRecorded } from './call-writer.ts';
-import { dollarsOf, type Money, moneyOf } from './money.ts';
+import { notRecorded, whenFree } from './call-writer.ts';
 
 interface KeyRow {
   readonly id: string;
@@ -27,11 +27,8 @@ interface LiveKey {
   readonly expires: number;
 }
 
-/** Keys begin like every token of Core, so that what hides tokens hides them. */
-const prefix = 'core_run-key_';
-
-/** Keys of runs: shown once, kept as a hash, good until they expire or are revoked. */
-export class RunKeys {
+/** All that are in force are known in memory. */
+export class SqliteRunKeys implements RunKeys {
   readonly #db: DatabaseSync;
   readonly #balances: Balances;
   readonly #now: () => number;
@@ -57,8 +54,11 @@ export class RunKeys {
     for (const row of rows) this.#begin(row);
   }
 
-  /** @param request checked */
-  mint(request: KeyRequest): MintedKey {
+  mint(request: KeyRequest): Promise<MintedKey> {
+    return whenFree(() => this.#mint(request));
+  }
+
+  #mint(request: KeyRequest): MintedKey {
     const text = newTokenText('run-key');
     const row: KeyRow = {
       id: `key_${randomBytes(8).toString('hex')}`,
@@ -81,13 +81,16 @@ export class RunKeys {
     return { key: text, ...this.#shown(row) };
   }
 
-  /** Who a key belongs to; null when it is none, expired or revoked. */
   find(text: string): Account | null {
-    if (!text.startsWith(prefix)) return null;
+    if (!text.startsWith(runKeyPrefix)) return null;
     const live = this.#byHash.get(sha256(text));
     if (live === undefined) return null;
     if (live.expires > this.#now()) return live.account;
     this.#end(live);
+    return null;
+  }
+
+  lookUp(): null {
     return null;
   }
 
@@ -96,22 +99,23 @@ export class RunKeys {
     if (run === null) return;
     const live = this.#byAccount.get(key);
     if (live !== undefined && live.expires > this.#now()) return;
-    throw new Unauthorized('token_invalid', 'the key was revoked or has expired');
+    throw keyEnded();
   }
 
-  /** Those in force, newest first. */
-  list(): readonly RunKey[] {
+  async list(): Promise<readonly RunKey[]> {
     this.forgetExpired();
     return [...this.#byHash.values()].map(({ row }) => this.#shown(row)).reverse();
   }
 
-  /** Also of one that has ended. @throws NotFound (`key_not_found`) */
-  get(id: string): RunKey {
+  async get(id: string): Promise<RunKey> {
     return this.#shown(this.#rowOf(id));
   }
 
-  /** Again, it changes nothing. @throws NotFound (`key_not_found`) */
-  revoke(id: string): RunKey {
+  revoke(id: string): Promise<RunKey> {
+    return whenFree(() => this.#revoke(id));
+  }
+
+  #revoke(id: string): RunKey {
     const row = this.#rowOf(id);
     if (row.revoked_at !== null) return this.#shown(row);
     const revoked = { ...row, revoked_at: new Date(this.#now()).toISOString() };
@@ -169,10 +173,7 @@ export class RunKeys {
   #rowOf(id: string): KeyRow {
     const row = this.#db.prepare('SELECT * FROM keys WHERE id = ?').get(id);
     if (row !== undefined) return row as unknown as KeyRow;
-    throw new NotFound(
-      'key_not_found',
-      `there is no key ${JSON.stringify(id)}; GET /v1/keys lists those in force`,
-    );
+    throw noSuchKey(id);
   }
 
   #shown(row: KeyRow): RunKey {

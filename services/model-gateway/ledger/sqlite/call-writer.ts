@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
-import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, messageOf, Unavailable } from '#kit/errors.ts';
 import { isDiskFull, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
 import { WriteBatch } from '#kit/storage/write-batch.ts';
@@ -31,7 +30,6 @@ export class CallWriter {
   /** Resolves when the call is on record. Rejects with what SQLite says. */
   async open(call: OpenCall): Promise<void> {
     await this.#write(() => this.#tables.open(call));
-    crashPoint('ledger.reserved');
   }
 
   /** More is set aside for a call under way. @throws what SQLite says */

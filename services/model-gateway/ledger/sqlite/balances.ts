@@ -1,18 +1,10 @@
-import { CoreError, exitCodes, Unauthorized } from '#kit/errors.ts';
-import { type Account, purseOf } from './accounts.ts';
-import { dollarsOf, dollarText, type Money } from './money.ts';
+import { type Account, purseOf } from '../accounts.ts';
+import { type Balance, checkDay, checkPurse, type Purse } from '../budgets.ts';
+import type { Money } from '../money.ts';
+import { keyEnded } from '../store.ts';
 import { dayOf } from './tables.ts';
 
-interface Balance {
-  used: Money;
-  reserved: Money;
-}
-
-/** Of a run, whichever of its keys asks. */
-interface Purse extends Balance {
-  /** For keys that name none: the largest that another key of the run has. */
-  budget: Money | null;
-}
+type Changing<T> = { -readonly [Member in keyof T]: T[Member] };
 
 export interface Hold {
   /** On which it counts, however long it takes. */
@@ -30,19 +22,17 @@ const dayMs = 86_400_000;
  * the ledger is the only one that does.
  */
 export class Balances {
-  readonly #purses = new Map<string, Purse>();
-  readonly #days = new Map<string, Balance>();
-  #dayBudget: Money | null;
+  readonly #purses = new Map<string, Changing<Purse>>();
+  readonly #days = new Map<string, Changing<Balance>>();
+  #dayBudget: Money | null = null;
   readonly #usedOn: (day: string) => Money;
   readonly #now: () => number;
 
   /** @param usedOn by all calls of a day that ended */
   constructor(options: {
-    readonly dayBudget: Money | null;
     readonly usedOn: (day: string) => Money;
     readonly now: () => number;
   }) {
-    this.#dayBudget = options.dayBudget;
     this.#usedOn = options.usedOn;
     this.#now = options.now;
     this.#balanceOf(dayOf(options.now()));
@@ -70,7 +60,7 @@ export class Balances {
   }
 
   /** null for one that did not begin, or has ended. */
-  of(purse: string): Readonly<Balance> | null {
+  of(purse: string): Balance | null {
     return this.#purses.get(purse) ?? null;
   }
 
@@ -89,7 +79,7 @@ export class Balances {
     let held = 0;
     let open = true;
     const take = (more: Money) => {
-      if (own !== null) checkOwn(account, own, more);
+      if (own !== null) checkPurse(account, own, more);
       this.#checkDay(name, day, more);
       held += more;
       for (const balance of balances) balance.reserved += more;
@@ -111,76 +101,22 @@ export class Balances {
     };
   }
 
-  #ownOf(account: Account): Purse {
+  #ownOf(account: Account): Changing<Purse> {
     const own = this.#purses.get(purseOf(account));
     if (own !== undefined) return own;
-    throw new Unauthorized('token_invalid', 'the key was revoked or has expired');
+    throw keyEnded();
   }
 
-  #checkDay(name: string, { used, reserved }: Balance, needed: Money): void {
-    const budget = this.#dayBudget;
-    if (budget === null || used + reserved + needed <= budget) return;
-    throw new BudgetExceeded(
-      `this installation on ${name}`,
-      { used, reserved, budget, needed },
-      {
-        hint: 'Raise budgets.day in models.json, or go on when the next day begins, in UTC.',
-        retryAfter: (dayMs - (this.#now() % dayMs)) / 1000,
-      },
-    );
+  #checkDay(name: string, day: Balance, needed: Money): void {
+    const secondsLeft = (dayMs - (this.#now() % dayMs)) / 1000;
+    checkDay({ ...day, name, budget: this.#dayBudget, secondsLeft }, needed);
   }
 
-  #balanceOf(day: string): Balance {
+  #balanceOf(day: string): Changing<Balance> {
     const known = this.#days.get(day);
     if (known !== undefined) return known;
     const balance = { used: this.#usedOn(day), reserved: 0 };
     this.#days.set(day, balance);
     return balance;
-  }
-}
-
-function checkOwn(account: Account, { used, reserved, budget: others }: Purse, needed: Money): void {
-  const budget = account.budget ?? others;
-  if (budget === null || used + reserved + needed <= budget) return;
-  throw new BudgetExceeded(
-    `run ${account.run}`,
-    { used, reserved, budget, needed },
-    { hint: 'The budget was set when the key was made; a run gets planner.bounds.money of agents.json.' },
-  );
-}
-
-interface BudgetState {
-  readonly budget: Money;
-  readonly used: Money;
-  /** For calls under way. */
-  readonly reserved: Money;
-  /** What the refused call may cost. */
-  readonly needed: Money;
-}
-
-/** 429 with OpenAI's code. Waiting does not help, unless `retryAfter` says so. */
-export class BudgetExceeded extends CoreError {
-  override readonly status = 429;
-  override readonly exitCode = exitCodes.refused;
-
-  /** @param whose for example `run run_0199…` or `this installation today` */
-  constructor(
-    whose: string,
-    { budget, used, reserved, needed }: BudgetState,
-    more: { readonly hint: string; readonly retryAfter?: number },
-  ) {
-    super(
-      'insufficient_quota',
-      `the budget of ${whose} is ${dollarText(budget)}: ${dollarText(used)} is used, ${dollarText(reserved)} is reserved for calls under way, and this call may cost ${dollarText(needed)}`,
-      {
-        facts: {
-          budget: dollarsOf(budget),
-          used: dollarsOf(used),
-          reserved: dollarsOf(reserved),
-          needed: dollarsOf(needed),
-        },
-        ...more,
-      },
-    );
   }
 }

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { migrate } from '#kit/storage/database.ts';
-import { until } from '../../../test/fixtures/until.ts';
+import { until } from '../../../../test/fixtures/until.ts';
 import { CallWriter, notRecorded } from './call-writer.ts';
 import { type EndedCall, LedgerTables, ledgerKind, type OpenCall } from './tables.ts';
 

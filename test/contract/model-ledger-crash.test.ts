@@ -6,11 +6,13 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
-import { openLedger } from '../../services/model-gateway/ledger/ledger.ts';
+import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
+import { openSqliteStore } from '../../services/model-gateway/ledger/sqlite/store.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type OwnMounts, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { describeWith } from '../needs.ts';
-import { readLedgerFile, reservedForTestCall, testPrices } from './model-ledger.place.ts';
+import { readLedgerFile } from './model-ledger.benches.ts';
+import { reservedForTestCall, testPrices } from './model-ledger.scene.ts';
 
 const spender = fileURLToPath(new URL('./model-ledger.spender.ts', import.meta.url));
 const rounds = 10;
@@ -21,16 +23,16 @@ describe('The ledger of model calls, when its process is killed', () => {
     const seen = { begun: 0, ended: 0, cost: 0 };
     for (let round = 1; round <= rounds; round++) {
       await spendUntilKilled(state, 40 + ((round * 97) % 400), seen);
-      const ledger = openLedger(state, { prices: testPrices, dayBudget: null });
+      const ledger = openLedger(state);
       const [row] = await ledger.usage({ by: 'model', from: null, to: null, run: null });
       await ledger.close();
       const { calls, total } = readLedgerFile(state);
       expect(row!.calls, `calls of round ${round}`).to.be.at.least(seen.begun);
       expect(Math.round(row!.cost * 1_000_000), `cost of round ${round}`).to.be.at.least(seen.cost);
-      expect(calls.filter((call) => call.state === 0)).to.deep.equal([]);
+      expect(calls.filter((call) => call.state === 'under_way')).to.deep.equal([]);
       expect(total.calls).to.equal(calls.length);
       expect(total.cost).to.equal(calls.reduce((sum, call) => sum + call.cost, 0));
-      const cutOff = calls.filter((call) => call.state === 4);
+      const cutOff = calls.filter((call) => call.state === 'unsettled');
       expect(total.unsettled).to.equal(cutOff.length);
       expect(cutOff.every((call) => call.cost === reservedForTestCall)).to.equal(true);
     }
@@ -43,8 +45,8 @@ describe('The ledger of model calls, when its process is killed', () => {
     const child = start(state, 'once', { CORE_CRASH_AT: 'ledger.reserved' });
     const [, signal] = await once(child, 'exit');
     expect(signal).to.equal('SIGKILL');
-    const ledger = openLedger(state, { prices: testPrices, dayBudget: null });
-    expect(ledger.health().detail).to.contain('1 cut off');
+    const ledger = openLedger(state);
+    expect((await ledger.health()).detail).to.contain('1 cut off');
     const [row] = await ledger.usage({ by: 'run', from: null, to: null, run: null });
     expect(row).to.include({
       name: 'token:tester',
@@ -55,7 +57,7 @@ describe('The ledger of model calls, when its process is killed', () => {
     });
     expect(row!.cost).to.equal(reservedForTestCall / 1_000_000);
     await ledger.close();
-    expect(openedAgain(state)).to.equal('0 calls under way');
+    expect(await openedAgain(state)).to.equal('0 calls under way');
   });
 
   it('belongs to one process, and is free when that one is killed', async () => {
@@ -64,7 +66,7 @@ describe('The ledger of model calls, when its process is killed', () => {
     await once(child.stdout!, 'data');
     let refusal: unknown;
     try {
-      openLedger(state, { prices: testPrices, dayBudget: null });
+      openLedger(state);
     } catch (error) {
       refusal = error;
     }
@@ -73,7 +75,7 @@ describe('The ledger of model calls, when its process is killed', () => {
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
-    expect(openedAgain(state)).to.equal('0 calls under way');
+    expect(await openedAgain(state)).to.equal('0 calls under way');
   });
 });
 
@@ -145,9 +147,13 @@ async function spendUntilKilled(
   expect(signal, 'the spender ended by itself').to.equal('SIGKILL');
 }
 
-function openedAgain(state: string): string {
-  const ledger = openLedger(state, { prices: testPrices, dayBudget: null });
-  const { detail } = ledger.health();
-  void ledger.close();
+async function openedAgain(state: string): Promise<string> {
+  const ledger = openLedger(state);
+  const { detail } = await ledger.health();
+  await ledger.close();
   return detail;
+}
+
+function openLedger(state: string): Ledger {
+  return new Ledger(openSqliteStore(state), { prices: testPrices, dayBudget: null });
 }
