@@ -47,9 +47,24 @@ describeWith(['chromium'], 'The review page in a browser', function () {
     await page.locator(`[data-run][href="/runs/${run.run_id}"]`).click();
     await page.getByText('7 actions wait for a decision.').waitFor();
     await approveGate(page, 'build');
+    // The next gate comes into view.
+    expect(new URL(page.url()).hash).to.equal('#gate-build-end');
+    const next = page.locator('.controls .next');
+    await page.getByRole('button', { name: 'Execute', exact: true }).click();
+    await page.waitForURL(/#act_3_/);
+    await next.getByText('The validation passed. 3 actions wait for a decision.').waitFor({
+      timeout: 60_000,
+    });
+    await next.getByRole('link', { name: '3 actions' }).click();
+    await page.waitForURL(/#act_5_/);
     await approveGate(page, 'publish');
     await page.getByRole('button', { name: 'Execute', exact: true }).click();
-    await page.getByText('Done: every action succeeded.').waitFor({ timeout: 120_000 });
+    await next.getByText(/Done: pull request #\d+ is open\./).waitFor({ timeout: 60_000 });
+    const opened = page.locator('[id^="act_6_"][data-action]');
+    await opened.getByText('body, as it was sent').waitFor();
+    expect(await opened.locator('pre').textContent())
+      .to.contain('Validation: ')
+      .and.to.not.contain('{{');
     await page.locator('#gate-publish-title').waitFor();
     const pulls = await review.world.forgeAdmin.listPullRequests(ref, 'open');
     expect(pulls.length).to.be.greaterThan(0);
@@ -74,6 +89,10 @@ describeWith(['chromium'], 'The review page in a browser', function () {
       'mira',
     ]);
     expect(await action.getByRole('button', { name: /Approve/ }).isVisible()).to.equal(false);
+    // What builds on it says so, and is not offered for approval.
+    const above = page.locator('[data-action]').nth(1);
+    await above.getByText('It builds on 1 create_branch, which was rejected').waitFor();
+    expect(await page.getByRole('button', { name: /^Approve/ }).count()).to.equal(0);
     await action.getByText('Change the decision').click();
     await action.getByRole('button', { name: /Approve/ }).click();
     await action.getByText('approved by').waitFor();

@@ -2,7 +2,7 @@ import { countsText, rejectedText } from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import type { FileChange } from '../action.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
-import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { type ActionState, isOpen, type Run, rejectedBelow } from '../runs/run.ts';
 import { agreementOf } from './agreement.ts';
 import { badge, riskBadge, standing } from './badges.ts';
 import { decisionForms } from './decisions.ts';
@@ -16,7 +16,8 @@ import { shownLine, shownText } from './visible-text.ts';
 export interface ActionLook {
   readonly run: Run;
   readonly csrf: string;
-  /** Whether the scopes of who looks allow a decision. */
+  /** Who looks, and whether their scopes allow a decision. */
+  readonly who: string;
   readonly mayApprove: boolean;
   readonly signing: SigningTerms;
   /** Why nothing of the run is decided any more; null while something may be. */
@@ -31,12 +32,13 @@ export function actionArticle(action: ActionState, look: ActionLook): Html {
   const { definition } = action;
   const { action_id, ordinal, kind, risk, risk_score } = definition;
   const open = isOpen(action) && look.over === null;
+  const rejected = open && action.approval !== 'rejected' ? rejectedBelow(action, look.run.actions) : null;
   return html`<article class="action" id="${action_id}" data-action tabindex="-1" aria-labelledby="${action_id}-title">
 <header>
   <h3 id="${action_id}-title"><span class="ordinal">${ordinal}</span> <code>${kind}</code></h3>
   <span class="grow"></span>
   ${riskBadge(risk, risk_score)}
-  ${standing(action)}
+  ${rejected === null ? standing(action) : badge('dim', 'cannot run')}
 </header>
 <p class="title">${shownLine(definition.title)}</p>
 ${reasons(definition)}
@@ -45,10 +47,11 @@ ${definition.dry_run ? html`<p>${badge('live', 'dry run')} Every check runs, no 
 ${outcomeOf(action)}
 ${kind === 'run_validation' ? look.validation : nothing}
 <h4>${isOpen(action) ? 'What would happen' : 'What was approved'}</h4>
-${params(definition)}
+${params(action)}
 ${kind === 'apply_patch' ? look.change : nothing}
 ${facts(action, look.run)}
-${open ? decisionForms(action, look) : nothing}
+${rejected === null ? nothing : html`<p class="faint">It builds on <a href="#${rejected.definition.action_id}">${nameOf(rejected)}</a>, which was rejected, so that it cannot run any more.</p>`}
+${open ? decisionForms(action, { ...look, canRun: rejected === null }) : nothing}
 </article>`;
 }
 
@@ -65,9 +68,7 @@ function rejectedBefore({ rejected_before = [] }: ActionDefinition): Html {
 function facts(action: ActionState, run: Run): Html {
   const { definition } = action;
   const { rationale, depends_on, target, digest, history } = definition;
-  const needs = run.actions
-    .filter((other) => depends_on.includes(other.definition.action_id))
-    .map(({ definition: { ordinal, kind } }) => `${ordinal} ${kind}`);
+  const needs = run.actions.filter((other) => depends_on.includes(other.definition.action_id)).map(nameOf);
   const before = history == null ? '' : countsText(history);
   const rows: readonly (readonly [string, Html])[] = [
     ['why', shownLine(rationale)],
@@ -94,7 +95,7 @@ function origins({ influences }: ActionDefinition): Html {
   )}</ul></details>`;
 }
 
-function params({ params: values }: ActionDefinition): Html {
+function params({ definition: { params: values }, intent }: ActionState): Html {
   const texts: [string, string][] = [];
   const rows: [string, Html][] = [];
   for (const [name, value] of Object.entries(values as Readonly<Record<string, unknown>>)) {
@@ -107,7 +108,16 @@ function params({ params: values }: ActionDefinition): Html {
   return html`<dl class="facts params">${rows.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>
-${texts.map(([name, text]) => html`<h5>${name}, as it will stand</h5><pre class="text" tabindex="0">${withSlots(text)}</pre>`)}`;
+${texts.map(([name, text]) => {
+  const sent = intent?.rendered[name];
+  return typeof sent === 'string'
+    ? html`<h5>${name}, as it was sent</h5><pre class="text" tabindex="0">${shownText(sent.replace(/\n$/, ''))}</pre>`
+    : html`<h5>${name}, as it will stand</h5><pre class="text" tabindex="0">${withSlots(text)}</pre>`;
+})}`;
+}
+
+export function nameOf({ definition: { ordinal, kind } }: ActionState): string {
+  return `${ordinal} ${kind}`;
 }
 
 /** Everything of a validation is covered by the digest: what has no words of its own stands as it is. */

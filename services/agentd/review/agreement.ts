@@ -1,12 +1,25 @@
 import { until } from '#kit/cli/moments.ts';
+import { identityKey } from '#kit/contracts/account.ts';
 import { type Approval, signedBy } from '#kit/contracts/action.ts';
 import type { ApprovalProgress } from '#kit/contracts/approval.ts';
-import { type ActionState, approvalProgress, type Run } from '../runs/run.ts';
+import { whyOfNoUse } from '../approval/progress.ts';
+import { type ActionState, approvalProgress, isOpen, type Run } from '../runs/run.ts';
 import { moment, moments } from './badges.ts';
 import { type Html, html, nothing } from './html.ts';
 import { plainLine, shownLine } from './visible-text.ts';
 
 /** Who has agreed and who must: of an action, of a gate, and of a run. */
+
+/** True if somebody has approved an action that waits for others, so that their approving it again would count for nothing. */
+export function hasAgreed(action: ActionState, name: string, now = new Date()): boolean {
+  const { terms, definition, decisions, approval } = action;
+  const own = decisions.find(({ approver }) => identityKey(approver) === identityKey(name));
+  if (terms === null || approval !== 'required' || own?.person === undefined) return false;
+  const { person, signature } = own;
+  const somebody = { person: person.name, known_as: person.known_as, signed: signature !== undefined };
+  const about = { terms, digest: definition.digest };
+  return whyOfNoUse(about, decisions, now.toISOString(), somebody) === 'approved_already';
+}
 
 /** How far the approval of an action is, with what each rule asks and what each person decided. */
 export function agreementOf(action: ActionState, now = new Date()): Html {
@@ -15,14 +28,15 @@ export function agreementOf(action: ActionState, now = new Date()): Html {
   if (progress !== null) {
     return html`${approval}: <strong>${shownLine(progress.text)}</strong>${ownersMissing(progress)}
 <ul class="agreement">${progress.rules.map(({ name, text, met }) => html`<li>rule ${shownLine(name)}: ${shownLine(text)}${met ? ', met' : nothing}</li>`)}<li>asked: ${shownLine(progress.needs)}</li>${decisions.map(
-      (one) => html`<li>${one.decision === 'approve' ? 'agreed' : 'rejected'}: ${deciderText(one, now)}</li>`,
+      (one) =>
+        html`<li>${one.decision === 'approve' ? 'agreed' : 'rejected'}: ${deciderText(one, action, now)}</li>`,
     )}</ul>`;
   }
   if (decision === null) return html`${approval === 'required' ? 'waits for a decision' : approval}`;
-  return html`${approval} by ${deciderText(decision, now)}${decision.reason === null ? nothing : html`: ${shownLine(decision.reason)}`}`;
+  return html`${approval} by ${deciderText(decision, action, now)}${decision.reason === null ? nothing : html`: ${shownLine(decision.reason)}`}`;
 }
 
-function deciderText(decision: Approval, now: Date): Html {
+function deciderText(decision: Approval, action: ActionState, now: Date): Html {
   const { standing, approver, claimed_approver, expires_at, at } = decision;
   const claimed = claimed_approver === null ? '' : ` (as ${plainLine(claimed_approver)})`;
   const who =
@@ -30,7 +44,7 @@ function deciderText(decision: Approval, now: Date): Html {
       ? html`<strong>${shownLine(approver)}</strong>${claimed}${plainLine(signedBy(decision))}`
       : standingText({ ...standing, author: approver });
   const end =
-    expires_at === null
+    expires_at === null || !isOpen(action)
       ? nothing
       : expires_at <= now.toISOString()
         ? html`, <strong>expired</strong> ${moment(expires_at, now)}`
@@ -75,10 +89,16 @@ export function agreementOfGate(actions: readonly ActionState[], now = new Date(
 
 /** For the head of a run: how far its rules are met, or nothing where no rule asks. */
 export function agreementOfRun({ actions }: Run, now = new Date()): Html {
-  const texts = actions.flatMap((action) => progressIn(action, now)?.text ?? []);
+  const byText = Map.groupBy(
+    actions.filter((action) => progressIn(action, now) !== null),
+    (action) => progressIn(action, now)!.text,
+  );
   const standing = actions.filter(({ decision }) => decision?.standing !== undefined).length;
   const parts = [
-    ...[...new Set(texts)].map((text) => html`<span>agreed ${shownLine(text)}</span>`),
+    ...[...byText].map(
+      ([text, asked]) =>
+        html`<span>agreed ${shownLine(text)}${byText.size === 1 ? nothing : html` on ${ordinals(asked)}`}</span>`,
+    ),
     ...(standing === 0 ? [] : [html`<span>${standing} approved in advance</span>`]),
   ];
   return html`${parts}`;

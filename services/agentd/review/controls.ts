@@ -1,9 +1,11 @@
 import type { Identity } from '#kit/tokens/tokens.ts';
-import { isActive, type Run } from '../runs/run.ts';
+import { type ActionState, actionOfKind, isActive, type Run } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
+import { nameOf } from './action.ts';
 import { csrfField } from './csrf.ts';
 import { type Html, html, nothing } from './html.ts';
-import { plainLine } from './visible-text.ts';
+import { isWebAddress } from './outcome.ts';
+import { plainLine, shownLine } from './visible-text.ts';
 
 /** What can be done with the whole run now: execute, resume, cancel, undo. It stays at the bottom of the window. */
 
@@ -24,28 +26,28 @@ export function controls(look: Look): Html {
   return html`<section class="controls" aria-label="What can be done now"><p class="next">${nextStep(run)}</p>${parts}</section>`;
 }
 
-/** Where the run stands, in one sentence. */
-export function nextStep(run: Run, now: Date = new Date()): string {
-  if (run.cancelling && isActive(run.status)) return 'Stopping: a started effect finishes.';
-  if (run.superseded_by !== null) return 'A newer plan of the issue took its place.';
-  if (run.undo?.complete === true) return 'The run was undone.';
+/** Where the run stands and what comes next, in a sentence or two that lead to the actions they are about. */
+function nextStep(run: Run, now: Date = new Date()): Html {
+  if (run.cancelling && isActive(run.status)) return html`Stopping: a started effect finishes.`;
+  if (run.superseded_by !== null) return html`A newer plan of the issue took its place.`;
+  if (run.undo?.complete === true) return html`The run was undone.`;
   switch (run.status) {
     case 'planning':
-      return 'The plan is being made.';
+      return html`The plan is being made.`;
     case 'executing':
-      return 'Executing what was approved.';
+      return executingText(run);
     case 'interrupted':
-      return 'A crash or a stop cut it off. Resume goes on where it was.';
+      return html`A crash or a stop cut it off. Resume goes on where it was.`;
     case 'completed':
-      return 'Done: every action succeeded.';
+      return html`Done: ${resultOf(run) ?? 'every action succeeded'}.`;
     case 'cancelled':
-      return 'The run was cancelled.';
+      return html`The run was cancelled.`;
     case 'rejected':
-      return 'Every action was rejected.';
+      return html`Every action was rejected.`;
     case 'undone':
-      return 'The run was undone.';
+      return html`The run was undone.`;
     case 'superseded':
-      return 'A newer plan of the issue took its place.';
+      return html`A newer plan of the issue took its place.`;
     case 'failed':
     case 'partially_completed':
     case 'awaiting_approval':
@@ -53,17 +55,52 @@ export function nextStep(run: Run, now: Date = new Date()): string {
   }
 }
 
-function openText(run: Run, now: Date): string {
-  if (run.plan === null) return run.failure === null ? 'There is no plan.' : 'Planning failed.';
+function executingText({ actions }: Run): Html {
+  const running = actions.find(({ state }) => state === 'running');
+  if (running === undefined) return html`Executing what was approved.`;
+  return html`Executing ${linkTo(running, nameOf(running))}: ${shownLine(running.definition.title)}`;
+}
+
+/** What others see of a run that is done; null where nobody does. */
+function resultOf(run: Run): Html | null {
+  const opened = actionOfKind(run, 'open_pull_request');
+  if (opened?.outcome == null) return null;
+  const { number, url } = opened.outcome.facts;
+  const name = html`pull request #${String(number)}`;
+  const link =
+    typeof url === 'string' && isWebAddress(url)
+      ? html`<a href="${url}" rel="noopener noreferrer nofollow" target="_blank">${name}</a>`
+      : linkTo(opened, name);
+  return html`${link} is ${run.pull_request?.state ?? 'open'}`;
+}
+
+function openText(run: Run, now: Date): Html {
+  if (run.plan === null) return html`${run.failure === null ? 'There is no plan.' : 'Planning failed.'}`;
   const { ready, waiting, dead } = whatIsOpen(run, now);
+  const [first] = waiting;
   const texts = [
-    ...(ready.length === 0 ? [] : [`${counted(ready.length)} approved and ready to execute.`]),
-    ...(waiting.length === 0
+    ...validationText(run),
+    ...(ready.length === 0 ? [] : [html`${counted(ready.length)} approved and ready to execute.`]),
+    ...(first === undefined
       ? []
-      : [`${counted(waiting.length)} wait${waiting.length === 1 ? 's' : ''} for a decision.`]),
-    ...(dead.size === 0 ? [] : [`${counted(dead.size)} cannot run any more.`]),
+      : [
+          html`${linkTo(first, counted(waiting.length))} wait${waiting.length === 1 ? 's' : ''} for a decision.`,
+        ]),
+    ...(dead.size === 0 ? [] : [html`${counted(dead.size)} cannot run any more.`]),
   ];
-  return texts.length === 0 ? 'Nothing waits for you.' : texts.join(' ');
+  return texts.length === 0 ? html`Nothing waits for you.` : html`${texts.map((text) => html`${text} `)}`;
+}
+
+function validationText(run: Run): Html[] {
+  const action = actionOfKind(run, 'run_validation');
+  if (action?.state === 'succeeded') return [html`${linkTo(action, 'The validation')} passed.`];
+  return action?.outcome?.code === 'validation_failed'
+    ? [html`${linkTo(action, 'The validation')} failed: plan again, with a note of what is wrong.`]
+    : [];
+}
+
+function linkTo({ definition: { action_id } }: ActionState, text: Html | string): Html {
+  return html`<a href="#${action_id}">${text}</a>`;
 }
 
 function counted(count: number): string {

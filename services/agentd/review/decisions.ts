@@ -1,6 +1,7 @@
 import { approvalWord, criticalOf } from '#kit/contracts/approval-word.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
+import { hasAgreed } from './agreement.ts';
 import { csrfField } from './csrf.ts';
 import { type Html, html, nothing, raw } from './html.ts';
 import { mustBeSigned, type SigningTerms, signingBlock } from './signing.ts';
@@ -13,6 +14,7 @@ import { mustBeSigned, type SigningTerms, signingBlock } from './signing.ts';
 interface Look {
   readonly run: Run;
   readonly csrf: string;
+  readonly who: string;
   readonly mayApprove: boolean;
   readonly signing: SigningTerms;
 }
@@ -22,15 +24,17 @@ export function seenAction({ definition: { action_id, digest }, approval }: Acti
   return `${action_id} ${digest} ${approval}`;
 }
 
-export function decisionForms(action: ActionState, look: Look): Html {
+/** @param look `canRun` is false where a rejection below keeps the action from running: approving it would lead nowhere */
+export function decisionForms(action: ActionState, look: Look & { readonly canRun: boolean }): Html {
   if (!look.mayApprove)
     return html`<p class="faint">Deciding needs the scope approve, which your token or your groups do not give.</p>`;
   const { action_id } = action.definition;
-  if (needsDecision(action, new Date()))
-    return html`<div class="decide">${approveForm(action, look)}${rejectForm(action, look)}</div>`;
+  const agreed = hasAgreed(action, look.who);
+  if (needsDecision(action, new Date()) && !agreed)
+    return html`<div class="decide">${look.canRun ? approveForm(action, look) : nothing}${rejectForm(action, look)}</div>`;
   // What was decided is changed only by who opens this: no button moves under a pointer when somebody else decides.
-  return html`<details class="revise" id="${action_id}-change"><summary>Change the decision</summary>
-<div class="decide">${action.approval === 'approved' ? nothing : approveForm(action, look)}${
+  return html`${agreed ? html`<p class="faint">You have approved it. It waits for somebody else.</p>` : nothing}<details class="revise" id="${action_id}-change"><summary>Change the decision</summary>
+<div class="decide">${action.approval === 'approved' || agreed ? nothing : approveForm(action, look)}${
     action.approval === 'rejected' ? nothing : rejectForm(action, look)
   }</div></details>`;
 }

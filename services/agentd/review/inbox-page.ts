@@ -11,7 +11,7 @@ import { shownLine } from './visible-text.ts';
 const badges: Readonly<Record<InboxKind, Html>> = {
   approval: badge('warn', 'waits for approval'),
   lapsed: badge('warn', 'approval has ended'),
-  execution: badge('live', 'waits for execution'),
+  execution: badge('warn', 'waits for execution'),
   validation: badge('bad', 'validation failed'),
   outcome: badge('bad', 'needs a look'),
   interrupted: badge('warn', 'interrupted'),

@@ -34,7 +34,7 @@ const runKeys: Keys = [
   ['} {', 'the next hunk, the one before'],
   ['J K', 'the next line, the one before; within the change also j and k'],
   ['/', 'search in the change'],
-  ['n N', 'the next line that has the text, the one before'],
+  ['n N', 'the next line that has the text, the one before; enter and shift enter too'],
   ['C', 'comment on the line, for the reason of a rejection or a note to the next plan'],
   ['z Z', 'fold the file, fold or unfold all'],
   ['m', 'mark the file as viewed'],
@@ -48,7 +48,7 @@ const runKeys: Keys = [
 export function keysDialog(kind: 'list' | 'run' | 'other'): Html {
   const keys = [...(kind === 'list' ? listKeys : kind === 'run' ? runKeys : []), ...everywhere];
   return html`<dialog id="keys" aria-labelledby="keys-title">
-<h2 id="keys-title">Keys</h2>
+<h2 id="keys-title" tabindex="-1" autofocus>Keys</h2>
 <dl class="keys">${keys.map(
     ([key, what]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`,
   )}</dl>

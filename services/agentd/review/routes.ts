@@ -5,7 +5,8 @@ import { CoreError, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
 import type { Reply, Route } from '#kit/http/route.ts';
 import { ApprovalState } from '../action.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
-import type { Run } from '../runs/run.ts';
+import type { ActionState, Run } from '../runs/run.ts';
+import { whatIsOpen } from '../runs/what-is-open.ts';
 import { assetRoutes } from './assets.ts';
 import { batchRoutes } from './batch.ts';
 import { Changes, changeRoutes, draftPart, viewParameter } from './change.ts';
@@ -166,7 +167,7 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
         anyway: body.anyway === 'yes',
         by,
       });
-      return `#${actions[0]!.action_id}`;
+      return `#${placeAfter(run, actions)}`;
     }),
     aboutRun(
       'execute',
@@ -175,7 +176,7 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
       t.strict({ ...fields, checkout: optional(t.string) }),
       async ({ by }, { checkout = null }, run) => {
         await changes.execute(run, { checkout, actions: null, dry_run: false, by });
-        return '';
+        return `#${toWatch(run)?.definition.action_id ?? 'page'}`;
       },
     ),
     aboutRun('resume', 'Go on where it was cut off', 'plan', t.strict(fields), async ({ by }, _, run) => {
@@ -224,6 +225,20 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
       }
     });
   }
+}
+
+/** The action that was decided; where these are several of a gate, what follows the gate. */
+function placeAfter(run: Run, actions: readonly { readonly action_id: string }[]): string {
+  const ids = new Set(actions.map(({ action_id }) => action_id));
+  const decided = run.actions.filter(({ definition }) => ids.has(definition.action_id));
+  const gates = new Set(decided.map(({ definition }) => definition.gate));
+  return decided.length > 1 && gates.size === 1 ? `gate-${[...gates][0]}-end` : actions[0]!.action_id;
+}
+
+/** What takes longest of the actions that an execution begins: a validation, else the first. */
+function toWatch(run: Run): ActionState | undefined {
+  const { ready } = whatIsOpen(run, new Date());
+  return ready.find(({ definition }) => definition.kind === 'run_validation') ?? ready[0];
 }
 
 function refusal(error: CoreError): Notice {

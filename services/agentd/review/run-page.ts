@@ -1,9 +1,9 @@
 import { subjectOf } from '#kit/contracts/run.ts';
 import { gates, risks } from '#kit/contracts/vocabulary.ts';
-import { isOpen, type Run } from '../runs/run.ts';
+import { isOpen, type Run, rejectedBelow } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { actionArticle } from './action.ts';
-import { agreementOfGate, agreementOfRun } from './agreement.ts';
+import { agreementOfGate, agreementOfRun, hasAgreed } from './agreement.ts';
 import { moment, riskBadge, statusBadge } from './badges.ts';
 import { type Changes, changePart } from './change.ts';
 import { controls } from './controls.ts';
@@ -87,6 +87,7 @@ export async function reviewPage(
   const look = {
     run,
     csrf: visit.csrf,
+    who: visit.by.name,
     mayApprove: visit.by.scopes.includes('approve'),
     signing: { isRequired, home: parts.home },
     over: whyOver(run),
@@ -98,12 +99,18 @@ export async function reviewPage(
     if (actions.length === 0) return nothing;
     const waiting =
       look.over === null
-        ? actions.filter((action) => isOpen(action) && needsDecision(action, new Date()))
+        ? actions.filter(
+            (action) =>
+              isOpen(action) &&
+              needsDecision(action, new Date()) &&
+              !hasAgreed(action, look.who) &&
+              rejectedBelow(action, run.actions) === null,
+          )
         : [];
     return html`<section class="gate" aria-labelledby="gate-${gate}-title"><h2 id="gate-${gate}-title">Gate ${gate} <span class="faint">${gateMeaning[gate]}</span></h2>
 ${agreementOfGate(actions)}
 ${actions.map((action) => actionArticle(action, look))}
-${gateForm(gate, waiting, look)}</section>`;
+${gateForm(gate, waiting, look)}<div id="gate-${gate}-end" tabindex="-1"></div></section>`;
   });
   const body = html`${plan}${sections}${controls({ run, csrf: visit.csrf, by: visit.by, checkouts: parts.checkouts })}`;
   return runLayout(visit, run, 'review', body, said);

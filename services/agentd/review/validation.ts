@@ -35,11 +35,18 @@ export async function validationPart(artifacts: Artifacts, run: Run): Promise<Ht
         html`<tr><td><code>${shownLine(step.run)}</code></td><td>${result(step)}</td><td>${duration(step.duration_ms)}</td><td><a href="/runs/${run.run_id}/logs/${step.log}">log<span class="visually-hidden"> of ${shownLine(step.name)}</span></a></td></tr>`,
     )}</tbody></table></div>
 <p class="faint">in ${sandbox}, ${duration(duration_ms)} altogether</p>
-${log === null ? nothing : html`<pre class="text output" tabindex="0" aria-label="End of the log">${shownText(log.slice(-logEnd))}</pre>`}`;
+${log === null ? nothing : html`<pre class="text output from-end" tabindex="0" aria-label="End of the log"><span>${shownText(endOf(log))}</span></pre>`}`;
   } catch (error) {
     if (codeOf(error) !== 'artifact_not_found') throw error;
     return html`<p class="faint">Its report was deleted.</p>`;
   }
+}
+
+/** From the beginning of a line. */
+function endOf(log: string): string {
+  if (log.length <= logEnd) return log;
+  const end = log.slice(-logEnd);
+  return end.slice(end.indexOf('\n') + 1);
 }
 
 type Step = ValidationReport['steps'][number];

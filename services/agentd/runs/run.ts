@@ -171,6 +171,17 @@ export function deadActions(actions: readonly ActionState[]): ReadonlySet<string
   return dead;
 }
 
+/** The rejected action that keeps another from running; null where none does. */
+export function rejectedBelow(action: ActionState, actions: readonly ActionState[]): ActionState | null {
+  for (const id of action.definition.depends_on) {
+    const below = actions.find(({ definition }) => definition.action_id === id);
+    if (below === undefined || below.state === 'succeeded') continue;
+    const rejected = below.approval === 'rejected' ? below : rejectedBelow(below, actions);
+    if (rejected !== null) return rejected;
+  }
+  return null;
+}
+
 /**
  * Where a run stands between two executions, by its actions alone:
  *

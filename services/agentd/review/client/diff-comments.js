@@ -128,7 +128,9 @@ export class Comments {
     this.#put.set(area, text);
     area.closest('details')?.setAttribute('open', '');
     area.dispatchEvent(new InputEvent('input', { bubbles: true }));
-    area.focus();
+    area.focus({ preventScroll: true });
+    // The button that sends it comes into view with it.
+    (area.closest('form') ?? area).scrollIntoView({ block: 'nearest' });
   }
 }
 
@@ -155,4 +157,11 @@ function ownRow(content) {
   cell.append(content);
   row.append(cell);
   return row;
+}
+
+/** The text beside a number. */
+export function cellOf(number) {
+  let cell = number.nextElementSibling;
+  while (cell !== null && !cell.matches('.code')) cell = cell.nextElementSibling;
+  return cell;
 }

@@ -8,6 +8,11 @@ export class Search {
     this.#diff = diff;
   }
 
+  /** Whether something is searched for. */
+  get isOn() {
+    return this.#text !== '';
+  }
+
   get #field() {
     return this.#diff.querySelector('[data-find]');
   }

@@ -1,5 +1,5 @@
 import { Chunks } from './diff-chunks.js';
-import { Comments } from './diff-comments.js';
+import { Comments, cellOf } from './diff-comments.js';
 import { listenToKeys } from './diff-keys.js';
 import { Search } from './diff-search.js';
 import { openStore } from './diff-store.js';
@@ -36,7 +36,9 @@ class CoreDiff extends HTMLElement {
   handleEvent(event) {
     const { target } = event;
     if (event.type === 'keydown') {
-      if (event.key === 'Enter' && target.matches('[data-find]')) void this.#search.start();
+      if (event.key !== 'Enter') return;
+      if (target.matches('[data-find]')) void this.#search.start();
+      else if (target.matches('.row') && this.#search.isOn) void this.#search.step(event.shiftKey ? -1 : 1);
       return;
     }
     if (event.type === 'click') void this.#clicked(event);
@@ -124,8 +126,7 @@ class CoreDiff extends HTMLElement {
         this.classList.toggle('without-tree');
         return;
       case 'comment': {
-        const row = this.current ?? this.#rowAtTop();
-        const cells = [...(row?.querySelectorAll('.code[data-number]') ?? [])];
+        const cells = [...(this.#lineToComment()?.querySelectorAll('.code[data-number]') ?? [])];
         return this.#comments.write(cells.at(-1));
       }
       default:
@@ -213,6 +214,13 @@ class CoreDiff extends HTMLElement {
     return [...rows].find((row) => row.getBoundingClientRect().bottom > top) ?? null;
   }
 
+  /** The current row, or the first line of a file behind it. */
+  #lineToComment() {
+    const rows = [...this.querySelectorAll('.diff-file:not(.closed) .row[data-row]')];
+    const from = rows.indexOf(this.current ?? this.#rowAtTop());
+    return rows.slice(Math.max(from, 0)).find((row) => row.querySelector('.code[data-number]') !== null);
+  }
+
   setCurrent(row) {
     this.#current?.classList.remove('current');
     this.#current?.removeAttribute('tabindex');
@@ -274,13 +282,6 @@ class CoreDiff extends HTMLElement {
     const answer = await fetch(`${address}&line=${line}`);
     if (answer.ok) await this.showRow(Number(await answer.text()));
   }
-}
-
-/** The text beside a number. */
-function cellOf(number) {
-  let cell = number.nextElementSibling;
-  while (cell !== null && !cell.matches('.code')) cell = cell.nextElementSibling;
-  return cell;
 }
 
 async function showWhole(link) {
