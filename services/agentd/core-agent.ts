@@ -339,6 +339,11 @@ export class CoreAgent {
     return this.#store.verify(runId, await this.#signatures(signersFile));
   }
 
+  /** Writes this host's folder of the run anew. @returns the folder */
+  async mirror(idOrPrefix: string): Promise<string> {
+    return this.#store.mirror(await this.#store.resolve(idOrPrefix));
+  }
+
   /** Whether policy.json asks that every approval is signed. */
   async requiresSignature(): Promise<boolean> {
     return (await this.#work()).signatures.required;

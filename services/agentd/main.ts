@@ -6,17 +6,18 @@ import { once } from '#kit/once.ts';
 import { runProgramFile } from '#kit/program.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
+import { openRunStore } from './open-run-store.ts';
 import { FileRunStore } from './runs/file-run-store.ts';
 
 /**
  * The composition root of core-agentd. Nothing is opened or loaded before it is asked for: looking at runs loads neither forges
  * nor planners.
  */
-export function openServices({ home }: { readonly home: string | undefined }): Services {
+export async function openServices({ home }: { readonly home: string | undefined }): Promise<Services> {
   const folders = resolveFolders({ home }, environment);
   const sources = { environment, folders };
   const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
-  const store = new FileRunStore({
+  const store = await openRunStore(folders, {
     stateDir: folders.state,
     async secrets() {
       const [{ readReleasedSecrets, secretFinder }, { LiveConfig }] = await Promise.all([
@@ -40,6 +41,8 @@ export function openServices({ home }: { readonly home: string | undefined }): S
 
   return {
     agent,
+    mirrors: () =>
+      new CoreAgent(new FileRunStore({ stateDir: folders.state }), async () => (await work()).current),
     async person() {
       const { ensureTokens, ownToken } = await import('#kit/tokens/tokens.ts');
       ensureTokens(folders);

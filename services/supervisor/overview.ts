@@ -29,6 +29,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
     undo: 'take back what a run did',
     cancel: 'stop a run',
     verify: 'check the record of a run offline',
+    mirror: "this host's folder of a run, where a database has the runs",
     signatures: 'the signed decisions of a run, for whoever checks them without Core',
     attest: 'a signed statement of what was planned, approved, validated and published',
     recover: 'what the record of a run lost, and going on without it',

@@ -3,8 +3,9 @@ import { risks } from '#kit/contracts/vocabulary.ts';
 import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Risk } from '../../services/agentd/action.ts';
+import type { DataOf } from '../../services/agentd/runs/event.ts';
 import { executorLease, type RunQuery, type RunStore } from '../../services/agentd/runs/run-store.ts';
-import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
+import { decided, executionStarted, planned, sampleRequest, sourceRead, turn } from './run-store.sample.ts';
 
 /** A store under test. `another` opens a second one on the same runs, as another process would. */
 export interface StoreUnderTest {
@@ -94,6 +95,11 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const [, first, second] = await under.another().events(run_id);
       expect(first?.data).to.deep.equal({ by: 'm', reason });
       expect(second?.data).to.deep.equal({ by: 'm', reason: 'half \ufffd' });
+      const { data } = sourceRead as { data: DataOf<'source_read'> };
+      const issue = { ...data.issue, title: 'a \0 b' };
+      await store.append(run_id, () => [{ type: 'source_read', data: { ...data, issue } }]);
+      expect((await under.another().read(run_id)).issue?.title).to.equal(issue.title);
+      expect((await store.list({ limit: 1, text: 'b' })).runs).to.have.length(1);
     });
 
     it('finds a run by any beginning of its id that fits no other', async () => {

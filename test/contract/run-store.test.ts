@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
@@ -18,18 +18,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { childEnvironment } from '#kit/environment.ts';
 import { codeOf } from '#kit/errors.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { startRunWriter, type Writer } from '../fixtures/runs/run-writer.ts';
 import { until } from '../fixtures/until.ts';
 import { failure, runStoreContract } from './run-store.contract.ts';
 import { executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';
 
-function makeState(): { stateDir: string; open: () => FileRunStore; end: () => Promise<void> } {
-  const stateDir = mkdtempSync(join(tmpdir(), 'core-runs-'));
+function makeState(): { home: string; stateDir: string; open: () => FileRunStore; end: () => Promise<void> } {
+  const home = mkdtempSync(join(tmpdir(), 'core-runs-'));
+  const stateDir = join(home, 'state');
+  mkdirSync(stateDir);
   const stores: FileRunStore[] = [];
   return {
+    home,
     stateDir,
     open() {
       const store = new FileRunStore({ stateDir });
@@ -38,7 +41,7 @@ function makeState(): { stateDir: string; open: () => FileRunStore; end: () => P
     },
     async end() {
       for (const store of stores) store.close();
-      rmSync(stateDir, { recursive: true, force: true });
+      rmSync(home, { recursive: true, force: true });
     },
   };
 }
@@ -312,21 +315,8 @@ describe('run store in folders', () => {
     size = 10,
     variables: Record<string, string> = {},
     shell = '',
-  ): { child: ChildProcess; ended: Promise<number[]>; output: Promise<string> } {
-    const script = fileURLToPath(new URL('./run-store.writer.ts', import.meta.url));
-    const args = [script, state.stateDir, runId, events, batch, size].map(String);
-    const command = `${shell} exec "$0" --disable-warning=ExperimentalWarning "$@"`;
-    const child = spawn('sh', ['-c', command, process.execPath, ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: childEnvironment(variables),
-    });
-    let text = '';
-    child.stdout.on('data', (chunk) => {
-      text += chunk;
-    });
-    const output = once(child, 'close').then(() => text);
-    const ended = output.then((all) => all.split('\n').slice(0, -1).map(Number));
-    return { child, ended, output };
+  ): Writer {
+    return startRunWriter({ home: state.home, runId, events, batch, size, variables, shell });
   }
 });
 

@@ -1,19 +1,14 @@
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { turn } from './run-store.sample.ts';
+import { openRunStore } from '../../services/agentd/open-run-store.ts';
+import { sampleRequest, turn } from './run-store.sample.ts';
 
 /**
- * A process of its own that appends to a run: `run-store.writer.ts <state> <run> <events> <batch> <text size>`. Prints the
- * sequence number of each append after it is acknowledged.
+ * A process of its own that appends to a run: `run-store.writer.ts <home> <run> <events> <batch> <text size>`, or makes one where
+ * <run> is `new`. Prints the sequence number of each append after it is acknowledged, or the new run.
  */
-const [stateDir, runId, events, batch, size] = process.argv.slice(2) as [
-  string,
-  string,
-  string,
-  string,
-  string,
-];
-const store = new FileRunStore({ stateDir });
+const [home, runId, events, batch, size] = process.argv.slice(2) as [string, string, string, string, string];
+const store = await openRunStore({ config: `${home}/config` }, { stateDir: `${home}/state` });
 try {
+  if (runId === 'new') process.stdout.write(`${(await store.create(sampleRequest())).run_id}\n`);
   for (let done = 0; done < Number(events); done += Number(batch)) {
     const more = Array.from({ length: Number(batch) }, () => ({ ...turn() }));
     const text = 'x'.repeat(Number(size));
@@ -26,5 +21,5 @@ try {
 } catch (error) {
   process.stdout.write(`${(error as { code?: string }).code}\n`);
 } finally {
-  store.close();
+  await store.close();
 }

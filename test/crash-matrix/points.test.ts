@@ -9,6 +9,8 @@ import { vcsCrashPoints } from './vcs-points.ts';
 const coveredElsewhere = [
   // services/agentd/runs/log/heads.test.ts
   ...['head_created', 'head_pruned'],
+  // test/contract/postgres-run-store.test.ts
+  ...['run_sent', 'run_committed', 'events_sent', 'events_committed'],
   // services/agentd/runs/prune.test.ts
   ...['tombstone_written', 'run_buried'],
   // test/integration/execution-graph-delivery.test.ts

@@ -239,7 +239,7 @@ describe('the commands about coding agents', function () {
   it('agree with what the daemon says of its planners', async () => {
     const agents = { gone: { command: ['/no/such/program'] } };
     writeFileSync(place.file, JSON.stringify({ agents }));
-    const services = openServices({ home: place.home });
+    const services = await openServices({ home: place.home });
     const { planners, agents: said } = (await services.agent.capabilities()) as Record<string, object[]>;
     await services.close();
     const reason = 'agent gone: /no/such/program is not installed';

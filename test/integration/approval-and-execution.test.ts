@@ -293,8 +293,9 @@ describe('approval and execution', () => {
         // What disposable means: the index and its leases are gone, and nobody knows who is at work.
         for (const suffix of ['', '-wal', '-shm'])
           rmSync(join(world.home, `state/index.sqlite${suffix}`), { force: true });
-        const other = openServices({ home: world.home });
-        second = other.agent.execute(options, quiet).finally(() => other.close());
+        second = openServices({ home: world.home }).then((other) =>
+          other.agent.execute(options, quiet).finally(() => other.close()),
+        );
       };
       const first = await world.agent.execute(options, { ...quiet, progress }).catch((error) => error);
       await second;

@@ -88,7 +88,7 @@ describe('What was approved is what runs', () => {
       const { stderr } = await world.command(args, env);
       return { code: 'command', message: stderr };
     }
-    const services = openServices({ home: world.home });
+    const services = await openServices({ home: world.home });
     try {
       const agent = services.agent;
       const request = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };

@@ -75,7 +75,7 @@ describe('attacks on the record between approval and execution', function () {
   async function attacked(attack: Attack, path: string): Promise<{ whole: boolean; code: string }> {
     putBack();
     attack.make(path);
-    const services = openServices({ home: world.home });
+    const services = await openServices({ home: world.home });
     try {
       const agent = services.agent;
       const whole = await agent.verify(run.run_id).then(

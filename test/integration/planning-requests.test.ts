@@ -189,7 +189,7 @@ describe('requests for planning', () => {
         collaborators: ['mira', server.state.account],
       });
       server.state.addIssue(served, { title: 'Greet', body: 'Please.', author: 'mira' });
-      const services = openServices({ home });
+      const services = await openServices({ home });
       daemon = await startDaemon({ home, agent: services.agent });
       client = createHttpClient({ baseUrl: daemon.url, token: daemon.token });
       close = () => services.close();

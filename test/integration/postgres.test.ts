@@ -182,11 +182,10 @@ describeWith(['postgres'], 'leases in the database', () => {
     expect(codeOf(error)).to.equal('lease_held');
     expect(String(error)).to.contain(`process ${process.pid}`);
     expect(codeOf(await failure(one.acquire('a')))).to.equal('lease_held');
-    first.release();
-    await one.close();
+    await first.release();
     const second = await two.acquire('a');
     expect(second.fencing > first.fencing).to.equal(true);
-    first.release();
+    await first.release();
     expect(codeOf(await failure(one.acquire('a')))).to.equal('lease_held');
   });
 
@@ -235,7 +234,7 @@ describeWith(['postgres'], 'leases in the database', () => {
     expect(codeOf(await failure(database.transaction((sql) => one.fence(sql, 'a'))))).to.equal('lease_lost');
     expect(lease.lost.aborted).to.equal(true);
     expect(codeOf(await failure(database.transaction((sql) => one.fence(sql, 'a'))))).to.equal('lease_lost');
-    lease.release();
+    await lease.release();
     await database.transaction((sql) => one.fence(sql, 'a'));
   });
 

@@ -86,7 +86,7 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
 
   /** As a process that starts afterwards executes it. */
   async function executed(run: Run): Promise<Run> {
-    const services = openServices({ home: world.home });
+    const services = await openServices({ home: world.home });
     try {
       const { dir: repo_dir } = world.checkout;
       const request = { run_id: run.run_id, repo_dir, actions: null, dry_run: false, by: mira };
@@ -97,7 +97,7 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
   }
 
   async function verified(run: Run, signers?: string): Promise<Verification> {
-    const services = openServices({ home: world.home });
+    const services = await openServices({ home: world.home });
     try {
       return await services.agent.verify(run.run_id, signers);
     } finally {
@@ -464,7 +464,7 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
     before(async () => {
       await world.command(['runs']);
       const config = join(world.home, 'config');
-      const services = openServices({ home: world.home });
+      const services = await openServices({ home: world.home });
       own = (await services.person()).name;
       await services.close();
       expect(ownToken({ tokens: join(config, 'tokens') } as never).name).to.equal(own);

@@ -19,7 +19,7 @@ export interface CommandLineOptions {
   readonly stdout: Stream;
   readonly stderr: Stream;
   /** Opens the services for a `--home`. */
-  readonly open: (options: { readonly home: string | undefined }) => Services;
+  readonly open: (options: { readonly home: string | undefined }) => Promise<Services>;
 }
 
 /** Runs one command line to its end and gives its exit code. The process is the caller's to end. */
@@ -87,11 +87,12 @@ async function runOne(
 ): Promise<number> {
   const { home, json = false, verbose = false } = globals;
   const place = placeOf(names, terminal, globals);
-  const services = open({ home });
   const suggestions = { program: names.program, home };
   const stop = stopOnSignals(terminal);
   const { signal } = stop;
+  let services: Services | null = null;
   try {
+    services = await open({ home });
     const exitCode = await command({ terminal, services, suggestions, json, verbose, signal });
     return signal.aborted && !stop.expected() ? exitCodes.interrupted : exitCode;
   } catch (error) {
@@ -102,7 +103,7 @@ async function runOne(
     return exitCodes.interrupted;
   } finally {
     stop.release();
-    await services.close();
+    await services?.close();
   }
 }
 

@@ -39,6 +39,7 @@ const commands: Readonly<Record<string, () => Promise<Declare>>> = {
   actions: async () => (await import('./commands/runs.ts')).actions,
   diff: async () => (await import('./commands/runs.ts')).diff,
   verify: async () => (await import('./commands/runs.ts')).verify,
+  mirror: async () => (await import('./commands/runs.ts')).mirror,
   signatures: async () => (await import('./commands/attest.ts')).signatures,
   attest: async () => (await import('./commands/attest.ts')).attest,
   config: async () => (await import('./commands/installation.ts')).config,

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { NotFound } from '#kit/errors.ts';
 import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/storage/lease.ts';
@@ -14,7 +14,7 @@ import { type Listing, listRuns, refreshFolder } from './index/run-list.ts';
 import { checkRunId, isRunId, logName, logSize, runIdPrefix, runsWithHead } from './log/run-folder.ts';
 import type { RunRecords } from './records.ts';
 import type { Run } from './run.ts';
-import { runByWord } from './run-name.ts';
+import { ambiguousPrefix, runByWord } from './run-name.ts';
 import {
   executorLease,
   type Lease,
@@ -83,7 +83,7 @@ export class FileRunStore implements RunStore {
       const [runId, ...others] = isRunId(prefix) ? [prefix] : await this.#withPrefix(prefix);
       if (runId === undefined)
         throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
-      if (others.length > 0) throw ambiguous(prefix, [runId, ...others]);
+      if (others.length > 0) throw ambiguousPrefix(prefix, [runId, ...others]);
       if (logSize(this.#runsDir, runId) < 0) (await this.#loaded()).requireKnown(runId);
       return runId;
     });
@@ -144,6 +144,11 @@ export class FileRunStore implements RunStore {
 
   writeViews(runId: string): Promise<void> {
     return this.#of(runId, (records) => records.writeViews(runId));
+  }
+
+  async mirror(runId: string): Promise<string> {
+    await this.writeViews(runId);
+    return join(this.#runsDir, runId);
   }
 
   verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
@@ -257,13 +262,4 @@ export class FileRunStore implements RunStore {
       throw storageError(error, this.stateDir);
     }
   }
-}
-
-function ambiguous(prefix: string, found: readonly string[]): InvalidInput {
-  const shown = found.slice(0, 5).join(', ');
-  const more = found.length > 5 ? ', …' : '';
-  return new InvalidInput(
-    'run_ambiguous',
-    `${prefix} is the beginning of several runs: ${shown}${more}; give more of it`,
-  );
 }

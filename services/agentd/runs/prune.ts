@@ -66,7 +66,7 @@ function pruneOne(
   request: PruneRequest,
   result: Collected,
 ): void {
-  const clones = clonePaths(access, runId);
+  const clones = clonePaths(access.stateDir, runId);
   if (request.what === 'clones' && clones.length === 0) return;
   // Under the lock nobody can start what is about to be removed: taking a lease needs the same lock. Only what makes the
   // removal certain happens there; freeing the space comes after.
@@ -92,7 +92,7 @@ function oldRun(access: PruneAccess, run_id: string, limit: string, { kept }: Co
   try {
     const run = access.read(run_id);
     if (run.updated_at >= limit) return null;
-    const reason = reasonToKeep(access, run);
+    const reason = reasonToKeep(run, access.leaseHolder(executorLease(run_id)), access.now());
     if (reason === null) return run;
     kept.push({ run_id, reason });
   } catch (error) {
@@ -102,15 +102,19 @@ function oldRun(access: PruneAccess, run_id: string, limit: string, { kept }: Co
 }
 
 /** Takes a folder out of the way in one step; a crash before it is removed leaves it to the next pruning. */
-function setAside(path: string): string {
+export function setAside(path: string): string {
   const aside = join(dirname(path), `.${basename(path)}.pruned`);
   rmSync(aside, { recursive: true, force: true });
   renameSync(path, aside);
   return aside;
 }
 
-function reasonToKeep(access: PruneAccess, run: Run): string | null {
-  const holder = access.leaseHolder(executorLease(run.run_id));
+/** @param holder who works on it now */
+export function reasonToKeep(
+  run: Run,
+  holder: { readonly pid: number; readonly host: string } | null,
+  now: string,
+): string | null {
   if (holder !== null) return `process ${holder.pid} on ${holder.host} works on it`;
   if (run.status === 'interrupted')
     return `interrupted; ./core resume ${run.run_id} or ./core cancel ${run.run_id} first`;
@@ -119,7 +123,6 @@ function reasonToKeep(access: PruneAccess, run: Run): string | null {
   if (run.undo !== null && !run.undo.finished)
     return `an undo was started and did not finish; ./core undo ${run.run_id}`;
   if (['cancelled', 'undone', 'superseded'].includes(run.status)) return null;
-  const now = access.now();
   const approved = run.actions.find(
     ({ state, decision }) =>
       ['pending', 'refused', 'blocked'].includes(state) && (decision?.expires_at ?? '') > now,
@@ -134,18 +137,7 @@ function reasonToKeep(access: PruneAccess, run: Run): string | null {
 /** Tombstone and head are durable before the log goes; with the log the run is gone, the rest is cleaning up. */
 function bury(access: PruneAccess, run: Run): void {
   const folder = join(access.runsDir, run.run_id);
-  const { forge, owner, repo, number } = run.request;
-  const tombstone: Tombstone = {
-    run_id: run.run_id,
-    head: run.head.hash,
-    events: run.head.seq,
-    status: run.status,
-    pruned_at: access.now(),
-    forge,
-    owner,
-    repo,
-    number,
-  };
+  const tombstone = tombstoneOf(run, access.now());
   writeFileDurably(join(folder, tombstoneName), `${JSON.stringify(tombstone, null, 2)}\n`);
   crashPoint('tombstone_written');
   access.heads.acknowledge(run.run_id, { ...run.head, type: '' }, true);
@@ -158,6 +150,11 @@ function bury(access: PruneAccess, run: Run): void {
   if (row !== null && !('what' in row)) access.index.tryPut(row);
 }
 
+export function tombstoneOf({ run_id, head, status, request }: Run, pruned_at: string): Tombstone {
+  const { forge, owner, repo, number } = request;
+  return { run_id, head: head.hash, events: head.seq, status, pruned_at, forge, owner, repo, number };
+}
+
 /** A crash may have left something beside the tombstone. */
 function finishPruned(access: PruneAccess, runId: string, dryRun: boolean): number {
   const folder = join(access.runsDir, runId);
@@ -165,7 +162,7 @@ function finishPruned(access: PruneAccess, runId: string, dryRun: boolean): numb
   return removeAllButTombstone(folder, dryRun);
 }
 
-function removeAllButTombstone(folder: string, dryRun: boolean): number {
+export function removeAllButTombstone(folder: string, dryRun: boolean): number {
   let bytes = 0;
   for (const name of readdirSync(folder)) {
     if (name !== tombstoneName) bytes += remove(join(folder, name), dryRun);
@@ -173,7 +170,7 @@ function removeAllButTombstone(folder: string, dryRun: boolean): number {
   return bytes;
 }
 
-function clonePaths({ stateDir }: PruneAccess, runId: string): string[] {
+export function clonePaths(stateDir: string, runId: string): string[] {
   return ['', '.pids']
     .map((suffix) => join(stateDir, 'clones', runId + suffix))
     .filter((path) => existsSync(path));
@@ -196,7 +193,7 @@ function leftovers(access: PruneAccess, known: ReadonlySet<string>, limit: strin
   ].filter((path) => lstatSync(path).mtime.toISOString() < limit);
 }
 
-function remove(path: string, dryRun: boolean): number {
+export function remove(path: string, dryRun: boolean): number {
   const bytes = sizeOf(path);
   if (!dryRun) rmSync(path, { recursive: true, force: true });
   return bytes;

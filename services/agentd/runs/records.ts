@@ -10,7 +10,7 @@ import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { indexRow, rowReader } from './index/row-reader.ts';
 import type { RunIndex } from './index/run-index.ts';
 import type { ReadRow } from './index/run-list.ts';
-import { putArtifact, readArtifact } from './log/artifacts.ts';
+import { digestOfArtifact, putArtifact, readArtifact } from './log/artifacts.ts';
 import type { EventLog } from './log/event-log.ts';
 import { Heads } from './log/heads.ts';
 import { createRunFolder, newRunId, OpenRuns } from './log/open-runs.ts';
@@ -93,12 +93,12 @@ export class RunRecords {
   }
 
   requireArtifacts(runId: string): void {
-    requireArtifacts(runId, this.#folder(runId), this.events(runId));
+    this.#requireArtifacts(runId, this.events(runId));
   }
 
   requireUnaltered(runId: string): void {
     const events = this.events(runId);
-    requireArtifacts(runId, this.#folder(runId), events);
+    this.#requireArtifacts(runId, events);
     requireViews(runId, this.#folder(runId), events);
   }
 
@@ -237,6 +237,11 @@ export class RunRecords {
     return isActive(run.status)
       ? asSeen(run, this.#options.leases.holder(executorLease(run.run_id)) !== null)
       : run;
+  }
+
+  #requireArtifacts(runId: string, events: readonly RunEvent[]): void {
+    const folder = this.#folder(runId);
+    requireArtifacts(runId, (digest) => digestOfArtifact(folder, digest), events);
   }
 
   #folder(runId: string): string {

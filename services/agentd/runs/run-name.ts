@@ -73,3 +73,12 @@ function ambiguous(word: string, runs: readonly RunSummary[]): InvalidInput {
     { hint: 'name it by the beginning of its identifier\n./core cancel RUN ends one that is not wanted' },
   );
 }
+
+export function ambiguousPrefix(prefix: string, found: readonly string[]): InvalidInput {
+  const shown = found.slice(0, 5).join(', ');
+  const more = found.length > 5 ? ', …' : '';
+  return new InvalidInput(
+    'run_ambiguous',
+    `${prefix} is the beginning of several runs: ${shown}${more}; give more of it`,
+  );
+}

@@ -10,8 +10,8 @@ export interface FencedLease {
   readonly fencing: bigint;
   /** Aborted when somebody else took the lease, or when it could not be renewed in time. */
   readonly lost: AbortSignal;
-  /** Kept as a promise for `close` and the next `acquire`; never rejects. */
-  release(): void;
+  /** Others can take it when this resolves. Never rejects. */
+  release(): Promise<void>;
 }
 
 export interface FencedLeases {
@@ -145,7 +145,7 @@ export function createFencedLeases(
   }
 
   /** A lost lease stays in `held` until its holder releases it, so that `fence` refuses what the holder still tries to write. */
-  function release(name: string, lease: Held): void {
+  async function release(name: string, lease: Held): Promise<void> {
     if (held.get(name) !== lease) return;
     held.delete(name);
     if (held.size === 0) {
@@ -160,11 +160,12 @@ export function createFencedLeases(
         () => {},
       );
     leaving.add(removing);
-    void removing.then(() => leaving.delete(removing));
+    await removing;
+    leaving.delete(removing);
   }
 
   async function close(): Promise<void> {
-    for (const [name, lease] of [...held]) release(name, lease);
+    await Promise.all([...held].map(([name, lease]) => release(name, lease)));
     await Promise.all(leaving);
   }
 }

@@ -311,6 +311,7 @@ export function diff(program: Command, run: Run): void {
 
 interface VerifyOptions extends RunOption {
   readonly allowedSigners?: string;
+  readonly offline?: boolean;
 }
 
 export function verify(program: Command, run: Run): void {
@@ -323,13 +324,30 @@ export function verify(program: Command, run: Run): void {
       'the keys as they were when the run was approved (default: as they are now)',
       notEmpty('--allowed-signers'),
     )
+    .option('--offline', "this host's folder of the run alone, where a database has the runs and is away")
     .action(
-      run(async (context, id: string | undefined, options: VerifyOptions) => {
+      run(async (given, id: string | undefined, options: VerifyOptions) => {
+        const context = options.offline === true ? onMirrors(given) : given;
         const name = await runNamed(context, id, options, 'verify');
         const found = await context.services.agent.verify(name, options.allowedSigners);
         const { verificationView } = await import('../views/of-run.ts');
         const exitCode = found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
         return answer(context, found, () => verificationView(found, context.terminal), exitCode);
+      }),
+    );
+}
+
+function onMirrors(context: CommandContext): CommandContext {
+  return { ...context, services: { ...context.services, agent: context.services.mirrors() } };
+}
+
+export function mirror(program: Command, run: Run): void {
+  withRun(program.command('mirror'))
+    .description("write this host's folder of a run anew, from the database that has the runs")
+    .action(
+      run(async (context, id: string | undefined, options: RunOption) => {
+        const folder = await context.services.agent.mirror(await runNamed(context, id, options, 'mirror'));
+        return answer(context, { folder }, () => `${folder}\n`);
       }),
     );
 }

@@ -209,35 +209,7 @@ export class RunIndex {
 
   /** Newest first, only those older than `before`. */
   rows(filter: RowFilter, before: string | null, limit: number): IndexRow[] {
-    const conditions = ["status <> 'pruned'"];
-    const values: (string | number)[] = [];
-    const where = (condition: string, ...given: (string | number)[]): void => {
-      conditions.push(condition);
-      values.push(...given);
-    };
-    if (before !== null) where('run_id < ?', before);
-    if (filter.statuses !== null) {
-      where(`status IN (${filter.statuses.map(() => '?').join(', ')})`, ...filter.statuses);
-    }
-    if (filter.without_forge !== null) where('forge <> ?', filter.without_forge);
-    for (const name of ['forge', 'owner', 'repo', 'number'] as const) {
-      if (filter[name] !== null) where(`${name} = ?`, filter[name]);
-    }
-    for (const word of filter.words)
-      where(
-        "instr(folded(coalesce(title, '') || ' ' || owner || '/' || repo || coalesce('#' || number, '')), ?) > 0",
-        word,
-      );
-    if (filter.since !== null) where('created_at >= ?', filter.since);
-    if (filter.until !== null) where('created_at < ?', filter.until);
-    if (filter.risks !== null) {
-      where(`highest_risk IN (${filter.risks.map(() => '?').join(', ')})`, ...filter.risks);
-    }
-    if (filter.asker !== null) where('instr(asked_by, ?) > 0', namesText([filter.asker]));
-    if (filter.decider !== null) where('instr(decided_by, ?) > 0', namesText([filter.decider]));
-    if (filter.among !== null)
-      where('run_id IN (SELECT value FROM json_each(?))', JSON.stringify(filter.among));
-    if (filter.without_failed_plannings) where("NOT (status IN ('failed', 'cancelled') AND actions = 0)");
+    const { conditions, values } = rowConditions(filter, before, dialect);
     const sql = `SELECT * FROM runs WHERE ${conditions.join(' AND ')} ORDER BY run_id DESC LIMIT ?`;
     return this.#statement(sql).all(...values, limit) as unknown as IndexRow[];
   }
@@ -268,6 +240,57 @@ export class RunIndex {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
+
+/** What databases write differently; `?` is the value. */
+export interface RowDialect {
+  /** A word, in lower case, is in the title or in `owner/repo#number`. */
+  readonly holdsWord: string;
+  readonly askedBy: string;
+  readonly decidedBy: string;
+  /** The run is in a JSON list of names. */
+  readonly among: string;
+}
+
+const dialect: RowDialect = {
+  holdsWord:
+    "instr(folded(coalesce(title, '') || ' ' || owner || '/' || repo || coalesce('#' || number, '')), ?) > 0",
+  askedBy: 'instr(asked_by, ?) > 0',
+  decidedBy: 'instr(decided_by, ?) > 0',
+  among: 'run_id IN (SELECT value FROM json_each(?))',
+};
+
+/** Which rows of a table `runs` a filter means, older than `before`; a condition's values stand in its order. */
+export function rowConditions(
+  filter: RowFilter,
+  before: string | null,
+  { holdsWord, askedBy, decidedBy, among }: RowDialect,
+): { readonly conditions: string[]; readonly values: (string | number)[] } {
+  const conditions = ["status <> 'pruned'"];
+  const values: (string | number)[] = [];
+  const where = (condition: string, ...given: (string | number)[]): void => {
+    conditions.push(condition);
+    values.push(...given);
+  };
+  if (before !== null) where('runs.run_id < ?', before);
+  if (filter.statuses !== null) {
+    where(`status IN (${filter.statuses.map(() => '?').join(', ')})`, ...filter.statuses);
+  }
+  if (filter.without_forge !== null) where('forge <> ?', filter.without_forge);
+  for (const name of ['forge', 'owner', 'repo', 'number'] as const) {
+    if (filter[name] !== null) where(`${name} = ?`, filter[name]);
+  }
+  for (const word of filter.words) where(holdsWord, word);
+  if (filter.since !== null) where('created_at >= ?', filter.since);
+  if (filter.until !== null) where('created_at < ?', filter.until);
+  if (filter.risks !== null) {
+    where(`highest_risk IN (${filter.risks.map(() => '?').join(', ')})`, ...filter.risks);
+  }
+  if (filter.asker !== null) where(askedBy, namesText([filter.asker]));
+  if (filter.decider !== null) where(decidedBy, namesText([filter.decider]));
+  if (filter.among !== null) where(among, JSON.stringify(filter.among));
+  if (filter.without_failed_plannings) where("NOT (status IN ('failed', 'cancelled') AND actions = 0)");
+  return { conditions, values };
 }
 
 function setUp(db: DatabaseSync): void {

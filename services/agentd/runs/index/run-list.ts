@@ -51,7 +51,7 @@ export async function listRuns(listing: Listing, query: RunQuery): Promise<RunPa
   };
 }
 
-function checkQuery(query: RunQuery): {
+export function checkQuery(query: RunQuery): {
   readonly limit: number;
   readonly filter: RowFilter;
   readonly before: string | null;
@@ -90,7 +90,7 @@ function checkQuery(query: RunQuery): {
 }
 
 /** Once more, for what was read again. */
-function fits(run: RunSummary, { status, without_failed_plannings }: RunQuery): boolean {
+export function fits(run: RunSummary, { status, without_failed_plannings }: RunQuery): boolean {
   if (without_failed_plannings === true && isFailedPlanning(run)) return false;
   return status === undefined || run.status === status;
 }
@@ -122,7 +122,7 @@ function shownAs(listing: Listing, indexed: IndexRow | undefined): RunSummary | 
   return { ...row, status: lives ? status : 'interrupted' };
 }
 
-function encodeCursor(runId: string): string {
+export function encodeCursor(runId: string): string {
   return Buffer.from(runId).toString('base64url');
 }
 

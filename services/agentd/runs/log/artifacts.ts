@@ -20,27 +20,39 @@ export function putArtifact(runFolder: string, content: string | Uint8Array): st
 
 /** @throws NotFound (`artifact_not_found`), Failed (`artifact_damaged`) */
 export function readArtifact(runFolder: string, digest: string): Uint8Array {
-  if (!/^[0-9a-f]{64}$/.test(digest)) {
-    throw new InvalidInput(
-      'invalid_digest',
-      `artifact ${JSON.stringify(digest.slice(0, 80))} is no sha256 in lower-case hex`,
-    );
-  }
+  checkDigest(digest);
   let content: Uint8Array;
   try {
     content = readFileSync(join(runFolder, artifactsName, digest));
   } catch (cause) {
     if (codeOf(cause) !== 'ENOENT') throw cause;
-    throw new NotFound(
-      'artifact_not_found',
-      `artifact ${digest} is not there; it was removed or belongs to another run`,
-      {
-        cause,
-      },
-    );
+    throw missingArtifact(digest, cause);
   }
+  requireDigest(content, digest);
+  return content;
+}
+
+/** Guards every path that is made from a digest. */
+export function checkDigest(digest: string): void {
+  if (/^[0-9a-f]{64}$/.test(digest)) return;
+  throw new InvalidInput(
+    'invalid_digest',
+    `artifact ${JSON.stringify(digest.slice(0, 80))} is no sha256 in lower-case hex`,
+  );
+}
+
+export function missingArtifact(digest: string, cause?: unknown): NotFound {
+  return new NotFound(
+    'artifact_not_found',
+    `artifact ${digest} is not there; it was removed or belongs to another run`,
+    { cause },
+  );
+}
+
+/** @throws Failed (`artifact_damaged`) */
+export function requireDigest(content: Uint8Array, digest: string): void {
   const actual = sha256(content);
-  if (actual === digest) return content;
+  if (actual === digest) return;
   throw new Failed('artifact_damaged', `artifact ${digest} was changed: its sha256 is now ${actual}`);
 }
 

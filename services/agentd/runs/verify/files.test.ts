@@ -22,7 +22,7 @@ import {
   turn,
 } from '../../../../test/contract/run-store.sample.ts';
 import type { NewEvent, RunEvent } from '../event.ts';
-import { putArtifact } from '../log/artifacts.ts';
+import { digestOfArtifact, putArtifact } from '../log/artifacts.ts';
 import { beforeFirst } from '../log/event-line.ts';
 import { writeLines } from '../log/event-log.ts';
 import { logName } from '../log/run-folder.ts';
@@ -259,13 +259,16 @@ describe('the files of a run', () => {
     expect([text('elsewhere/index.json'), text('validation/test.log')]).to.deep.equal(['x', 'one']);
   });
 
+  const requireStored: typeof requireViews = (id, inFolder, log) =>
+    requireArtifacts(id, (digest) => digestOfArtifact(inFolder, digest), log);
+
   it('stop a command where an artifact is missing or changed, but for what a model was sent and answered', () => {
-    expect(refusal(requireArtifacts)).to.equal(null);
+    expect(refusal(requireStored)).to.equal(null);
     const path = (content: string): string => join(folder, 'artifacts', sha256(content));
     const hint = (content: string): string =>
       `./core verify ${runId} names all of them. Put artifacts/${sha256(content)} back from a backup, or plan the issue again.`;
     writeFileSync(path('content'), 'changed');
-    const edited = refusal(requireArtifacts)!;
+    const edited = refusal(requireStored)!;
     expect({
       code: edited.code,
       message: edited.message,
@@ -278,17 +281,17 @@ describe('the files of a run', () => {
       hint: hint('content'),
     });
     rmSync(path('content'));
-    expect(refusal(requireArtifacts)!.message).to.match(/expected sha256 [0-9a-f]{64}, it is missing$/);
+    expect(refusal(requireStored)!.message).to.match(/expected sha256 [0-9a-f]{64}, it is missing$/);
     writeFileSync(path('content'), 'content');
     events = write(...planned(runId), turn());
     rmSync(path('one'));
-    expect(refusal(requireArtifacts), 'removed for privacy').to.equal(null);
+    expect(refusal(requireStored), 'removed for privacy').to.equal(null);
     writeFileSync(path('one'), 'changed');
-    expect(refusal(requireArtifacts)!.message).to.contain('content of event 8 (planner_turn)');
+    expect(refusal(requireStored)!.message).to.contain('content of event 8 (planner_turn)');
     rmSync(path('one'));
     events = write(...planned(runId).toSpliced(-1, 0, proposal), turn(), ...validated);
-    expect(refusal(requireArtifacts)!.message).to.contain('outcome.facts.test of event 12 (action_result)');
+    expect(refusal(requireStored)!.message).to.contain('outcome.facts.test of event 12 (action_result)');
     place('file', 'artifacts');
-    expect(refusal(requireArtifacts)!.message).to.contain('issue.content of event 3 (source_read)');
+    expect(refusal(requireStored)!.message).to.contain('issue.content of event 3 (source_read)');
   });
 });

@@ -4,7 +4,7 @@ import { sha256 } from '#kit/digest.ts';
 import { Conflict } from '#kit/errors.ts';
 import type { FoundProblem } from '../../agent.ts';
 import type { RunEvent } from '../event.ts';
-import { artifactReferences, digestOfArtifact, isConversation } from '../log/artifacts.ts';
+import { artifactReferences, isConversation } from '../log/artifacts.ts';
 import { fold } from '../log/fold.ts';
 import { artifactsName, logName, tombstoneName } from '../log/run-folder.ts';
 import { jsonViews, validationCopies, viewsOf, writeViews } from '../views/views.ts';
@@ -169,12 +169,17 @@ export function requireViews(runId: string, folder: string, events: readonly Run
 /**
  * What a person approves, and what runs, is what these hold. What a model was sent and answered may be missing, because nothing
  * runs of it and a person may delete it; edited it may not be.
+ * @param digestOf the sha256 of what is stored under a digest; null where nothing is
  * @throws Conflict (`artifact_differs`)
  */
-export function requireArtifacts(runId: string, folder: string, events: readonly RunEvent[]): void {
+export function requireArtifacts(
+  runId: string,
+  digestOf: (digest: string) => string | null,
+  events: readonly RunEvent[],
+): void {
   for (const event of events) {
     for (const { digest, field } of artifactReferences(event)) {
-      const found = digestOfArtifact(folder, digest);
+      const found = digestOf(digest);
       if (found === null && isConversation(event)) continue;
       if (found !== digest)
         throw differs(runId, `${field} of event ${event.seq} (${event.type})`, digest, found);

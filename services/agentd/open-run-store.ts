@@ -1,0 +1,18 @@
+import { readPostgresSettings } from '#kit/config/storage.ts';
+import type { Folders } from '#kit/folders.ts';
+import { FileRunStore, type RunStoreOptions } from './runs/file-run-store.ts';
+import type { RunStore } from './runs/run-store.ts';
+
+/** The runs that `storage` of core.json means. What talks to a database is loaded where one is named. */
+export async function openRunStore(
+  folders: Pick<Folders, 'config'>,
+  options: RunStoreOptions,
+): Promise<RunStore> {
+  const settings = readPostgresSettings(folders);
+  if (settings === null) return new FileRunStore(options);
+  const [{ openPostgres }, { PostgresRunStore }] = await Promise.all([
+    import('#kit/postgres/database.ts'),
+    import('./runs/postgres/postgres-run-store.ts'),
+  ]);
+  return new PostgresRunStore({ ...options, database: openPostgres(settings, 'core-agentd') });
+}

@@ -1,0 +1,61 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { makePrivateFolder, replaceFile, syncFolder } from '#kit/durable-file.ts';
+import type { Sql } from '#kit/postgres/database.ts';
+import { soundEvents } from '../log/event-line.ts';
+import { type HeadMark, Heads } from '../log/heads.ts';
+import { artifactsName, logName } from '../log/run-folder.ts';
+import { writeViews } from '../views/views.ts';
+import { linesOf } from './stored-runs.ts';
+
+export interface MirrorOptions {
+  readonly stateDir: string;
+  readonly runId: string;
+  /** Also where a file of the name of an artifact is there already. */
+  readonly rewrite?: boolean;
+}
+
+/**
+ * Writes the run's folder and its head as a store of files keeps them, from what the database holds. A folder that is a mirror can be
+ * deleted at any time, and read without the database.
+ */
+export async function writeMirror(
+  sql: Sql,
+  { stateDir, runId, rewrite = false }: MirrorOptions,
+): Promise<void> {
+  const folder = await writeRecord(sql, { stateDir, runId, rewrite });
+  if (folder !== null) writeViews(runId, folder.path, folder.events);
+}
+
+/** The same without views, sound or not. @returns null of a run that the database does not have */
+export async function writeRecord(sql: Sql, { stateDir, runId, rewrite = false }: MirrorOptions) {
+  const [head] = await sql.query<HeadMark>('SELECT seq, hash, type FROM runs WHERE run_id = $1', [runId]);
+  if (head === undefined) return null;
+  const path = join(stateDir, 'runs', runId);
+  const artifacts = join(path, artifactsName);
+  makePrivateFolder(join(stateDir, 'runs'));
+  makePrivateFolder(path);
+  makePrivateFolder(artifacts);
+  const stored = await sql.query<{ digest: string }>('SELECT digest FROM run_artifacts WHERE run_id = $1', [
+    runId,
+  ]);
+  const named = new Set(stored.map(({ digest }) => digest));
+  for (const other of readdirSync(artifacts))
+    if (!named.has(other)) rmSync(join(artifacts, other), { recursive: true });
+  for (const digest of named) {
+    if (!rewrite && existsSync(join(artifacts, digest))) continue;
+    const [row] = await sql.query<{ content: Buffer }>(
+      'SELECT content FROM run_artifacts WHERE run_id = $1 AND digest = $2',
+      [runId, digest],
+    );
+    if (row !== undefined) replaceFile(join(artifacts, digest), row.content);
+  }
+  const log = Buffer.from((await linesOf(sql, runId)).map((line) => `${line}\n`).join(''));
+  replaceFile(join(path, logName), log);
+  syncFolder(path);
+  const heads = new Heads(stateDir);
+  heads.create(runId);
+  heads.acknowledge(runId, head);
+  heads.sync(runId);
+  return { path, events: soundEvents(log).events, head };
+}

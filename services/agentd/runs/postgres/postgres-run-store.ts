@@ -1,0 +1,402 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RecordState } from '#kit/contracts/run.ts';
+import { crashPoint } from '#kit/crash-point.ts';
+import { sha256 } from '#kit/digest.ts';
+import { codeOf, NotFound } from '#kit/errors.ts';
+import { mapTexts } from '#kit/map-texts.ts';
+import { once } from '#kit/once.ts';
+import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
+import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../../agent.ts';
+import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
+import type { NewEvent, RunEvent, RunRequest } from '../event.ts';
+import { checkDigest, missingArtifact, requireDigest } from '../log/artifacts.ts';
+import { beforeFirst } from '../log/event-line.ts';
+import { writeLines } from '../log/event-log.ts';
+import { fold, foldMore } from '../log/fold.ts';
+import { Heads } from '../log/heads.ts';
+import { newRunId } from '../log/open-runs.ts';
+import { checkRunId, isRunId, runIdPrefix } from '../log/run-folder.ts';
+import type { Run } from '../run.ts';
+import { ambiguousPrefix, runByWord } from '../run-name.ts';
+import {
+  executorLease,
+  type Lease,
+  type RepositoryHere,
+  type RunPage,
+  type RunQuery,
+  type RunStore,
+} from '../run-store.ts';
+import { storageError } from '../storage-error.ts';
+import { requireArtifacts, requireViews } from '../verify/files.ts';
+import { readRecord } from '../verify/recover.ts';
+import { verifyRun } from '../verify/verify.ts';
+import { writeMirror, writeRecord } from './mirror.ts';
+import { pruneRows } from './prune.ts';
+import { recoverRows } from './recover.ts';
+import { listRows, summaryColumns, valuesOf } from './run-rows.ts';
+import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './stored-runs.ts';
+
+export interface PostgresRunStoreOptions {
+  readonly stateDir: string;
+  readonly database: Database;
+  /** Milliseconds since 1970. */
+  readonly clock?: () => number;
+  /** Masks every text of every event before it is written; asked for once, at the first writing. */
+  readonly secrets?: () => Promise<Pick<SecretFinder, 'mask'>>;
+  /** Milliseconds that a lease outlives its holder. */
+  readonly leaseMs?: number;
+}
+
+const noSecrets: Pick<SecretFinder, 'mask'> = { mask: (text) => text };
+
+/**
+ * Runs as rows of a database that several hosts share. Each host keeps a mirror of the runs it works on, in folders as the store of
+ * files makes them; nothing is read back from one.
+ */
+export class PostgresRunStore implements RunStore {
+  readonly stateDir: string;
+  readonly #database: Database;
+  readonly #leases: FencedLeases;
+  readonly #runs = new StoredRuns();
+  /** Leases of runs that were begun, until `lease` hands them over. */
+  readonly #begun = new Map<string, Lease>();
+  readonly #clock: () => number;
+  readonly #secrets: () => Promise<Pick<SecretFinder, 'mask'>>;
+
+  constructor({ stateDir, database, clock = Date.now, secrets, leaseMs }: PostgresRunStoreOptions) {
+    this.stateDir = stateDir;
+    this.#database = database;
+    this.#clock = clock;
+    this.#secrets = once(async () => (secrets === undefined ? noSecrets : secrets()));
+    this.#leases = createFencedLeases(database, leaseMs === undefined ? {} : { durationMs: leaseMs });
+  }
+
+  create(request: RunRequest, task?: string): Promise<Run> {
+    return this.#create(newRunId(), request, task);
+  }
+
+  async begin(request: RunRequest, task?: string): Promise<Run> {
+    const runId = newRunId();
+    const lease = await this.#leases.acquire(executorLease(runId));
+    try {
+      const run = await this.#create(runId, request, task);
+      this.#begun.set(lease.name, lease);
+      return run;
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
+  }
+
+  async abandon(runId: string): Promise<void> {
+    const name = executorLease(runId);
+    const lease = this.#begun.get(name);
+    this.#begun.delete(name);
+    await lease?.release();
+  }
+
+  async resolve(name: string, here?: RepositoryHere): Promise<string> {
+    const named = await runByWord(this, name, here);
+    if (named !== null) return named;
+    const prefix = runIdPrefix(name);
+    const found = await this.#database.query<{ run_id: string }>(
+      'SELECT run_id FROM runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id DESC LIMIT 6',
+      [prefix, `${prefix}~`],
+    );
+    const [runId, ...others] = found.map(({ run_id }) => run_id);
+    if (runId === undefined)
+      throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
+    if (others.length > 0) throw ambiguousPrefix(prefix, [runId, ...others]);
+    if (isRunId(prefix)) await this.read(runId);
+    return runId;
+  }
+
+  async read(runId: string): Promise<Run> {
+    return seenRun(await this.#read(runId));
+  }
+
+  async events(runId: string, afterSeq = 0): Promise<RunEvent[]> {
+    return (await this.#read(runId)).stored.events.slice(afterSeq);
+  }
+
+  list(query: RunQuery): Promise<RunPage> {
+    return listRows(this.#database, query);
+  }
+
+  async count(): Promise<number> {
+    const [row] = await this.#database.query<{ count: string }>(
+      "SELECT count(*) FROM runs WHERE status <> 'pruned'",
+    );
+    return Number(row?.count);
+  }
+
+  async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
+    checkRunId(runId);
+    const { mask } = await this.#secrets();
+    let after: StoredRun | null = null;
+    try {
+      const { stored, worked } = await this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, executorLease(runId));
+        const found = await this.#runs.read(sql, runId, 'FOR UPDATE OF runs');
+        const events = mapTexts(decide(seenRun(found)), mask);
+        if (events.length === 0) return found;
+        after = await this.#write(sql, found.stored, events);
+        crashPoint('events_sent');
+        return { ...found, stored: after };
+      });
+      crashPoint('events_committed');
+      this.#runs.put(runId, stored);
+      return seenRun({ stored, worked });
+    } catch (error) {
+      if (!(error instanceof CommitUnknown) || after === null) throw error;
+      return this.#committed(after, error);
+    }
+  }
+
+  async putArtifact(runId: string, content: string | Uint8Array): Promise<string> {
+    checkRunId(runId);
+    const digest = sha256(content);
+    const rows = await this.#database.query(
+      `INSERT INTO run_artifacts (run_id, digest, content)
+       SELECT run_id, $2, $3 FROM runs WHERE run_id = $1 AND tombstone IS NULL
+       ON CONFLICT (run_id, digest) DO UPDATE SET content = excluded.content
+       RETURNING 1`,
+      [runId, digest, Buffer.from(content as string)],
+    );
+    if (rows.length === 0) await this.read(runId);
+    return digest;
+  }
+
+  async artifact(runId: string, digest: string): Promise<Uint8Array> {
+    checkDigest(digest);
+    checkRunId(runId);
+    const [row] = await this.#database.query<{ content: Buffer }>(
+      'SELECT content FROM run_artifacts WHERE run_id = $1 AND digest = $2',
+      [runId, digest],
+    );
+    if (row === undefined) {
+      await this.read(runId);
+      throw missingArtifact(digest);
+    }
+    requireDigest(row.content, digest);
+    return row.content;
+  }
+
+  async requireArtifacts(runId: string): Promise<void> {
+    const events = await this.events(runId);
+    const rows = await this.#database.query<{ digest: string; found: string }>(
+      "SELECT digest, encode(sha256(content), 'hex') AS found FROM run_artifacts WHERE run_id = $1",
+      [runId],
+    );
+    const found = new Map(rows.map((row) => [row.digest, row.found]));
+    requireArtifacts(runId, (digest) => found.get(digest) ?? null, events);
+  }
+
+  async requireUnaltered(runId: string): Promise<void> {
+    await this.requireArtifacts(runId);
+    const folder = this.#folder(runId);
+    if (existsSync(folder)) requireViews(runId, folder, await this.events(runId));
+  }
+
+  async lease(name: string): Promise<Lease> {
+    const begun = this.#begun.get(name);
+    this.#begun.delete(name);
+    return begun === undefined || begun.lost.aborted ? this.#leases.acquire(name) : begun;
+  }
+
+  async writeViews(runId: string): Promise<void> {
+    await this.read(runId);
+    try {
+      await writeMirror(this.#database, { stateDir: this.stateDir, runId });
+    } catch (error) {
+      if (!['disk_full', 'state_not_writable'].includes(codeOf(storageError(error, this.stateDir))))
+        throw error;
+    }
+  }
+
+  async mirror(runId: string): Promise<string> {
+    await this.read(runId);
+    try {
+      await writeMirror(this.#database, { stateDir: this.stateDir, runId, rewrite: true });
+    } catch (error) {
+      throw storageError(error, this.stateDir);
+    }
+    return this.#folder(runId);
+  }
+
+  /** What the database holds, and this host's mirror, if it has one, beside its own head. */
+  async verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
+    const found = await this.#asFolder(runId, ({ runsDir, heads }) =>
+      verifyRun(runId, runsDir, heads, signatures),
+    );
+    if (!existsSync(this.#folder(runId))) return found;
+    const { problems } = verifyRun(runId, join(this.stateDir, 'runs'), new Heads(this.stateDir));
+    const mirrored = problems.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
+    return { ...found, problems: [...found.problems, ...mirrored] };
+  }
+
+  record(runId: string): Promise<RecordState> {
+    return this.#asFolder(runId, ({ runsDir, heads }) => readRecord(runId, runsDir, heads));
+  }
+
+  async recover(request: RecoveryRequest): Promise<Run> {
+    const runId = checkRunId(request.run_id);
+    const lease = await this.lease(executorLease(runId));
+    try {
+      await this.#asFolder(runId, (record) =>
+        this.#database.transaction(async (sql) => {
+          const cut = await recoverRows(sql, request, record);
+          await this.#write(sql, cut.stored, [cut.event]);
+        }),
+      );
+      return await this.read(runId);
+    } finally {
+      await lease.release();
+    }
+  }
+
+  async prune(request: PruneRequest): Promise<PruneResult> {
+    return pruneRows(
+      {
+        database: this.#database,
+        leases: this.#leases,
+        stateDir: this.stateDir,
+        now: () => this.#now(),
+        read: (runId) => this.read(runId),
+      },
+      request,
+    );
+  }
+
+  async logSizes(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#database.query<{ run_id: string; size: string }>(
+      'SELECT run_id, size FROM runs',
+    );
+    return new Map(rows.map(({ run_id, size }) => [run_id, Number(size)]));
+  }
+
+  async logSize(runId: string): Promise<number> {
+    const [row] = await this.#database.query<{ size: string }>('SELECT size FROM runs WHERE run_id = $1', [
+      runId,
+    ]);
+    return Number(row?.size ?? -1);
+  }
+
+  async changedAt(runId: string): Promise<number> {
+    const [row] = await this.#database.query<{ changed_at: Date }>(
+      'SELECT changed_at FROM runs WHERE run_id = $1',
+      [runId],
+    );
+    return row?.changed_at.getTime() ?? Date.now();
+  }
+
+  async close(): Promise<void> {
+    await this.#leases.close();
+    await this.#database.close();
+  }
+
+  async #create(runId: string, request: RunRequest, task: string | undefined): Promise<Run> {
+    const { mask } = await this.#secrets();
+    const event: NewEvent = {
+      type: 'run_created',
+      data: { request: mapTexts(request, mask), head_kept: true },
+    };
+    const { lines, text } = writeLines(beforeFirst, this.#now(), [event]);
+    const run = fold(runId, lines);
+    const stored = { run, events: lines, size: Buffer.byteLength(text) };
+    const values = [runId, run.head.seq, run.head.hash, event.type, ...valuesOf(run, stored.size)];
+    const write = async (sql: Sql): Promise<void> => {
+      await sql.query(
+        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}) VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})`,
+        values,
+      );
+      await insertLines(sql, runId, lines, text);
+      if (task !== undefined) {
+        const artifact = [runId, sha256(task), Buffer.from(task)];
+        await sql.query('INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)', artifact);
+      }
+      crashPoint('run_sent');
+    };
+    try {
+      await this.#database.transaction(write);
+    } catch (error) {
+      if (!(error instanceof CommitUnknown)) throw error;
+      await this.#committed(stored, error);
+    }
+    crashPoint('run_committed');
+    this.#runs.put(runId, stored);
+    return run;
+  }
+
+  /** In the transaction that has locked the run's row. */
+  async #write(sql: Sql, { run, events, size }: StoredRun, added: readonly NewEvent[]): Promise<StoredRun> {
+    const clock = this.#now();
+    const at = clock > run.updated_at ? clock : run.updated_at;
+    const { lines, text } = writeLines(run.head, at, added);
+    const after = foldMore(run, lines);
+    const stored = { run: after, events: [...events, ...lines], size: size + Buffer.byteLength(text) };
+    await insertLines(sql, run.run_id, lines, text);
+    const set = summaryColumns.map((name, index) => `${name} = $${index + 5}`).join(', ');
+    await sql.query(
+      `UPDATE runs SET seq = $2, hash = $3, type = $4, changed_at = clock_timestamp(), ${set} WHERE run_id = $1`,
+      [run.run_id, after.head.seq, after.head.hash, lines.at(-1)!.type, ...valuesOf(after, stored.size)],
+    );
+    return stored;
+  }
+
+  /** The connection was lost while the events of `after` were committed: they are there, or `lost` is thrown. */
+  async #committed(after: StoredRun, lost: CommitUnknown): Promise<Run> {
+    const { run_id, head } = after.run;
+    const rows = await this.#database.query(
+      'SELECT 1 FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
+      [run_id, head.seq, head.hash],
+    );
+    if (rows.length === 0) throw lost.cause;
+    return this.read(run_id);
+  }
+
+  async #read(runId: string): Promise<LookedAt> {
+    return this.#runs.read(this.#database, checkRunId(runId));
+  }
+
+  /** What the database holds of a run as a folder, for what judges folders; gone when `work` has ended. */
+  async #asFolder<T>(
+    runId: string,
+    work: (record: {
+      readonly runsDir: string;
+      readonly heads: Heads;
+      readonly folder: string;
+    }) => T | Promise<T>,
+  ): Promise<T> {
+    const stateDir = await mkdtemp(join(tmpdir(), 'core-record-'));
+    try {
+      await writeRecord(this.#database, { stateDir, runId: checkRunId(runId) });
+      const runsDir = join(stateDir, 'runs');
+      return await work({ runsDir, heads: new Heads(stateDir), folder: join(runsDir, runId) });
+    } finally {
+      await rm(stateDir, { recursive: true, force: true });
+    }
+  }
+
+  #now(): string {
+    return new Date(this.#clock()).toISOString();
+  }
+
+  #folder(runId: string): string {
+    return join(this.stateDir, 'runs', runId);
+  }
+}
+
+async function insertLines(sql: Sql, runId: string, lines: readonly RunEvent[], text: string): Promise<void> {
+  const texts = text.split('\n').slice(0, -1);
+  await sql.query(
+    `INSERT INTO run_events (run_id, seq, line, prev, hash)
+     SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[])`,
+    [runId, lines.map(({ seq }) => seq), texts, lines.map(({ prev }) => prev), lines.map(({ hash }) => hash)],
+  );
+}

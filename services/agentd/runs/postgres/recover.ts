@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Sql } from '#kit/postgres/database.ts';
+import type { RecoveryRequest } from '../../agent.ts';
+import type { NewEvent } from '../event.ts';
+import { readArtifact } from '../log/artifacts.ts';
+import { soundEvents } from '../log/event-line.ts';
+import { fold } from '../log/fold.ts';
+import type { Heads } from '../log/heads.ts';
+import { logName } from '../log/run-folder.ts';
+import { recovery } from '../verify/recover.ts';
+import type { StoredRun } from './stored-runs.ts';
+
+export interface RecordFolder {
+  readonly runsDir: string;
+  readonly heads: Heads;
+  /** The run's own, as the database holds it. */
+  readonly folder: string;
+}
+
+/**
+ * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact.
+ * @returns what is left, and the event that says so
+ * @throws Conflict (`record_whole`, `record_lost`)
+ */
+export async function recoverRows(
+  sql: Sql,
+  request: RecoveryRequest,
+  { runsDir, heads, folder }: RecordFolder,
+): Promise<{ readonly stored: StoredRun; readonly event: NewEvent }> {
+  const { run_id } = request;
+  await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [run_id]);
+  const event = recovery(request, runsDir, heads);
+  const { events, length } = soundEvents(readFileSync(join(folder, logName)));
+  await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [run_id, events.length]);
+  const aside = event.type === 'record_recovered' ? event.data.set_aside : null;
+  if (aside !== null) {
+    await sql.query(
+      'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      [run_id, aside.artifact, readArtifact(folder, aside.artifact)],
+    );
+  }
+  return { stored: { run: fold(run_id, events), events, size: length }, event };
+}

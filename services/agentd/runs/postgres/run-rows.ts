@@ -1,0 +1,88 @@
+import type { Sql } from '#kit/postgres/database.ts';
+import { indexRow } from '../index/row-reader.ts';
+import { type RowDialect, type RowFilter, rowConditions } from '../index/run-index.ts';
+import { checkQuery, encodeCursor, fits } from '../index/run-list.ts';
+import { isActive, type Run, type RunSummary } from '../run.ts';
+import type { RunPage, RunQuery } from '../run-store.ts';
+import { type Holder, holderColumns, lives, withHolder } from './stored-runs.ts';
+
+/** Of `runs`, beside `run_id` and the head; as `valuesOf` gives them. */
+export const summaryColumns = [
+  'size',
+  'status',
+  'forge',
+  'owner',
+  'repo',
+  'number',
+  'title',
+  'role',
+  'created_at',
+  'updated_at',
+  'highest_risk',
+  'waiting',
+  'waits_for',
+  'actions',
+  'asked_by',
+  'decided_by',
+  'words',
+] as const;
+
+export function valuesOf(run: Run, size: number): readonly unknown[] {
+  const row = indexRow(run, size);
+  const { title, owner, repo, number } = row;
+  const words = `${title ?? ''} ${owner}/${repo}${number === null ? '' : `#${number}`}`.toLowerCase();
+  return summaryColumns.map((name) => storable(name === 'words' ? words : row[name]));
+}
+
+/** The database takes no NUL in a text; the events have it escaped. */
+function storable<T>(value: T): T | string {
+  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
+}
+
+const dialect: RowDialect = {
+  holdsWord: 'position(? in words) > 0',
+  askedBy: 'position(? in asked_by) > 0',
+  decidedBy: 'position(? in decided_by) > 0',
+  among: 'runs.run_id IN (SELECT json_array_elements_text(?::json))',
+};
+
+const shown = summaryColumns.filter((name) => !['size', 'asked_by', 'decided_by', 'words'].includes(name));
+
+/** Newest first. Nothing is stale: a row changes with its events. */
+export async function listRows(sql: Sql, query: RunQuery): Promise<RunPage> {
+  const { limit, filter, before } = checkQuery(query);
+  const runs: RunSummary[] = [];
+  let last = before;
+  while (runs.length <= limit) {
+    const rows = await pageOf(sql, filter, last, limit + 1);
+    for (const { boot_id, pid_namespace, pid, process_started, host, ...row } of rows) {
+      const alive = !isActive(row.status) || lives({ boot_id, pid_namespace, pid, process_started, host });
+      const run: RunSummary = alive ? row : { ...row, status: 'interrupted' };
+      if (fits(run, query)) runs.push(run);
+    }
+    if (rows.length <= limit) break;
+    last = rows.at(-1)!.run_id;
+  }
+  const page = runs.slice(0, limit);
+  return {
+    runs: page,
+    next_cursor: runs.length > limit ? encodeCursor(page.at(-1)!.run_id) : null,
+    problems: [],
+  };
+}
+
+function pageOf(
+  sql: Sql,
+  filter: RowFilter,
+  before: string | null,
+  limit: number,
+): Promise<(RunSummary & Holder)[]> {
+  const { conditions, values } = rowConditions(filter, before, dialect);
+  const text = `SELECT runs.run_id, ${shown.map((name) => `runs.${name}`).join(', ')}, ${holderColumns}
+    FROM runs ${withHolder} WHERE ${conditions.join(' AND ')} ORDER BY runs.run_id DESC LIMIT ?`;
+  let given = 0;
+  return sql.query(
+    text.replaceAll('?', () => `$${++given}`),
+    [...values, limit],
+  );
+}

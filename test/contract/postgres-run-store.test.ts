@@ -1,0 +1,327 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { PostgresSettings } from '#kit/config/storage.ts';
+import { codeOf } from '#kit/errors.ts';
+import { openPostgres } from '#kit/postgres/database.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { startRunWriter } from '../fixtures/runs/run-writer.ts';
+import { until } from '../fixtures/until.ts';
+import { describeWith } from '../needs.ts';
+import { failure, runStoreContract } from './run-store.contract.ts';
+import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
+
+const by = { name: 'mira', scopes: ['admin'] } as never;
+
+describeWith(['postgres'], 'runs in PostgreSQL', () => {
+  let server: PostgresServer;
+  let hosts: ReturnType<typeof makeHosts>;
+
+  before(async () => {
+    server = await startPostgres();
+  });
+
+  after(() => server.stop());
+
+  runStoreContract('PostgreSQL', async () => {
+    const { host, end } = makeHosts(await server.database());
+    const another = (): PostgresRunStore => host().store;
+    return { store: another(), another, end };
+  });
+
+  describe('on several hosts', () => {
+    let settings: PostgresSettings;
+    let store: PostgresRunStore;
+    let home: string;
+
+    beforeEach(async () => {
+      settings = await server.database();
+      hosts = makeHosts(settings);
+      ({ store, home } = hosts.host());
+    });
+
+    afterEach(() => hosts.end());
+
+    const folderOf = (runId: string, at = home): string => join(at, 'state/runs', runId);
+
+    /** Without the transcripts that the sample events name and nobody stored. */
+    const soundProblems = async (runId: string) =>
+      (await store.verify(runId)).problems.filter(({ where }) => !where.startsWith('artifacts/'));
+
+    it('leaves on each host that worked on a run the folder that files would have', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.putArtifact(run_id, 'content');
+      await store.append(run_id, () => planned(run_id));
+      await store.writeViews(run_id);
+      const before = filesIn(folderOf(run_id));
+      expect([...before.keys()]).to.include.members(['events.jsonl', 'session.json', 'summary.md']);
+      const files = new FileRunStore({ stateDir: join(home, 'state') });
+      expect((await files.verify(run_id)).problems).to.deep.equal((await store.verify(run_id)).problems);
+      expect(await files.read(run_id)).to.deep.equal(await store.read(run_id));
+      await files.writeViews(run_id);
+      expect(filesIn(folderOf(run_id))).to.deep.equal(before);
+      await files.close();
+      const second = hosts.host();
+      expect(await second.store.mirror(run_id)).to.equal(folderOf(run_id, second.home));
+      expect(filesIn(folderOf(run_id, second.home))).to.deep.equal(before);
+      writeFileSync(join(folderOf(run_id), 'events.jsonl'), 'altered\n');
+      writeFileSync(
+        join(
+          folderOf(run_id),
+          'artifacts',
+          [...before.keys()].find((name) => name.startsWith('artifacts/'))!.slice(10),
+        ),
+        'x',
+      );
+      expect((await store.verify(run_id)).problems.map(({ where }) => where).join()).to.contain(
+        'mirror on this host: events.jsonl',
+      );
+      await store.mirror(run_id);
+      expect(filesIn(folderOf(run_id))).to.deep.equal(before);
+    });
+
+    it('loses and repeats nothing when two processes append at once', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const second = hosts.host();
+      const writers = [home, second.home].map((at) =>
+        startRunWriter({ home: at, runId: run_id, events: 60 }),
+      );
+      const acknowledged = (await Promise.all(writers.map(({ ended }) => ended))).flat();
+      expect(acknowledged.toSorted((a, b) => a - b)).to.deep.equal(
+        Array.from({ length: 120 }, (_, index) => index + 2),
+      );
+      expect((await store.verify(run_id)).problems).to.deep.equal([]);
+    });
+
+    it('keeps every acknowledged event when the writer is killed at any moment', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      for (let round = 0; round < 3; round++) {
+        const { child, ended } = startRunWriter({
+          home,
+          runId: run_id,
+          events: 100_000,
+          batch: 3,
+          size: 20_000,
+        });
+        await once(child.stdout!, 'data');
+        await new Promise((resolve) => setTimeout(resolve, round * 20));
+        child.kill('SIGKILL');
+        const last = (await ended).at(-1)!;
+        expect((await store.events(run_id)).length).to.be.at.least(last);
+        await store.append(run_id, () => [turn()]);
+        expect(await soundProblems(run_id)).to.deep.equal([]);
+      }
+    });
+
+    for (const [point, seq] of [
+      ['events_sent', 1],
+      ['events_committed', 2],
+    ] as const) {
+      it(`has all of an append or nothing after a crash at ${point}`, async () => {
+        const { run_id } = await store.create(sampleRequest());
+        await startRunWriter({ home, runId: run_id, variables: { CORE_CRASH_AT: point } }).ended;
+        expect((await store.read(run_id)).head.seq).to.equal(seq);
+        expect((await store.append(run_id, () => [turn()])).head.seq).to.equal(seq + 1);
+        expect(await soundProblems(run_id)).to.deep.equal([]);
+      });
+    }
+
+    for (const [point, count] of [
+      ['run_sent', 0],
+      ['run_committed', 1],
+    ] as const) {
+      it(`has all of a new run or nothing after a crash at ${point}`, async () => {
+        await startRunWriter({ home, runId: 'new', variables: { CORE_CRASH_AT: point } }).ended;
+        expect(await store.count()).to.equal(count);
+        const { runs } = await store.list({ limit: 10 });
+        for (const { run_id } of runs) expect((await store.verify(run_id)).problems).to.deep.equal([]);
+      });
+    }
+
+    it('lets an executor that lost its lease append nothing', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      const lease = await store.lease(executorLease(run_id));
+      await store.append(run_id, () => [executionStarted()]);
+      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      const other = hosts.host().store;
+      expect((await other.read(run_id)).status).to.equal('interrupted');
+      const taken = await other.lease(executorLease(run_id));
+      expect(codeOf(await failure(store.append(run_id, () => [turn()])))).to.equal('lease_lost');
+      expect(lease.lost.aborted).to.equal(true);
+      expect((await other.append(run_id, () => [turn()])).status).to.equal('executing');
+      await lease.release();
+      expect((await store.append(run_id, () => [turn()])).status).to.equal('executing');
+      await taken.release();
+    });
+
+    it('knows whether its events are there where the answer to a commit was lost', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const proxy = await cutAtCommit(settings);
+      const cut = hosts.host({ ...settings, url: proxy.url }).store;
+      await cut.read(run_id);
+      proxy.cut('answer');
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
+      proxy.cut('question');
+      expect(codeOf(await failure(cut.append(run_id, () => [turn()])))).to.equal('database_unavailable');
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
+      expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);
+      await proxy.close();
+    });
+
+    it('says what was changed in the database behind its back, and lets a cut record go on', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      await store.append(run_id, ({ actions }) => [decided(actions[0]!.definition)]);
+      const ask = (text: string, ...values: unknown[]) => server.ask(settings, text, [run_id, ...values]);
+      await ask("UPDATE run_events SET line = replace(line, 'mira', 'eve!') WHERE run_id = $1 AND seq = 8");
+      const fresh = hosts.host().store;
+      expect(codeOf(await failure(fresh.read(run_id)))).to.equal('run_damaged');
+      expect((await fresh.verify(run_id)).problems.map(({ what }) => what).join()).to.contain(
+        'was changed after it was written',
+      );
+      await ask('DELETE FROM run_events WHERE run_id = $1 AND seq = 8');
+      expect(codeOf(await failure(fresh.read(run_id)))).to.equal('record_cut');
+      expect((await fresh.record(run_id)).problem).to.contain('event 8');
+      const run = await fresh.recover({ run_id, reason: 'a test', by });
+      expect(run.recoveries).to.have.length(1);
+      expect(run.actions[0]?.approval).to.not.equal('approved');
+      expect((await store.read(run_id)).head).to.deep.equal(run.head);
+      expect((await store.append(run_id, () => [turn()])).head.seq).to.equal(9);
+    });
+
+    it('says that an artifact was changed', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const digest = await store.putArtifact(run_id, 'content');
+      await store.append(run_id, () => planned(run_id));
+      await server.ask(settings, "UPDATE run_artifacts SET content = 'other' WHERE run_id = $1", [run_id]);
+      expect(codeOf(await failure(store.artifact(run_id, digest)))).to.equal('artifact_damaged');
+      expect(codeOf(await failure(store.requireArtifacts(run_id)))).to.equal('artifact_differs');
+    });
+
+    it('prunes rows, clones and mirrors, and leaves a tombstone', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store
+        .append(run_id, () => [{ type: 'run_cancelled', data: { by: 'mira' } } as never])
+        .catch(() => {});
+      const data = { code: 'model_failed', message: 'it did not answer', retryable: true };
+      await store.append(run_id, () => [{ type: 'planning_failed', data }]);
+      await store.writeViews(run_id);
+      mkdirSync(join(home, 'state/clones', run_id), { recursive: true });
+      const other = hosts.host();
+      await other.store.mirror(run_id);
+      const request = { before: '2100-01-01T00:00:00.000Z', what: 'runs', dry_run: false } as const;
+      const lease = await other.store.lease(executorLease(run_id));
+      expect((await store.prune(request)).kept.map(({ reason }) => reason).join()).to.contain(
+        'is held by process',
+      );
+      await lease.release();
+      expect((await store.prune({ ...request, dry_run: true })).runs).to.deep.equal([run_id]);
+      expect((await store.read(run_id)).status).to.equal('failed');
+      const pruned = await store.prune(request);
+      expect([pruned.runs, pruned.clones]).to.deep.equal([[run_id], [run_id]]);
+      expect(codeOf(await failure(store.read(run_id)))).to.equal('run_pruned');
+      expect((await store.list({ limit: 10 })).runs).to.deep.equal([]);
+      expect([...filesIn(folderOf(run_id)).keys()]).to.deep.equal(['tombstone.json']);
+      expect((await other.store.prune(request)).bytes).to.be.greaterThan(0);
+      expect(codeOf(await failure(other.store.putArtifact(run_id, 'x')))).to.equal('run_pruned');
+    });
+
+    it('goes on by itself when the database was away', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const away = await startPostgres(['log_min_messages=fatal']);
+      const elsewhere = makeHosts(await away.database());
+      const there = elsewhere.host().store;
+      const made = await there.create(sampleRequest());
+      await away.crash();
+      expect(codeOf(await failure(there.append(made.run_id, () => [turn()])))).to.equal(
+        'database_unavailable',
+      );
+      await away.restart();
+      const run = await until('the database', () =>
+        there.append(made.run_id, () => [turn()]).catch(() => null),
+      );
+      expect(run.head.seq).to.equal(2);
+      await elsewhere.end();
+      await away.stop();
+      expect((await store.read(run_id)).head.seq).to.equal(1);
+    });
+  });
+});
+
+/** Hosts of one database, each with a home of its own. */
+function makeHosts(settings: PostgresSettings) {
+  const homes: string[] = [];
+  const stores: PostgresRunStore[] = [];
+  return {
+    host(own: PostgresSettings = settings) {
+      const home = mkdtempSync(join(tmpdir(), 'core-host-'));
+      homes.push(home);
+      mkdirSync(join(home, 'config'));
+      mkdirSync(join(home, 'state'));
+      writeFileSync(
+        join(home, 'config/core.json'),
+        JSON.stringify({ storage: { kind: 'postgres', ...own } }),
+      );
+      const store = new PostgresRunStore({
+        stateDir: join(home, 'state'),
+        database: openPostgres(own, 'core-test'),
+      });
+      stores.push(store);
+      return { home, store };
+    },
+    async end(): Promise<void> {
+      for (const store of stores) await store.close();
+      for (const home of homes) rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+function filesIn(folder: string): Map<string, string> {
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  return new Map(names.sort().map((path) => [path.slice(folder.length + 1), readFileSync(path, 'latin1')]));
+}
+
+/** A way to the database that can lose the next COMMIT, or the answer to it. */
+async function cutAtCommit({ url }: PostgresSettings) {
+  const to = new URL(url);
+  let next: 'question' | 'answer' | null = null;
+  const proxy: Server = createServer((near) => {
+    const far = connect(Number(to.port), to.hostname);
+    let silent = false;
+    near.on('data', (data) => {
+      const cut = data.includes('COMMIT') ? next : null;
+      if (cut === null) return void far.write(data);
+      next = null;
+      silent = true;
+      if (cut === 'question') return near.destroy();
+      far.write(data, () => far.once('data', () => near.destroy()));
+    });
+    far.on('data', (data) => silent || near.write(data));
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      one.on('error', () => other.destroy());
+      one.on('close', () => other.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const own = new URL(url);
+  own.port = String((proxy.address() as { port: number }).port);
+  return {
+    url: own.href,
+    cut(what: 'question' | 'answer') {
+      next = what;
+    },
+    close: () => new Promise((resolve) => proxy.close(resolve)),
+  };
+}
