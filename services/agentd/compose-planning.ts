@@ -1,6 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Settings } from '#kit/config/settings.ts';
 import type { Folders } from '#kit/folders.ts';
+import type { Validations } from './compose-validation.ts';
 import { openMirror } from './git/mirror.ts';
 import { createPlanner } from './planners/registry.ts';
 import { PlanIssue, type PlanningPorts } from './planning/plan-issue.ts';
@@ -9,30 +11,21 @@ import { roleNamed } from './planning/roles.ts';
 import { createScratchCopy } from './planning/scratch-copy.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { planValidation } from './validation/detect.ts';
-import type { Validation } from './validation/validation.ts';
+import { chooseVcs } from './vcs/registry.ts';
 
-type SharedPorts =
-  | 'store'
-  | 'policy'
-  | 'approvals'
-  | 'secrets'
-  | 'context'
-  | 'deliverEarlier'
-  | 'forge'
-  | 'sandbox'
-  | 'vcs'
-  | 'missingPrograms';
+type SharedPorts = 'store' | 'policy' | 'approvals' | 'secrets' | 'context' | 'deliverEarlier' | 'forge';
 
 export interface PlanningParts extends Pick<PlanningPorts, SharedPorts> {
   readonly folders: Folders;
   readonly planners: PlannerServices;
+  readonly settings: Pick<Settings, 'vcs'>;
   readonly validationConfig: ValidationConfig;
-  openValidation(): Promise<Validation>;
+  readonly validations: Validations;
 }
 
 /** Puts planning together; executing what was approved needs none of it. */
 export function composePlanning(parts: PlanningParts): PlanIssue {
-  const { folders, planners, validationConfig, openValidation, ...ports } = parts;
+  const { folders, planners, settings, validationConfig, validations, ...ports } = parts;
 
   const scratchFolder = (runId: string) => join(folders.state, 'scratch', runId);
   return new PlanIssue({
@@ -43,12 +36,19 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
     discardScratch: (runId) => rm(scratchFolder(runId), { recursive: true, force: true }),
     planner: (run, role) => createPlanner(planners, role, run),
     role: (name) => roleNamed(planners.agents, name),
+    sandbox: validations.sandboxTerms,
+    missingPrograms: ({ prepare, commands }, terms) =>
+      validations.missingIn(
+        [...prepare, ...commands].map(({ run }) => run),
+        terms,
+      ),
+    vcs: async (mirror, base_commit) => (await chooseVcs(settings.vcs, mirror.dir, base_commit)).kind,
     findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
     async prepare(mirror_dir, base_commit, plan, watch) {
-      return (await openValidation()).prepare({ mirror_dir, base_commit, plan, ...watch });
+      return (await validations.open()).prepare({ mirror_dir, base_commit, plan, ...watch });
     },
     async validate(gitDir, base_commit, tree, plan, signal) {
-      const report = await (await openValidation()).run({
+      const report = await (await validations.open()).run({
         mirror_dir: gitDir,
         base_commit,
         tree,

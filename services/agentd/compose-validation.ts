@@ -28,6 +28,8 @@ interface ValidationParts {
   readonly secrets: SecretFinder;
 }
 
+export type Validations = ReturnType<typeof composeValidation>;
+
 /** Puts validation together: as planning proposes it, and as it was approved. */
 export function composeValidation({ folders, home, config, secrets }: ValidationParts) {
   const { state: stateDir } = folders;

@@ -58,7 +58,7 @@ export class CoreAgent {
   async createRun(request: PlanRequest, signal: AbortSignal, mayCreate = () => {}): Promise<NamedRun> {
     checkScope(request.by, 'plan');
     const work = await this.#work();
-    const resolve = () => work.runRequest(request, signal);
+    const resolve = async () => (await work.planners()).runRequest(request, signal);
     const { idempotency_key } = request;
     if (idempotency_key !== undefined)
       return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate, signal });
@@ -154,7 +154,8 @@ export class CoreAgent {
       run = await this.#finishSuperseding(run);
       if (!willPublish(run) || run.status === 'executing') return run;
       const { baseEvents } = await import('./execution/moved-base.ts');
-      const seen = await (await this.#work()).lookAtBase(run, AbortSignal.timeout(baseMs));
+      const { lookAtBase } = await (await this.#work()).execution();
+      const seen = await lookAtBase(run, AbortSignal.timeout(baseMs));
       if (baseEvents(run, seen).length === 0) return run;
       await this.#store.append(run.run_id, (now) => (willPublish(now) ? baseEvents(now, seen) : []));
       await this.#store.writeViews(run.run_id);
@@ -256,7 +257,8 @@ export class CoreAgent {
 
   async #execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
     checkScope(options.by, 'execute');
-    const { execute, delivery } = await this.#work();
+    const { execution, delivery } = await this.#work();
+    const { execute } = await execution();
     return withLiveDelivery(delivery, options.run_id, watch, () => execute(options, watch));
   }
 
@@ -277,12 +279,14 @@ export class CoreAgent {
 
   /** What `undo` would do, in order, without doing it. */
   async undoPlan(runId: string) {
-    return (await this.#work()).previewUndo(runId);
+    const { previewUndo } = await (await this.#work()).execution();
+    return previewUndo(runId);
   }
 
   async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
     checkScope(request.by, 'execute');
-    const { undo, delivery } = await this.#work();
+    const { execution, delivery } = await this.#work();
+    const { undo } = await execution();
     return withLiveDelivery(delivery, request.run_id, watch, () => undo(request, watch));
   }
 
@@ -408,11 +412,13 @@ export class CoreAgent {
   }
 
   async capabilities() {
-    return (await this.#work()).capabilities();
+    const { capabilities } = await (await this.#work()).planners();
+    return capabilities();
   }
 
   /** The planner's tools with their JSON schemas. */
   async tools() {
-    return (await this.#work()).tools();
+    const { tools } = await (await this.#work()).planners();
+    return tools;
   }
 }

@@ -98,7 +98,7 @@ export async function openServices({ home }: { readonly home: string | undefined
       const { ForgesConfig, localForgeAdmin } = await import('./forges/registry.ts');
       return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
     },
-    agents: async () => (await work()).current.agents,
+    agents: async () => (await (await work()).current.planners()).agents,
     async notifications() {
       const [{ readSettings }, { openNotifications }, { Redactor }] = await Promise.all([
         import('#kit/config/settings.ts'),

@@ -1,0 +1,92 @@
+import type { Folders } from '#kit/folders.ts';
+import type { ApprovedValidation } from './actions/executor.ts';
+import { planOutdated } from './actions/kind.ts';
+import { type Executors, executorsFor } from './actions/registry.ts';
+import type { Watch } from './agent.ts';
+import type { ReadApprovals } from './approval/current.ts';
+import { statementDigest } from './attestation/statement.ts';
+import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
+import { type ExecuteOptions, type ExecutionParts, executeApproved } from './execution/execute-approved.ts';
+import { type BaseSeen, lookAtBase } from './execution/moved-base.ts';
+import { runClone } from './execution/run-clone.ts';
+import { requireSameForge, safeguardsFor } from './execution/safeguards.ts';
+import { previewUndo, undoRun } from './execution/undo-run.ts';
+import type { ConfiguredForge } from './forges/configured-forge.ts';
+import { openMirror } from './git/mirror.ts';
+import type { Policy } from './policy.ts';
+import type { Vcs } from './ports/vcs.ts';
+import { maskedEvents, type Run } from './runs/run.ts';
+import type { RunStore } from './runs/run-store.ts';
+import type { Validation } from './validation/validation.ts';
+import { approvedVcs } from './vcs/registry.ts';
+
+interface ExecutionOptions {
+  readonly folders: Pick<Folders, 'state'>;
+  readonly store: RunStore;
+  readonly policy: Policy;
+  readonly approvals: ReadApprovals;
+  /** @throws Failed (`forge_not_configured`) */
+  forge(name: string): ConfiguredForge;
+  openApproved(approved: ApprovedValidation): Promise<Validation>;
+}
+
+/** Puts execution and undo together; planning needs none of it. */
+export function composeExecution({
+  folders,
+  store,
+  policy,
+  approvals,
+  forge: forgeNamed,
+  openApproved,
+}: ExecutionOptions) {
+  async function executorsOf(run: Run): Promise<Executors> {
+    const { target } = run.plan!;
+    const forge = forgeNamed(target.forge);
+    requireSameForge(forge, target);
+    const clone = runClone({
+      chooseVcs: () => vcsFor(run),
+      store,
+      run,
+      mirror: await openMirror({ stateDir: folders.state, ...target }),
+      state_dir: folders.state,
+      credential: () => forge.gitCredential(),
+    });
+    return executorsFor({
+      forge,
+      writer: forge,
+      clone,
+      checkout: { check: checkCheckout, deliver, withdraw, whyInUse },
+      safeguards: safeguardsFor(forge, policy, store),
+      record: {
+        putArtifact: (content) => store.putArtifact(run.run_id, content),
+        statementDigest: (seq) => statementDigest(store, run.run_id, seq),
+        addMasked: async (found) => void (await store.append(run.run_id, (now) => maskedEvents(now, found))),
+      },
+      validation: openApproved,
+    });
+  }
+
+  async function baseOf(run: Run, signal: AbortSignal): Promise<BaseSeen> {
+    const { target } = run.plan!;
+    const forge = forgeNamed(target.forge);
+    requireSameForge(forge, target);
+    const mirror = await openMirror({ stateDir: folders.state, ...target });
+    return lookAtBase(run, mirror, await forge.gitCredential(), signal);
+  }
+
+  const parts: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf, approvals };
+  return {
+    execute: (options: ExecuteOptions, watch: Watch) => executeApproved(parts, options, watch),
+    /** Where the base branch of a planned run is now. */
+    lookAtBase: baseOf,
+    previewUndo: (runId: string) => previewUndo(parts, runId),
+    undo: (request: Parameters<typeof undoRun>[1], watch: Watch) => undoRun(parts, request, watch),
+  };
+}
+
+/** The tool that was approved; for the undo of a run that an older version planned, the one that built it. */
+function vcsFor({ run_id, plan, workspace }: Run): Promise<Vcs> {
+  const kind = plan?.target.vcs ?? workspace?.vcs.kind;
+  if (kind === undefined) throw planOutdated(run_id);
+  return approvedVcs(kind);
+}
