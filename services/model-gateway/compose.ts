@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings } from '#kit/config/settings.ts';
+import { readPostgresSettings, type StorageKind } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe } from '#kit/health/probe.ts';
@@ -20,6 +21,7 @@ import { withRunKeys } from './ledger/accounts.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { type PriceList, priceOf } from './ledger/money.ts';
 import { openSqliteStore } from './ledger/sqlite/store.ts';
+import type { LedgerStore } from './ledger/store.ts';
 import { createCallMetrics } from './metrics.ts';
 import { askContextTokens } from './providers/context-window.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
@@ -63,12 +65,23 @@ const fixedAtStart = [
   'recordings',
 ] as const;
 
+/** Where the ledger is kept. The client of PostgreSQL is loaded where it is. */
+const ledgerStores: Readonly<
+  Record<StorageKind, (folders: GatewayParts['folders']) => Promise<LedgerStore>>
+> = {
+  files: async ({ state }) => openSqliteStore(state),
+  async postgres(folders) {
+    const { openPostgresStore } = await import('./ledger/postgres/store.ts');
+    return openPostgresStore(readPostgresSettings(folders)!);
+  },
+};
+
 /**
  * The composition root of core-model-gateway, without its HTTP server. Its `tokens` are those of the installation and keys of runs.
  * Models, retries, queues and the budget of the day follow models.json.
  * @throws what `openSqliteStore` throws
  */
-export function composeGateway(parts: GatewayParts) {
+export async function composeGateway(parts: GatewayParts) {
   const { folders, config: first, logger, redactor, version } = parts;
   const adapters = adapterParts(parts);
   const { mode, recordings } = first;
@@ -78,7 +91,8 @@ export function composeGateway(parts: GatewayParts) {
     prices: mode === 'replay' ? new Map() : priceList(config),
     dayBudget: config.budgets.day,
   });
-  const ledger = new Ledger(openSqliteStore(folders.state), spending(first));
+  const storage = readPostgresSettings(folders) === null ? 'files' : 'postgres';
+  const ledger = new Ledger(await ledgerStores[storage](folders), spending(first));
   const sources = { folders, environment };
   const asRead = readGatewayConfig(sources);
 

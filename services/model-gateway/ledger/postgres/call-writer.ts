@@ -1,0 +1,283 @@
+import { CoreError, codeOf, Unavailable } from '#kit/errors.ts';
+import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
+import { checkDay, checkPurse } from '../budgets.ts';
+import type { Money } from '../money.ts';
+import { keyEnded } from '../store.ts';
+import { notRecorded } from './not-recorded.ts';
+import type { Presence } from './presence.ts';
+import { keysOf, type LiveKey } from './run-keys.ts';
+import {
+  type Balances,
+  dayBalance,
+  type EndedCall,
+  endCalls,
+  forgetCalls,
+  lockBalances,
+  type Moment,
+  type OpenCall,
+  openCalls,
+  raise,
+  reservedFor,
+  runBalance,
+} from './statements.ts';
+
+/** Where a call counts, and whether it must keep within a budget. */
+export interface Recorded {
+  readonly day: string;
+  readonly bounded: boolean;
+}
+
+interface Asked<Work, Answer> {
+  readonly work: Work;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: CoreError) => void;
+}
+
+interface Raise {
+  readonly call: OpenCall;
+  readonly day: string;
+  readonly reserved: Money;
+}
+
+type Opening = Asked<OpenCall, Recorded>;
+type Raising = Asked<Raise, void>;
+
+/** Of one transaction: what is to be done, and what each who waits is to be told when it is committed. */
+interface Batch {
+  readonly openings: readonly Opening[];
+  readonly raisings: readonly Raising[];
+  readonly ended: readonly EndedCall[];
+  /** Calls that were refused while it was not known whether they are on record, with their days. */
+  readonly forgotten: ReadonlyMap<OpenCall, string>;
+}
+
+const maxBatch = 500;
+const retryMs = 1_000;
+
+/**
+ * Puts calls on record before they are made, within the budgets, and their ends as soon as they are known. One transaction at a
+ * time: what comes while it runs goes into the next one together. Ends that cannot be written are kept in memory and tried again.
+ */
+export class CallWriter {
+  readonly #database: Database;
+  readonly #presence: Presence;
+  #openings: Opening[] = [];
+  #raisings: Raising[] = [];
+  readonly #ended = new Set<EndedCall>();
+  readonly #forgotten = new Map<OpenCall, string>();
+  #dayBudget: Money | null = null;
+  #writing: Promise<void> | null = null;
+  #retry: NodeJS.Timeout | undefined;
+  #closed = false;
+  /** Why nothing can be written; null when it can. */
+  problem: CoreError | null = null;
+
+  constructor(database: Database, presence: Presence) {
+    this.#database = database;
+    this.#presence = presence;
+  }
+
+  limitDay(budget: Money | null): void {
+    this.#dayBudget = budget;
+  }
+
+  /** Resolves when the call is on record. Rejects with Unauthorized, BudgetExceeded, Unavailable. */
+  open(call: OpenCall): Promise<Recorded> {
+    return new Promise((resolve, reject) => {
+      this.#openings.push({ work: call, resolve, reject });
+      this.#start();
+    });
+  }
+
+  /** Sets more aside for a call under way, up to this in all. Rejects as `open` does. */
+  raise(work: Raise): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#raisings.push({ work, resolve, reject });
+      this.#start();
+    });
+  }
+
+  end(call: EndedCall): void {
+    this.#ended.add(call);
+    this.#start();
+  }
+
+  /** Writes what waits. @throws CoreError where it cannot be written */
+  async flush(): Promise<void> {
+    await this.#writing;
+    if (this.#hasWork()) await this.#start();
+    if (this.#ended.size > 0 && this.problem !== null) throw this.problem;
+  }
+
+  /** After the last call of `flush`. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+  }
+
+  #hasWork(): boolean {
+    return this.#openings.length + this.#raisings.length + this.#ended.size + this.#forgotten.size > 0;
+  }
+
+  #start(): Promise<void> {
+    this.#writing ??= this.#writeAll();
+    return this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    do {
+      // What arrives in the same tick goes together.
+      await new Promise((resolve) => setImmediate(resolve));
+      await this.#write({
+        openings: this.#openings.splice(0, maxBatch),
+        raisings: this.#raisings.splice(0, maxBatch),
+        ended: [...this.#ended].slice(0, maxBatch),
+        forgotten: new Map(this.#forgotten),
+      });
+    } while (this.problem === null ? this.#hasWork() : this.#openings.length + this.#raisings.length > 0);
+    // At once: what is asked for from now on has to start anew.
+    this.#writing = null;
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    const { openings, raisings, ended, forgotten } = batch;
+    let day = '';
+    try {
+      const answers = await this.#inTransaction(batch, (moment) => (day = moment.day));
+      this.problem = null;
+      for (const call of ended) this.#ended.delete(call);
+      for (const call of forgotten.keys()) this.#forgotten.delete(call);
+      for (const answer of answers) answer();
+    } catch (error) {
+      this.problem = notRecorded(error);
+      if (error instanceof CommitUnknown) for (const { work } of openings) this.#forgotten.set(work, day);
+      for (const { reject } of [...openings, ...raisings]) reject(this.problem);
+      this.#tryLater();
+    }
+  }
+
+  /** @returns what tells those who wait; to be called when it is committed */
+  async #inTransaction(batch: Batch, seen: (moment: Moment) => void): Promise<(() => void)[]> {
+    const record = () => this.#database.transaction((sql) => this.#record(sql, batch, seen));
+    if (batch.openings.length > 0) await this.#presence.hold();
+    try {
+      return await record();
+    } catch (error) {
+      if (codeOf(error) !== 'lease_lost') throw error;
+      await this.#presence.hold();
+      return await record();
+    }
+  }
+
+  async #record(sql: Sql, batch: Batch, seen: (moment: Moment) => void): Promise<(() => void)[]> {
+    const { openings, raisings, ended, forgotten } = batch;
+    if (openings.length > 0) await this.#presence.fence(sql);
+    const runs = [
+      ...openings.map(({ work }) => work.account),
+      ...raisings.map(({ work }) => work.call.account),
+    ].flatMap(({ run }) => run ?? []);
+    const { moment, balances } = await lockBalances(sql, [
+      ...runs.map(runBalance),
+      ...raisings.map(({ work }) => dayBalance(work.day)),
+      ...ended.flatMap(({ day, run }) => [dayBalance(day), ...(run === null ? [] : [runBalance(run)])]),
+      ...[...forgotten].flatMap(([{ account }, day]) => [
+        dayBalance(day),
+        ...(account.run === null ? [] : [runBalance(account.run)]),
+      ]),
+    ]);
+    seen(moment);
+    if (ended.length > 0) await endCalls(sql, ended, balances);
+    if (forgotten.size > 0)
+      await forgetCalls(
+        sql,
+        [...forgotten.keys()].map(({ id }) => id),
+        balances,
+      );
+    const keys = runs.length === 0 ? [] : await keysOf(sql, runs);
+    const budgets = new Budgets(balances, keys, this.#dayBudget, moment);
+    const answers: (() => void)[] = [];
+    for (const raising of raisings) answers.push(await tryRaise(sql, raising, budgets));
+    const opened: OpenCall[] = [];
+    for (const opening of openings) answers.push(tryOpen(opening, budgets, opened));
+    await openCalls(sql, opened, { gateway: this.#presence.id, moment, balances });
+    return answers;
+  }
+
+  /** Perhaps nobody asks again, and health has to report when it is over. */
+  #tryLater(): void {
+    if (this.#closed) return;
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.#start().catch(() => {});
+    }, retryMs).unref();
+  }
+}
+
+/** What is left of budgets in one transaction, with their balances locked. */
+class Budgets {
+  readonly #balances: Balances;
+  readonly #keys: readonly LiveKey[];
+  readonly #dayBudget: Money | null;
+  readonly #moment: Moment;
+
+  constructor(balances: Balances, keys: readonly LiveKey[], dayBudget: Money | null, moment: Moment) {
+    this.#balances = balances;
+    this.#keys = keys;
+    this.#dayBudget = dayBudget;
+    this.#moment = moment;
+  }
+
+  /** @throws Unauthorized (`token_invalid`), BudgetExceeded */
+  take({ account }: OpenCall, name: string | null, needed: Money): Recorded {
+    const day = name ?? this.#moment.day;
+    const ofDay = this.#balances.get(dayBalance(day))!;
+    const changed = [ofDay];
+    let bounded = account.budget !== null || this.#dayBudget !== null;
+    if (account.run !== null) {
+      const keys = this.#keys.filter(({ run }) => run === account.run);
+      if (!keys.some(({ id }) => `key:${id}` === account.key)) throw keyEnded();
+      const ofRun = this.#balances.get(runBalance(account.run))!;
+      const budgets = keys.flatMap(({ budget }) => budget ?? []);
+      const budget = budgets.length === 0 ? null : Math.max(...budgets);
+      bounded ||= budget !== null;
+      checkPurse(account, { ...ofRun, budget }, needed);
+      changed.push(ofRun);
+    }
+    const { secondsLeft } = this.#moment;
+    checkDay({ ...ofDay, name: day, budget: this.#dayBudget, secondsLeft }, needed);
+    for (const balance of changed) balance.reserved += needed;
+    return { day, bounded };
+  }
+}
+
+function tryOpen({ work, resolve, reject }: Opening, budgets: Budgets, opened: OpenCall[]): () => void {
+  try {
+    const recorded = budgets.take(work, null, work.reserved);
+    opened.push(work);
+    return () => resolve(recorded);
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    return () => reject(error);
+  }
+}
+
+async function tryRaise(sql: Sql, { work, resolve, reject }: Raising, budgets: Budgets): Promise<() => void> {
+  const before = await reservedFor(sql, work.call.id);
+  if (before === null) return () => reject(countedAsCutOff());
+  try {
+    budgets.take(work.call, work.day, Math.max(0, work.reserved - before));
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    return () => reject(error);
+  }
+  if (work.reserved > before) await raise(sql, work.call.id, work.reserved);
+  return () => resolve();
+}
+
+function countedAsCutOff(): Unavailable {
+  return new Unavailable(
+    'ledger_unavailable',
+    'another gateway counted the call as cut off, because this one did not reach the database for too long; it is not tried again',
+    { retryAfter: 1, hint: 'Make the call again.' },
+  );
+}

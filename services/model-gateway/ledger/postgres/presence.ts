@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import type { LeaseHolder } from '#kit/contracts/lease-holder.ts';
+import { codeOf, Unavailable } from '#kit/errors.ts';
+import type { Database, Sql } from '#kit/postgres/database.ts';
+import { createFencedLeases, type FencedLease, type FencedLeases, isExpired } from '#kit/postgres/leases.ts';
+import { isRunning } from '#kit/storage/process-identity.ts';
+import { balancesOf, lockBalances, openCalls, settleCutOff } from './statements.ts';
+
+export interface PresenceOptions {
+  /** For so long, in milliseconds, a gateway that cannot reach the database is taken to be there. */
+  readonly leaseMs?: number;
+  /** Milliseconds between two looks for gateways that are gone. */
+  readonly lookMs?: number;
+}
+
+interface Other extends Partial<LeaseHolder> {
+  readonly gateway: string;
+  readonly silent: boolean;
+}
+
+/**
+ * That this gateway is there, for the others on the database, and which of the others are gone: what those left under way is
+ * counted at what was reserved.
+ */
+export class Presence {
+  /** Of this gateway, as long as its process runs. */
+  readonly id = randomUUID();
+  /** Calls of gateways that are gone, which this one has counted. */
+  cutOff = 0;
+  readonly #database: Database;
+  readonly #leases: FencedLeases;
+  /** How often in a row a look found that nobody renews the lease of a gateway. */
+  readonly #silent = new Map<string, number>();
+  readonly #looksUntilGone: number;
+  readonly #timer: NodeJS.Timeout;
+  #lease: FencedLease | null = null;
+  #taking: Promise<void> | null = null;
+  #looking: Promise<void> | null = null;
+
+  constructor(database: Database, { leaseMs = 30_000, lookMs = 10_000 }: PresenceOptions = {}) {
+    this.#database = database;
+    this.#leases = createFencedLeases(database, { durationMs: leaseMs });
+    this.#looksUntilGone = Math.ceil(leaseMs / lookMs) + 1;
+    this.#timer = setInterval(() => this.#look(), lookMs).unref();
+    this.#look();
+  }
+
+  /** To be called before the first call of a transaction. @throws Unavailable */
+  async hold(): Promise<void> {
+    if (this.#lease !== null && !this.#lease.lost.aborted) return;
+    this.#taking ??= this.#take().finally(() => (this.#taking = null));
+    await this.#taking;
+  }
+
+  /** @throws Conflict (`lease_lost`): `hold` takes it again */
+  fence(sql: Sql): Promise<void> {
+    return this.#leases.fence(sql, nameOf(this.id));
+  }
+
+  /** What is still under way then is counted at what was reserved. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    try {
+      if (this.#lease !== null) await this.#settle(this.id);
+    } catch (error) {
+      // Others count what they took it for.
+      if (codeOf(error) !== 'lease_lost') throw error;
+    } finally {
+      await this.#leases.close();
+    }
+  }
+
+  async #take(): Promise<void> {
+    try {
+      this.#lease = await this.#leases.acquire(nameOf(this.id));
+    } catch (error) {
+      if (codeOf(error) !== 'lease_held') throw error;
+      throw new Unavailable(
+        'ledger_unavailable',
+        'this gateway did not reach the database for so long that another one counts its calls as cut off',
+        { cause: error, retryAfter: 1, hint: 'It goes on by itself when that is done.' },
+      );
+    }
+  }
+
+  #look(): void {
+    this.#looking ??= this.#lookForGone()
+      // Who could not reach the database knows of nobody that they are gone: they could not reach it either.
+      .catch(() => this.#silent.clear())
+      .finally(() => (this.#looking = null));
+  }
+
+  async #lookForGone(): Promise<void> {
+    const others = await this.#database.query<Other>(
+      `SELECT gateway, coalesce(${isExpired}, true) AS silent, boot_id, pid_namespace, pid, process_started, host
+       FROM (SELECT DISTINCT gateway FROM gateway_calls WHERE state = 'under_way') AS calls
+       LEFT JOIN leases ON leases.name = 'gateway:' || gateway WHERE gateway <> $1`,
+      [this.id],
+    );
+    const silent = new Set(others.flatMap((other) => (other.silent ? [other.gateway] : [])));
+    for (const gateway of this.#silent.keys()) if (!silent.has(gateway)) this.#silent.delete(gateway);
+    for (const other of others) {
+      const looks = other.silent ? (this.#silent.get(other.gateway) ?? 0) + 1 : 0;
+      if (other.silent) this.#silent.set(other.gateway, looks);
+      const hasEnded = other.pid != null && isRunning(other as LeaseHolder) === false;
+      if (hasEnded || looks >= this.#looksUntilGone) await this.#settleGone(other.gateway);
+    }
+  }
+
+  /** Under its lease, so that it records nothing meanwhile, should it come back. */
+  async #settleGone(gateway: string): Promise<void> {
+    let lease: FencedLease;
+    try {
+      lease = await this.#leases.acquire(nameOf(gateway));
+    } catch (error) {
+      if (codeOf(error) === 'lease_held') return;
+      throw error;
+    }
+    try {
+      this.cutOff += await this.#settle(gateway);
+      this.#silent.delete(gateway);
+    } finally {
+      lease.release();
+    }
+  }
+
+  #settle(gateway: string): Promise<number> {
+    return this.#database.transaction(async (sql) => {
+      await this.#leases.fence(sql, nameOf(gateway));
+      const { moment, balances } = await lockBalances(sql, await balancesOf(sql, gateway));
+      const calls = await settleCutOff(sql, gateway, balances);
+      if (calls > 0) await openCalls(sql, [], { gateway, moment, balances });
+      return calls;
+    });
+  }
+}
+
+function nameOf(gateway: string): string {
+  return `gateway:${gateway}`;
+}

@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto';
+import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
+import { sha256 } from '#kit/digest.ts';
+import type { Database, Sql } from '#kit/postgres/database.ts';
+import { newTokenText } from '#kit/tokens/token.ts';
+import type { Account } from '../accounts.ts';
+import { dollarsOf, type Money, moneyOf } from '../money.ts';
+import { keyEnded, noSuchKey, type RunKeys, runKeyPrefix } from '../store.ts';
+import { notRecorded } from './not-recorded.ts';
+import { runBalance } from './statements.ts';
+
+/** A key in force, where what it may do is decided. */
+export interface LiveKey {
+  readonly id: string;
+  readonly run: string;
+  readonly budget: Money | null;
+}
+
+interface KeyRow extends LiveKey {
+  readonly models: readonly string[] | null;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly revoked_at: Date | null;
+  /** Of the whole run. */
+  readonly used: Money;
+  readonly reserved: Money;
+}
+
+const inForce = 'revoked_at IS NULL AND expires_at > clock_timestamp()';
+const columns = `id, run, models, budget::float8 AS budget, created_at, expires_at, revoked_at,
+  coalesce(used, 0)::float8 AS used, coalesce(reserved, 0)::float8 AS reserved`;
+const keys = "gateway_keys LEFT JOIN gateway_balances ON gateway_balances.name = 'run:' || run";
+
+/** Milliseconds for which a key that was found is taken to be in force; whether it is, is looked at again with each reservation. */
+const knownMs = 1_000;
+
+/** Those in force, of these runs. */
+export function keysOf(sql: Sql, runs: readonly string[]): Promise<LiveKey[]> {
+  return sql.query<LiveKey>(
+    `SELECT id, run, budget::float8 AS budget FROM gateway_keys WHERE run = ANY($1) AND ${inForce}`,
+    [runs],
+  );
+}
+
+/** Made at one gateway, good at all of them, and ended at all of them. */
+export class PostgresRunKeys implements RunKeys {
+  readonly #database: Database;
+  readonly #known = new Map<string, { readonly account: Account; readonly until: number }>();
+  readonly #asked = new Map<string, Promise<void>>();
+  /** Accounts whose keys ended here, and when; others are found to have ended when they are looked at again. */
+  readonly #endedHere = new Map<string, number>();
+  readonly #settled: () => Promise<void>;
+
+  /** @param settled resolves when what calls of this gateway cost that ended is on record */
+  constructor(database: Database, settled: () => Promise<void>) {
+    this.#database = database;
+    this.#settled = settled;
+  }
+
+  async mint({ run, models = null, budget = null, expires_at }: KeyRequest): Promise<MintedKey> {
+    const text = newTokenText('run-key');
+    const id = `key_${randomBytes(8).toString('hex')}`;
+    const row = await this.#recorded(() =>
+      this.#database.transaction(async (sql) => {
+        await sql.query('INSERT INTO gateway_balances (name) VALUES ($1) ON CONFLICT DO NOTHING', [
+          runBalance(run),
+        ]);
+        await sql.query(
+          'INSERT INTO gateway_keys (id, sha256, run, models, budget, expires_at) VALUES ($1, $2, $3, $4, $5, $6)',
+          [id, sha256(text), run, models, budget === null ? null : moneyOf(budget), expires_at],
+        );
+        return find(sql, id);
+      }),
+    );
+    return { key: text, ...shown(row!) };
+  }
+
+  find(text: string): Account | null {
+    if (!text.startsWith(runKeyPrefix)) return null;
+    return this.#known.get(sha256(text))?.account ?? null;
+  }
+
+  lookUp(text: string): Promise<void> | null {
+    if (!text.startsWith(runKeyPrefix)) return null;
+    const hash = sha256(text);
+    if ((this.#known.get(hash)?.until ?? 0) > performance.now()) return null;
+    let asked = this.#asked.get(hash);
+    if (asked === undefined) {
+      asked = this.#ask(hash).finally(() => this.#asked.delete(hash));
+      this.#asked.set(hash, asked);
+    }
+    return asked;
+  }
+
+  /**
+   * @param seenAt when the key was last seen in force
+   * @returns when it was seen now
+   * @throws Unauthorized (`token_invalid`) where the key of an account has ended, Unavailable
+   */
+  async check({ key }: Account, seenAt: number): Promise<number> {
+    if (this.#endedHere.has(key)) throw keyEnded();
+    const now = performance.now();
+    if (now - seenAt < knownMs) return seenAt;
+    const [row] = await this.#recorded(() =>
+      this.#database.query(`SELECT 1 FROM gateway_keys WHERE id = substr($1, 5) AND ${inForce}`, [key]),
+    );
+    if (row === undefined) throw keyEnded();
+    return now;
+  }
+
+  async list(): Promise<readonly RunKey[]> {
+    const rows = await this.#recorded(async () => {
+      await this.#settled();
+      return this.#database.query<KeyRow>(
+        `SELECT ${columns} FROM ${keys} WHERE ${inForce} ORDER BY created_at DESC, id DESC`,
+      );
+    });
+    return rows.map(shown);
+  }
+
+  async get(id: string): Promise<RunKey> {
+    const row = await this.#recorded(async () => {
+      await this.#settled();
+      return find(this.#database, id);
+    });
+    if (row === null) throw noSuchKey(id);
+    return shown(row);
+  }
+
+  async revoke(id: string): Promise<RunKey> {
+    const row = await this.#recorded(async () => {
+      await this.#database.query(
+        'UPDATE gateway_keys SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL',
+        [id],
+      );
+      this.#endedHere.set(`key:${id}`, performance.now());
+      await this.#settled();
+      return find(this.#database, id);
+    });
+    if (row === null) throw noSuchKey(id);
+    for (const [hash, { account }] of this.#known) if (account.key === `key:${id}`) this.#known.delete(hash);
+    return shown(row);
+  }
+
+  /** Forgets what is asked for again when it is needed. */
+  forgetKnown(): void {
+    const now = performance.now();
+    for (const [key, at] of this.#endedHere) if (at + knownMs < now) this.#endedHere.delete(key);
+    for (const [hash, { until }] of this.#known) if (until <= now) this.#known.delete(hash);
+  }
+
+  async #ask(hash: string): Promise<void> {
+    const until = performance.now() + knownMs;
+    const [row] = await this.#database.query<KeyRow>(
+      `SELECT ${columns} FROM ${keys} WHERE sha256 = $1 AND ${inForce}`,
+      [hash],
+    );
+    if (row === undefined) this.#known.delete(hash);
+    else {
+      const { id, run, models, budget } = row;
+      this.#known.set(hash, { account: { key: `key:${id}`, run, models, budget }, until });
+    }
+  }
+
+  async #recorded<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw notRecorded(error, 'keys of runs cannot be read or written');
+    }
+  }
+}
+
+async function find(sql: Sql, id: string): Promise<KeyRow | null> {
+  const [row] = await sql.query<KeyRow>(`SELECT ${columns} FROM ${keys} WHERE id = $1`, [id]);
+  return row ?? null;
+}
+
+function shown({
+  id,
+  run,
+  models,
+  budget,
+  created_at,
+  expires_at,
+  revoked_at,
+  used,
+  reserved,
+}: KeyRow): RunKey {
+  return {
+    id,
+    run,
+    models: models === null ? null : [...models],
+    budget: budget === null ? null : dollarsOf(budget),
+    created_at: created_at.toISOString(),
+    expires_at: expires_at.toISOString(),
+    revoked_at: revoked_at?.toISOString() ?? null,
+    used: dollarsOf(used),
+    reserved: dollarsOf(reserved),
+  };
+}
