@@ -1,7 +1,9 @@
 import type { Registry } from 'prom-client';
 import type { Bus } from '#kit/bus/bus.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
+import type { PostgresSettings } from '#kit/config/storage.ts';
 import type { Health } from '#kit/contracts/health.ts';
+import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { byWebhookForge } from '#kit/forges/registry.ts';
 import { Probe } from '#kit/health/probe.ts';
@@ -18,20 +20,22 @@ import { otherRoutes } from './http/other-routes.ts';
 import { DashboardSource } from './ingress/dashboard-source.ts';
 import { ForgeWebhookSource } from './ingress/forge-webhook-source.ts';
 import { createBridgeMetrics } from './metrics.ts';
+import { openBridgeStorage } from './open-storage.ts';
 import { Processing } from './processing/processing.ts';
 import type { AcceptedEvent } from './queue/accept-event.ts';
-import { openBridgeDatabase } from './queue/bridge-database.ts';
 import { EventQueue } from './queue/event-queue.ts';
 import { beginPruning } from './queue/pruning.ts';
 import type { Schedule } from './schedules/configuration.ts';
-import { everyMinute, ScheduleRows, Schedules, tickFunction } from './schedules/schedules.ts';
-import { CatchUp, CatchUpRows } from './sync/catch-up.ts';
+import { everyMinute, Schedules, tickFunction } from './schedules/schedules.ts';
+import { CatchUp } from './sync/catch-up.ts';
 import { WebhookDashboard } from './sync/dashboard.ts';
 import { Sync } from './sync/sync.ts';
 import type { RoleMap } from './targets/role-map.ts';
 
 export interface BridgeParts {
   readonly folders: Pick<Folders, 'state' | 'secrets'>;
+  /** The database of several hosts; null where files are used. */
+  readonly postgres: PostgresSettings | null;
   readonly config: BridgeConfig;
   readonly roles: RoleMap;
   readonly forges: readonly KnownForge[];
@@ -62,18 +66,18 @@ export interface BridgeService {
 /** A call of the planning takes so much longer, in seconds, than the planning may. */
 const callMarginSeconds = 120;
 
-/** The composition root of core-bridge. @throws what `openBridgeDatabase` throws */
-export function composeBridge(parts: BridgeParts): BridgeService {
+/** The composition root of core-bridge. @throws what `openBridgeStorage` throws */
+export async function composeBridge(parts: BridgeParts): Promise<BridgeService> {
   const { config, bus, busUrl, daemon, roles, logger, version } = parts;
   const since = Date.now();
   roles.report(logger);
-  const database = openBridgeDatabase(parts.folders.state);
-  const queue = new EventQueue(database, config.processing);
+  const storage = await openBridgeStorage({ state: parts.folders.state, postgres: parts.postgres });
+  const queue = new EventQueue(storage, config.processing);
   let endPruning = (): void => {};
   const metrics = createBridgeMetrics(() => queue.counts());
   const secret = (name: string | null) => secretOf(name, parts);
   const sync = new Sync({
-    db: database.db,
+    ...{ deliveries: storage.deliveries, deliveryJobs: storage.deliveryJobs },
     dashboards: config.sync.dashboards.map(
       ({ name, url, secret: signedBy, timeout_s = 10 }) =>
         new WebhookDashboard({
@@ -94,6 +98,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     callMs: () => (roles.planningSeconds + callMarginSeconds) * 1000,
     logger,
     ending: parts.ending,
+    lookMs: storage.lookMs,
     ended(_, outcome, seconds) {
       metrics.attempted(outcome, seconds);
       sync.wake();
@@ -101,7 +106,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
   });
   const schedules = new Schedules({
     schedules: parts.schedules,
-    rows: new ScheduleRows(database.db),
+    rows: storage.schedules,
     daemon,
     queue,
     roles,
@@ -127,7 +132,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
     now: Date.now,
   });
   const catchUp = new CatchUp({
-    rows: new CatchUpRows(database.db),
+    rows: storage.catchUps,
     daemon,
     queue,
     forges,
@@ -154,10 +159,11 @@ export function composeBridge(parts: BridgeParts): BridgeService {
       checkHealth({ version, queue, bus, busUrl, sync, schedules, agentd, worker, automatic, since }),
     registry: metrics.registry,
     begin() {
+      schedules.begin().catch((error) => logger.warn(`schedules cannot begin yet: ${messageOf(error)}`));
       bus.register([tickFunction(schedules)], schedules.any ? [everyMinute] : []);
       processing.begin();
       sync.begin();
-      endPruning = beginPruning(database.db, config, logger);
+      endPruning = beginPruning((removal) => storage.prune(removal), config, logger);
     },
     busChanged: () => processing.wake(),
     async close() {
@@ -167,7 +173,7 @@ export function composeBridge(parts: BridgeParts): BridgeService {
       await sync.close();
       await bus.close();
       await daemon.close();
-      database.close();
+      await storage.close();
     },
   };
 }

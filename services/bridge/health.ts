@@ -17,15 +17,15 @@ import type { Sync } from './sync/sync.ts';
 
 export interface HealthParts {
   readonly version: string;
-  readonly queue: Pick<EventQueue, 'counts' | 'diedSince' | 'oldestPending' | 'problem'>;
+  readonly queue: Pick<EventQueue, 'counts' | 'backlog' | 'problem'>;
   readonly bus: { readonly connected: boolean };
   /** Where the bus is looked for. */
   readonly busUrl: () => string;
-  readonly sync: Pick<Sync, 'counts' | 'oldestWaiting' | 'problem'>;
+  readonly sync: Pick<Sync, 'counts' | 'oldestMs' | 'problem'>;
   readonly agentd: Pick<Probe, 'check'>;
   /** Asked over the bus. */
   readonly worker: Pick<Probe, 'check'>;
-  readonly schedules: Pick<Schedules, 'any' | 'lastTick' | 'problems'>;
+  readonly schedules: Pick<Schedules, 'any' | 'state'>;
   readonly automatic: boolean;
   /** When the service began, in milliseconds since 1970. */
   readonly since: number;
@@ -35,44 +35,71 @@ export interface HealthParts {
 /** The bus calls each minute; after so long without, in milliseconds, nobody does. */
 const tickPatienceMs = 150_000;
 
+/** Milliseconds for the answer of the store: a database that hangs is found out before whoever asks gives up. */
+const storeMs = 3_000;
+
 /** Without its queue the bridge takes no event; everything else can come later. */
 export async function checkHealth(parts: HealthParts): Promise<Health> {
-  const [agentd, worker] = await Promise.all([parts.agentd.check(), workerCheck(parts)]);
+  const [agentd, worker, stored] = await Promise.all([
+    parts.agentd.check(),
+    workerCheck(parts),
+    storeChecks(parts),
+  ]);
+  const { queue, dashboards, schedules } = stored;
   return healthOf('core-bridge', parts.version, {
-    queue: queueCheck(parts),
-    agentd,
-    bus: busCheck(parts),
-    worker,
-    dashboards: dashboardsCheck(parts),
-    schedules: schedulesCheck(parts),
+    ...{ queue, agentd, bus: busCheck(parts), worker, dashboards, schedules },
   });
 }
 
-/** How much waits, and for how long the oldest of it has, which came at `since`. */
-function backlogOf(waiting: number, since: number | null, now: number): Backlog {
-  const age = since === null ? 0 : Math.max(0, Math.round((now - since) / 1000));
-  return { waiting, oldest_seconds: age };
+/** What only the store knows; nothing of it where it does not answer. */
+async function storeChecks(
+  parts: HealthParts,
+): Promise<Record<'queue' | 'dashboards' | 'schedules', HealthCheck>> {
+  const checks = Promise.all([queueCheck(parts), dashboardsCheck(parts), schedulesCheck(parts)]);
+  try {
+    const [queue, dashboards, schedules] = await within(storeMs, checks);
+    return { queue, dashboards, schedules };
+  } catch (error) {
+    const unknown: HealthCheck = { status: 'degraded', detail: 'not known without the queue' };
+    return {
+      queue: { status: 'failing', detail: messageOf(error) },
+      dashboards: unknown,
+      schedules: unknown,
+    };
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const limit = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => limit.reject(new Error(`the queue did not answer within ${ms / 1000} s`)),
+    ms,
+  );
+  return Promise.race([work, limit.promise]).finally(() => clearTimeout(timer));
+}
+
+/** How much waits, and for how long the oldest of it has. */
+function backlogOf(waiting: number, oldestMs: number | null): Backlog {
+  return { waiting, oldest_seconds: Math.max(0, Math.round((oldestMs ?? 0) / 1000)) };
 }
 
 /** Milliseconds for which a dead event degrades the health. */
 const recentMs = 24 * 3_600_000;
 
-function queueCheck({ queue, automatic, now = Date.now }: HealthParts): HealthCheck {
+async function queueCheck({ queue, automatic }: HealthParts): Promise<HealthCheck> {
   if (queue.problem !== null)
     return { status: 'failing', detail: `events cannot be stored: ${messageOf(queue.problem)}` };
-  try {
-    const { pending, processing, dead } = queue.counts();
-    const how = automatic ? 'processed as they come' : 'wait for process-next';
-    const backlog = backlogOf(pending, queue.oldestPending(), now());
-    const age = pending === 0 ? '' : `, the oldest for ${backlog.oldest_seconds} s`;
-    const detail = `${pending} pending (${how}${age}), ${processing} processing, ${dead} dead`;
-    const died = queue.diedSince(now() - recentMs);
-    if (died === 0) return { status: 'ok', detail, backlog };
-    const said = `${detail}, ${died} of them since yesterday: ./core bridge events --state dead says why, ./core bridge retry tries again`;
-    return { status: 'degraded', detail: said, backlog };
-  } catch (error) {
-    return { status: 'failing', detail: messageOf(error) };
-  }
+  const [{ pending, processing, dead }, { oldestMs, died }] = await Promise.all([
+    queue.counts(),
+    queue.backlog(recentMs),
+  ]);
+  const how = automatic ? 'processed as they come' : 'wait for process-next';
+  const backlog = backlogOf(pending, oldestMs);
+  const age = pending === 0 ? '' : `, the oldest for ${backlog.oldest_seconds} s`;
+  const detail = `${pending} pending (${how}${age}), ${processing} processing, ${dead} dead`;
+  if (died === 0) return { status: 'ok', detail, backlog };
+  const said = `${detail}, ${died} of them since yesterday: ./core bridge events --state dead says why, ./core bridge retry tries again`;
+  return { status: 'degraded', detail: said, backlog };
 }
 
 function busCheck({ bus, busUrl }: HealthParts): HealthCheck {
@@ -84,11 +111,11 @@ async function workerCheck({ bus, worker }: HealthParts): Promise<HealthCheck> {
   return bus.connected ? worker.check() : { status: 'degraded', detail: 'not asked: there is no bus' };
 }
 
-function dashboardsCheck({ sync, now = Date.now }: HealthParts): HealthCheck {
-  const counts = Object.entries(sync.counts());
+async function dashboardsCheck({ sync }: HealthParts): Promise<HealthCheck> {
+  const counts = Object.entries(await sync.counts());
   if (counts.length === 0) return { status: 'ok', detail: 'none is configured' };
   const waits = counts.reduce((sum, [, { waiting }]) => sum + waiting, 0);
-  const backlog = backlogOf(waits, sync.oldestWaiting(), now());
+  const backlog = backlogOf(waits, await sync.oldestMs());
   const each = counts
     .map(([name, { waiting, dead, problem }]) => {
       const why = problem === null ? '' : ` (${problem})`;
@@ -102,16 +129,14 @@ function dashboardsCheck({ sync, now = Date.now }: HealthParts): HealthCheck {
   return { status: well ? 'ok' : 'degraded', detail, backlog };
 }
 
-function schedulesCheck({ schedules, since, now = Date.now }: HealthParts): HealthCheck {
+async function schedulesCheck({ schedules, since, now = Date.now }: HealthParts): Promise<HealthCheck> {
   if (!schedules.any) return { status: 'ok', detail: 'none is switched on' };
-  const last = schedules.lastTick ?? since;
-  if (now() - last > tickPatienceMs) {
-    return {
-      status: 'degraded',
-      detail: `the bus has not called since ${new Date(last).toISOString()}: no schedule is due`,
-    };
+  const { silentMs, problems } = await schedules.state();
+  const silent = Math.min(silentMs ?? Number.POSITIVE_INFINITY, Math.max(0, now() - since));
+  if (silent > tickPatienceMs) {
+    const seconds = Math.round(silent / 1000);
+    return { status: 'degraded', detail: `the bus has not called for ${seconds} s: no schedule is due` };
   }
-  const problems = schedules.problems();
   if (problems.length > 0) return { status: 'degraded', detail: problems.join('; ') };
   return { status: 'ok', detail: 'looked at each minute' };
 }

@@ -42,8 +42,8 @@ export function createBridgeMetrics(counts: EventQueue['counts']): BridgeMetrics
     help: 'Events in the queue',
     labelNames: ['state'],
     registers,
-    collect() {
-      for (const [state, count] of Object.entries(counts())) this.set({ state }, count);
+    async collect() {
+      for (const [state, count] of Object.entries(await counts())) this.set({ state }, count);
     },
   });
   return {

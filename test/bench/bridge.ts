@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
 import { runningService } from '#kit/config/running-service.ts';
 import { ensureTokens, ownToken } from '#kit/tokens/tokens.ts';
-import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import type { NewEvent } from '../../services/bridge/queue/stored-event.ts';
+import { openSqliteStorage } from '../../services/bridge/storage/sqlite/storage.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
 
@@ -149,13 +149,13 @@ function eventText(number: number): string {
 }
 
 async function fill(home: string, count: number): Promise<void> {
-  const database = openBridgeDatabase(join(home, 'state'));
-  const queue = new EventQueue(database, queueConfig);
+  const storage = openSqliteStorage(join(home, 'state'));
+  const queue = new EventQueue(storage, queueConfig);
   for (let from = 0; from < count; from += 500) {
     const batch = Array.from({ length: Math.min(500, count - from) }, (_, index) => pending(from + index));
     await Promise.all(batch.map((event) => queue.accept(event)));
   }
-  database.close();
+  await storage.close();
 }
 
 function pending(number: number): NewEvent {

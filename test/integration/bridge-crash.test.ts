@@ -2,9 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
+import type { PostgresSettings } from '#kit/config/storage.ts';
+import { openBridgeStorage } from '../../services/bridge/open-storage.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
+import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
 import type { ToParent } from './bridge.messages.ts';
@@ -20,6 +22,11 @@ class World {
   readonly accepted = new Set<string>();
   readonly taken: string[] = [];
   readonly state = temporaryFolder();
+  readonly postgres: PostgresSettings | null;
+
+  constructor(postgres: PostgresSettings | null) {
+    this.postgres = postgres;
+  }
 
   /**
    * Runs the bridge until it ends.
@@ -34,7 +41,7 @@ class World {
     }: { mode?: string; ids?: readonly string[]; crashAt?: string },
     stop: (said: readonly ToParent[]) => boolean,
   ): Promise<readonly ToParent[]> {
-    const child = fork(program, [this.state, mode, ...ids], {
+    const child = fork(program, [this.state, JSON.stringify(this.postgres), mode, ...ids], {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: { ...process.env, CORE_CRASH_AT: crashAt, NODE_COMPILE_CACHE: compiled },
     });
@@ -63,39 +70,45 @@ class World {
     }
   }
 
+  /** A schedule was never looked at. */
+  async isDue(name: string): Promise<void> {
+    const { schedules, close } = await openBridgeStorage(this);
+    await schedules.begin([name]);
+    await schedules.alone(name, (held) => held.passed(0));
+    await close();
+  }
+
   /** Every event that was ever answered for is planned, by the one run that it has. */
-  expectNothingLost(): void {
-    const database = openBridgeDatabase(this.state);
-    const queue = new EventQueue(database, queueConfig);
+  async expectNothingLost(): Promise<void> {
+    const storage = await openBridgeStorage(this);
+    const queue = new EventQueue(storage, queueConfig);
     for (const id of this.accepted)
-      expect(queue.get(id)).to.deep.include({ state: 'done', run_id: this.runs.get(id), attempts: 0 });
-    const { done, ...others } = queue.counts();
+      expect(await queue.get(id)).to.deep.include({ state: 'done', run_id: this.runs.get(id), attempts: 0 });
+    const { done, ...others } = await queue.counts();
     expect(others).to.deep.equal({ pending: 0, processing: 0, skipped: 0, dead: 0 });
     expect(this.runs.size).to.equal(done);
-    database.close();
+    await storage.close();
   }
 }
 
 const never = () => false;
 const atRest = (said: readonly ToParent[]) => said.at(-1)?.left === 0;
 
-describeWith(['time'], 'core-bridge that is killed', function () {
-  this.timeout(600_000);
-
+function crashes(makeWorld: () => Promise<World>): void {
   for (const point of ['event_stored', 'event_claimed', 'event_planned', 'event_ended']) {
     it(`has every event planned once after a kill at bridge.${point}`, async () => {
-      const world = new World();
+      const world = await makeWorld();
       const ids = ['a', 'b', 'c'];
       await world.run({ ids, crashAt: `bridge.${point}` }, never);
       const unanswered = ids.filter((id) => !world.accepted.has(id));
       await world.run({ ids: unanswered }, (said) => world.accepted.size === 3 && atRest(said));
       expect([...world.accepted].sort()).to.deep.equal(ids);
-      world.expectNothingLost();
+      await world.expectNothingLost();
     });
   }
 
   it('loses nothing and plans nothing twice in 100 rounds', async () => {
-    const world = new World();
+    const world = await makeWorld();
     const sent: string[] = [];
     for (let round = 0; round < 100; round++) {
       const fresh = [`${round}-a`, `${round}-b`];
@@ -107,11 +120,11 @@ describeWith(['time'], 'core-bridge that is killed', function () {
     const unanswered = sent.filter((id) => !world.accepted.has(id));
     await world.run({ ids: unanswered }, (said) => world.accepted.size === sent.length && atRest(said));
     expect(world.accepted.size).to.equal(200);
-    world.expectNothingLost();
+    await world.expectNothingLost();
   });
 
   it('sends a dashboard again, under the same key, what it may not have received', async () => {
-    const world = new World();
+    const world = await makeWorld();
     const ids = ['run_1', 'run_2'];
     await world.run({ mode: 'sync', ids, crashAt: 'bridge.summary_delivered' }, never);
     expect(world.taken).to.deep.equal(['board/run_1/completed']);
@@ -125,18 +138,36 @@ describeWith(['time'], 'core-bridge that is killed', function () {
   });
 
   it('finds the events of a schedule that it had made, and makes none twice', async () => {
-    const world = new World();
+    const world = await makeWorld();
     const ids = ['1', '2'];
+    await world.isDue('always');
     await world.run({ mode: 'tick', ids, crashAt: 'bridge.schedule_stored' }, never);
     const said = await world.run({ mode: 'tick', ids }, ({ length }) => length > 0);
     expect(said).to.deep.equal([{ left: 2, due: 1, events: 0 }]);
   });
 
   it('knows what it took up from a forge, and makes none of it twice', async () => {
-    const world = new World();
+    const world = await makeWorld();
     const ids = ['1', '2', '3'];
     await world.run({ mode: 'catch-up', ids, crashAt: 'bridge.caught_up' }, never);
     const said = await world.run({ mode: 'catch-up', ids }, ({ length }) => length > 0);
     expect(said).to.deep.equal([{ left: 3, events: 0, known: 3 }]);
   });
+}
+
+describeWith(['time'], 'core-bridge that is killed', function () {
+  this.timeout(600_000);
+  crashes(async () => new World(null));
+});
+
+describeWith(['time', 'postgres'], 'core-bridge that is killed, with its queue in PostgreSQL', function () {
+  this.timeout(1_800_000);
+  let server: PostgresServer;
+
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.stop());
+
+  crashes(async () => new World(await server.database()));
 });

@@ -1,8 +1,9 @@
 import { byWebhookForge } from '#kit/forges/registry.ts';
 import { silentLogger } from '#kit/log.ts';
 import { Processing } from '../../services/bridge/processing/processing.ts';
-import { openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
+import { openPostgresStorage } from '../../services/bridge/storage/postgres/storage.ts';
+import { openSqliteStorage } from '../../services/bridge/storage/sqlite/storage.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import { toyPlanning } from '../fixtures/bridge/toy-planning.ts';
@@ -10,12 +11,14 @@ import { memoryBus } from '../fixtures/bus/memory-bus.ts';
 import { killedEvent, type ToParent, type ToProcessor } from './bridge.messages.ts';
 
 /**
- * The bridge without its HTTP interface, to be killed: `<state> <mode> <event ids>`. Plans, and dashboards, are on the other side
- * of its channel, so that they outlive it.
+ * The bridge without its HTTP interface, to be killed: `<state folder> <settings of a database, as JSON> <mode> <event ids>`.
+ * Plans, and dashboards, are on the other side of its channel, so that they outlive it.
  */
-const [state = '', mode = 'process', ...ids] = process.argv.slice(2);
-const database = openBridgeDatabase(state);
-const queue = new EventQueue(database, queueConfig);
+const [state = '', postgres = 'null', mode = 'process', ...ids] = process.argv.slice(2);
+const settings = JSON.parse(postgres);
+const storage =
+  settings === null ? openSqliteStorage(state) : openPostgresStorage(settings, { leaseMs: 1_000 });
+const queue = new EventQueue(storage, queueConfig);
 
 function report(message: ToParent): void {
   process.send!(message);
@@ -30,6 +33,12 @@ if (mode === 'process') await processAll();
 if (mode === 'sync') await syncOnce();
 if (mode === 'tick') await tickOnce();
 if (mode === 'catch-up') await catchUpOnce();
+
+/** Events that are not at their end. */
+async function left(): Promise<number> {
+  const { pending, processing } = await queue.counts();
+  return pending + processing;
+}
 
 async function processAll(): Promise<void> {
   const bus = memoryBus();
@@ -58,10 +67,12 @@ async function processAll(): Promise<void> {
     config,
     callMs: () => 60_000,
     logger: silentLogger,
-    ended: ({ event_id }) =>
-      report({ ended: event_id, left: queue.counts().pending + queue.counts().processing }),
+    lookMs: storage.lookMs,
+    ended({ event_id }) {
+      void left().then((count) => report({ ended: event_id, left: count }));
+    },
   });
-  report({ left: queue.counts().pending });
+  report({ left: (await queue.counts()).pending });
   processing.begin();
   await Promise.all(
     ids.map(async (id) => {
@@ -99,7 +110,7 @@ async function syncOnce(): Promise<void> {
     async close() {},
   };
   const sync = new Sync({
-    db: database.db,
+    ...{ deliveries: storage.deliveries, deliveryJobs: storage.deliveryJobs },
     dashboards: [board],
     daemon,
     queue,
@@ -112,7 +123,6 @@ async function syncOnce(): Promise<void> {
 }
 
 async function tickOnce(): Promise<void> {
-  const { ScheduleRows } = await import('../../services/bridge/schedules/schedules.ts');
   const { Schedules } = await import('../../services/bridge/schedules/schedules.ts');
   const { readRoleMap } = await import('../../services/bridge/targets/role-map.ts');
   const daemon = new ToyDaemon();
@@ -121,8 +131,7 @@ async function tickOnce(): Promise<void> {
     ...{ number: index + 1, title: 't', state: 'open', author: 'a', labels: [] },
     ...{ created_at: at, updated_at: at, html_url: null, planned: null },
   }));
-  const rows = new ScheduleRows(database.db);
-  rows.begin('always', 0);
+  const rows = storage.schedules;
   const schedule = {
     name: 'always',
     cron: '* * * * *',
@@ -143,13 +152,12 @@ async function tickOnce(): Promise<void> {
     made: () => {},
   });
   const { due, events } = await schedules.tick();
-  report({ left: queue.counts().pending, due: due.length, events });
+  report({ left: (await queue.counts()).pending, due: due.length, events });
 }
 
 /** What changed on a forge while the bridge was away: an issue for each id. */
 async function catchUpOnce(): Promise<void> {
   const { CatchUp } = await import('../../services/bridge/sync/catch-up.ts');
-  const { CatchUpRows } = await import('../../services/bridge/sync/catch-up.ts');
   const { ForgeWebhookSource } = await import('../../services/bridge/ingress/forge-webhook-source.ts');
   const { readRoleMap } = await import('../../services/bridge/targets/role-map.ts');
   const daemon = new ToyDaemon();
@@ -162,7 +170,7 @@ async function catchUpOnce(): Promise<void> {
   const forges = [{ name: 'work', kind: 'gitea' as const, base: new URL('https://gitea.test'), root: null }];
   const common = { config, roleLabel: null, secret: null, forges, roles: readRoleMap({ config: state }) };
   const catchUp = new CatchUp({
-    rows: new CatchUpRows(database.db),
+    rows: storage.catchUps,
     daemon,
     queue,
     forges,
@@ -171,5 +179,5 @@ async function catchUpOnce(): Promise<void> {
   });
   const wanted = { forge: 'work', owner: 'demo', repo: 'hello', since: '2026-05-04T00:00:00Z' };
   const { new: fresh, known } = await catchUp.catchUp(wanted, AbortSignal.timeout(60_000));
-  report({ left: queue.counts().pending, events: fresh, known });
+  report({ left: (await queue.counts()).pending, events: fresh, known });
 }

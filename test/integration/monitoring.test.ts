@@ -112,8 +112,8 @@ describe('the rules and the dashboard for Prometheus', () => {
 /** Of each time series that services export: its labels. */
 function exportedLabels(): Map<string, readonly string[]> {
   const registries = [
-    createNotificationMetrics(() => ({})),
-    createBridgeMetrics(() => ({}) as never).registry,
+    createNotificationMetrics(async () => ({})),
+    createBridgeMetrics(async () => ({}) as never).registry,
     createCallMetrics(() => []).registry,
     engineMetrics({} as never),
     new Registry(),

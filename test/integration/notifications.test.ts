@@ -201,13 +201,13 @@ describe('notifications', () => {
     await planned('Two');
     await tell(notifier);
     expect([receiver.received.length, other.received.length]).to.deep.equal([1, 2]);
-    expect(notifications.health()).to.include({ status: 'degraded' });
-    expect(notifications.health().detail).to.contain('webhook of mira: answered 429');
+    expect(await notifications.health()).to.include({ status: 'degraded' });
+    expect((await notifications.health()).detail).to.contain('webhook of mira: answered 429');
     expect(await notifications.registry().metrics()).to.contain('agentd_notifications{state="pending"} 2');
     now += 1_201_000;
     await tell(notifier);
     expect(headlines()[1]).to.have.length(2);
-    expect(notifications.health()).to.include({ status: 'ok', detail: '0 to be sent' });
+    expect(await notifications.health()).to.include({ status: 'ok', detail: '0 to be sent' });
     await other.close();
   });
 
@@ -219,7 +219,7 @@ describe('notifications', () => {
     await planned();
     await tell(notifier);
     expect(receiver.received.map(({ path }) => path)).to.deep.equal(['/hook']);
-    expect(notifications.health().detail).to.contain('answered 302');
+    expect((await notifications.health()).detail).to.contain('answered 302');
   });
 
   it('tells of failed plannings, of validations that failed, and of what was merged', async () => {
@@ -315,7 +315,7 @@ describe('notifications', () => {
         const run = await planned('Greet\r\nBcc: everybody@evil.test\r\n\r\nstrangers');
         await tell(first.notifier);
         expect(mails!.received).to.deep.equal([]);
-        expect(first.notifications.health().detail).to.match(/mail of mira: .*certificate/);
+        expect((await first.notifications.health()).detail).to.match(/mail of mira: .*certificate/);
         configure(people, { smtp: smtp({ ...login, ca_file: 'certificate.pem' }) });
         const second = open(() => Date.now() + hour);
         await tell(second.notifier);
@@ -357,7 +357,9 @@ describe('notifications', () => {
     await planned();
     await tell(notifier);
     expect(receiver.received).to.have.length(1);
-    expect(notifications.health().detail).to.contain('/people/mira/channels/pigeon is not known here');
+    expect((await notifications.health()).detail).to.contain(
+      '/people/mira/channels/pigeon is not known here',
+    );
   });
 
   for (const [point, times] of [

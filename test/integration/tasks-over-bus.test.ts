@@ -9,9 +9,10 @@ import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { silentLogger } from '#kit/log.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import { Processing } from '../../services/bridge/processing/processing.ts';
-import { type BridgeDatabase, openBridgeDatabase } from '../../services/bridge/queue/bridge-database.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
-import { ScheduleRows, Schedules, tickFunction } from '../../services/bridge/schedules/schedules.ts';
+import { Schedules, tickFunction } from '../../services/bridge/schedules/schedules.ts';
+import type { BridgeStorage } from '../../services/bridge/storage/bridge-storage.ts';
+import { openSqliteStorage } from '../../services/bridge/storage/sqlite/storage.ts';
 import { readRoleMap } from '../../services/bridge/targets/role-map.ts';
 import { platformFunctions } from '../../services/bus-worker/functions.ts';
 import { Planning } from '../../services/bus-worker/planning.ts';
@@ -33,7 +34,8 @@ describe('A task over the bus', () => {
   let buses: Bus[];
   let worker: Bus;
   let bridge: Bus;
-  let database: BridgeDatabase;
+  let storage: BridgeStorage;
+  let now: number;
 
   before(async () => {
     world = await makeWorld({ vcs: 'git' });
@@ -49,11 +51,11 @@ describe('A task over the bus', () => {
     const services = { agentd, context: agentd, bridge: agentd, answerMs: 10_000 };
     worker.register(platformFunctions(services, new Planning({ agentd, withinMs: () => minute })));
     await Promise.all(buses.map((bus) => bus.whenConnected(10_000)));
-    database = openBridgeDatabase(temporaryFolder());
+    storage = openSqliteStorage(temporaryFolder(), () => now);
   });
 
   after(async () => {
-    database?.close();
+    await storage?.close();
     await Promise.all((buses ?? []).map((bus) => bus.close()));
     await agentd?.close();
     await engine?.kill();
@@ -96,22 +98,22 @@ describe('A task over the bus', () => {
 
   it('of a schedule is started by the tick once for its time, however often the bus calls', async () => {
     const before = await tasksPlanned();
-    let now = Date.parse('2026-05-04T08:00:00Z');
-    const queue = new EventQueue(database, queueConfig, () => now);
+    now = Date.parse('2026-05-04T08:00:00Z');
+    const queue = new EventQueue(storage, queueConfig);
     const config = { automatic: false, concurrency: 1 };
     const parts = { queue, bus: bridge, config, callMs: () => minute, logger: silentLogger };
-    const processing = new Processing({ ...parts, ended: () => {}, now: () => now });
+    const processing = new Processing({ ...parts, ended: () => {}, lookMs: minute });
     const nightly = { name: 'nightly', cron: '30 9 * * *', zone: 'UTC', enabled: true, forge: null, ...ref };
     const schedules = new Schedules({
       schedules: [{ ...nightly, label: null, state: 'open', limit: 10, role: null, task }],
-      rows: new ScheduleRows(database.db),
+      rows: storage.schedules,
       daemon: new ToyDaemon(),
       queue,
       roles: readRoleMap({ config: temporaryFolder() }),
       logger: silentLogger,
       made: () => {},
-      now: () => now,
     });
+    await schedules.begin();
     bridge.register([tickFunction(schedules)]);
     const tickAt = async (time: string) => {
       now = Date.parse(time);

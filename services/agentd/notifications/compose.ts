@@ -100,14 +100,14 @@ export function openNotifications(options: NotificationOptions) {
           yield { person: name, channel, place: placeOf(opened), problem };
         }
     },
-    health(): HealthCheck {
+    async health(): Promise<HealthCheck> {
       const config = live.health();
       if (config.status !== 'ok') return config;
       const people = Object.keys(live.current.people).length;
       if (people === 0)
         return { status: 'ok', detail: 'nobody is notified: notifications.json names nobody' };
       const problem = queue.problem();
-      const { pending = 0, dead = 0 } = queue.counts();
+      const { pending = 0, dead = 0 } = await queue.counts();
       const givenUp = dead === 0 ? '' : `; ${dead} given up`;
       if (problem === null) return { status: 'ok', detail: `${pending} to be sent${givenUp}` };
       const { backlog, message } = problem;

@@ -9,8 +9,8 @@ export function createNotificationMetrics(counts: NotificationQueue['counts']): 
     help: 'Notifications in the queue; done were sent, skipped were dealt with before, dead were given up',
     labelNames: ['state'],
     registers: [registry],
-    collect() {
-      for (const [state, count] of Object.entries(counts())) this.set({ state }, count);
+    async collect() {
+      for (const [state, count] of Object.entries(await counts())) this.set({ state }, count);
     },
   });
   return registry;

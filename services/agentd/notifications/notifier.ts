@@ -110,15 +110,15 @@ export class Notifier {
     const { queue, now } = this.#parts;
     const config = this.#parts.config();
     const person = config.people[target.person];
-    const claimed = queue.claim(target);
+    const claimed = await queue.claim(target);
     const quiet = person?.quiet_hours === undefined ? null : quietUntil(person.quiet_hours, new Date(now()));
     const due: Claimed[] = [];
     for (const one of claimed) {
       if (person === undefined || !kindsOf(person.channels).some((kind) => kind === target.channel))
-        queue.skipped(one.claim, 'notifications.json has no such channel any more');
-      else if (quiet !== null) queue.postponed(one.claim, (quiet.getTime() - now()) / 1000);
+        await queue.skipped(one.claim, 'notifications.json has no such channel any more');
+      else if (quiet !== null) await queue.postponed(one.claim, (quiet.getTime() - now()) / 1000);
       else if (!(await this.#holds(one.notice, target.person, person)))
-        queue.skipped(one.claim, 'somebody has dealt with it');
+        await queue.skipped(one.claim, 'somebody has dealt with it');
       else due.push(one);
     }
     const [first, ...more] = due;
@@ -140,11 +140,11 @@ export class Notifier {
     try {
       await sendBy(() => open(channel as ChannelKind, person, config), letter, this.#ending.signal);
       crashPoint('notification.sent');
-      for (const claim of claims) queue.done(claim);
+      for (const claim of claims) await queue.done(claim);
     } catch (error) {
       const why = this.#parts.redact(messageOf(error));
       const retryAfter = error instanceof DeliveryFailed ? (error.retryAfter ?? 0) : 0;
-      const again = queue.failed(claims, why, retryAfter);
+      const again = await queue.failed(claims, why, retryAfter);
       logger.warn(`notifications: ${channel} of ${name}: ${why}; ${again ? 'tried again' : 'given up'}`);
     }
   }

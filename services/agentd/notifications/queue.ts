@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Backlog } from '#kit/contracts/health.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { DurableQueue, type JobClaim, jobColumns } from '#kit/jobs/durable-queue.ts';
+import { DurableQueue, type JobClaim } from '#kit/jobs/durable-queue.ts';
+import { jobColumns, SqliteJobs } from '#kit/jobs/sqlite-jobs.ts';
 import { type DatabaseKind, openDatabase, transaction } from '#kit/storage/database.ts';
 import type { Notice } from './notice.ts';
 
@@ -130,41 +131,41 @@ export class NotificationQueue {
   }
 
   /** Everything that is due for one target, for one message. */
-  claim({ person, channel }: Target): Claimed[] {
+  async claim({ person, channel }: Target): Promise<Claimed[]> {
     const claimed: Claimed[] = [];
     while (claimed.length < maxNotices) {
-      const taken = this.#opened().queue.claim(leaseMs, { person, channel });
+      const taken = await this.#opened().queue.claim(leaseMs, { person, channel });
       if (taken === null) break;
       claimed.push({ claim: taken.claim, notice: JSON.parse(String(taken.row.notice)) as Notice });
     }
     return claimed;
   }
 
-  done(claim: JobClaim): void {
-    this.#opened().queue.done(claim);
+  async done(claim: JobClaim): Promise<void> {
+    await this.#opened().queue.done(claim);
   }
 
-  skipped(claim: JobClaim, message: string): void {
-    this.#opened().queue.skipped(claim, { code: 'settled', message });
+  async skipped(claim: JobClaim, message: string): Promise<void> {
+    await this.#opened().queue.skipped(claim, { code: 'settled', message });
   }
 
   /** @returns false where the message is given up */
-  failed(claims: readonly JobClaim[], message: string, minSeconds: number): boolean {
+  async failed(claims: readonly JobClaim[], message: string, minSeconds: number): Promise<boolean> {
     const { queue } = this.#opened();
     const attempts = Math.max(...claims.map((claim) => claim.attempts));
     // All of them at once, so that they stay one message.
     const together = Math.min(retry.max, retry.first * 6 ** Math.min(attempts, 20)) * 1.2;
     for (const claim of claims)
-      queue.failed(claim, { code: 'delivery_failed', message }, Math.max(minSeconds, together));
+      await queue.failed(claim, { code: 'delivery_failed', message }, Math.max(minSeconds, together));
     return !claims.every((claim) => queue.isLast(claim));
   }
 
   /** Tried at another time; no attempt is counted. */
-  postponed(claim: JobClaim, seconds: number): void {
-    this.#opened().queue.postponed(claim, { code: 'quiet_hours', message: 'quiet hours' }, seconds);
+  async postponed(claim: JobClaim, seconds: number): Promise<void> {
+    await this.#opened().queue.postponed(claim, { code: 'quiet_hours', message: 'quiet hours' }, seconds);
   }
 
-  counts(): Readonly<Record<string, number>> {
+  async counts(): Promise<Readonly<Record<string, number>>> {
     return this.exists ? this.#opened().queue.counts() : {};
   }
 
@@ -194,7 +195,7 @@ export class NotificationQueue {
       makePrivateFolder(this.#stateDir);
       const db = openDatabase(this.#path, kind);
       const table = { name: 'jobs', ready: 'true', dueIndex: 'jobs_due' };
-      this.#open = { db, queue: new DurableQueue(db, table, retry, this.#now) };
+      this.#open = { db, queue: new DurableQueue(new SqliteJobs(db, table, { now: this.#now }), retry) };
     }
     return this.#open;
   }

@@ -36,7 +36,7 @@ export function eventRoutes(queue: EventQueue, processing: Processing): Route[] 
         query: pageParameters,
         answers: { 200: { description: 'One page', content: EventList } },
       },
-      async ({ query }) => ({ json: pageView(queue.list({ state: 'pending', ...pageOf(query) })) }),
+      async ({ query }) => ({ json: pageView(await queue.list({ state: 'pending', ...pageOf(query) })) }),
     ),
     route(
       {
@@ -53,7 +53,7 @@ export function eventRoutes(queue: EventQueue, processing: Processing): Route[] 
       async ({ query }) => {
         const state =
           query.state === undefined ? {} : { state: queryValue(oneOf(eventStates), query.state, 'state') };
-        return { json: pageView(queue.list({ ...state, ...pageOf(query) })) };
+        return { json: pageView(await queue.list({ ...state, ...pageOf(query) })) };
       },
     ),
     route(
@@ -64,7 +64,7 @@ export function eventRoutes(queue: EventQueue, processing: Processing): Route[] 
         scope: 'read',
         answers: { 200: { description: 'The event', content: EventView } },
       },
-      async ({ params }) => ({ json: eventView(queue.get(params.event_id!)) }),
+      async ({ params }) => ({ json: eventView(await queue.get(params.event_id!)) }),
     ),
     routeWithBody(
       {
@@ -81,10 +81,10 @@ export function eventRoutes(queue: EventQueue, processing: Processing): Route[] 
       },
       async ({ body }) => {
         const taken = await processing.take(body.event_id ?? undefined);
-        if (taken === null) return { json: processReply(queue, null) };
-        if (body.wait ?? true) return { json: processReply(queue, eventView(await taken.ended)) };
+        if (taken === null) return { json: await processReply(queue, null) };
+        if (body.wait ?? true) return { json: await processReply(queue, eventView(await taken.ended)) };
         taken.ended.catch(() => {});
-        return { status: 202, json: processReply(queue, eventView(taken.event)) };
+        return { status: 202, json: await processReply(queue, eventView(taken.event)) };
       },
     ),
     routeWithBody(
@@ -98,7 +98,7 @@ export function eventRoutes(queue: EventQueue, processing: Processing): Route[] 
         answers: { 200: { description: 'The event', content: EventView } },
       },
       async ({ params }) => {
-        const event = queue.revive(params.event_id!);
+        const event = await queue.revive(params.event_id!);
         processing.wake();
         return { json: eventView(event) };
       },
@@ -106,10 +106,10 @@ export function eventRoutes(queue: EventQueue, processing: Processing): Route[] 
   ];
 }
 
-function processReply(queue: EventQueue, event: EventView | null): ProcessReply {
-  const due = queue.nextDue();
-  const { pending } = queue.counts();
-  return { event, pending, next_due_at: due === null ? null : new Date(due).toISOString() };
+async function processReply(queue: EventQueue, event: EventView | null): Promise<ProcessReply> {
+  const due = await queue.nextDue();
+  const { pending } = await queue.counts();
+  return { event, pending, next_due_at: due === null ? null : new Date(due.at).toISOString() };
 }
 
 function pageView({ events, next_cursor }: EventPage): EventList {

@@ -55,7 +55,7 @@ export function otherRoutes({ roles, sync, schedules, catchUp, ending }: OtherRo
         scope: 'read',
         answers: { 200: { description: 'All of them', content: SyncRepositories } },
       },
-      async () => ({ json: catchUp.repositories() }),
+      async () => ({ json: await catchUp.repositories() }),
     ),
     routeWithBody(
       {
@@ -77,7 +77,7 @@ export function otherRoutes({ roles, sync, schedules, catchUp, ending }: OtherRo
         scope: 'read',
         answers: { 200: { description: 'All of them', content: ScheduleList } },
       },
-      async () => ({ json: schedules.list() }),
+      async () => ({ json: await schedules.list() }),
     ),
   ];
 }

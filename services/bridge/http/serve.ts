@@ -4,12 +4,13 @@ import { busAddress } from '#kit/config/bus-url.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { readKnownForges } from '#kit/config/known-forges.ts';
 import { readSettings } from '#kit/config/settings.ts';
+import { readPostgresSettings } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
-import { composeBridge } from '../compose.ts';
+import { type BridgeService, composeBridge } from '../compose.ts';
 import { readBridgeConfig } from '../configuration.ts';
 import { connectDaemon } from '../daemon.ts';
 import { readSchedules } from '../schedules/configuration.ts';
@@ -23,7 +24,8 @@ export function readConfiguration({ home, host, port }: ServeOptions) {
   const forges = readKnownForges(folders);
   const config = readBridgeConfig({ folders, flags: { host, port }, environment }, forges);
   const roles = readRoleMap(folders);
-  return { config, forges, roles, schedules: readSchedules(folders, { roles, forges }) };
+  const postgres = readPostgresSettings(folders);
+  return { config, forges, roles, postgres, schedules: readSchedules(folders, { roles, forges }) };
 }
 
 /** Runs core-bridge until a signal comes, or the process that started it is gone. */
@@ -43,10 +45,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   own.shutdown.add('the bus', () => bus.close());
   const daemon = connectDaemon(() => agentdUrl(sources), token);
   const busUrl = () => busAddress(sources).url;
-  let bridge: ReturnType<typeof composeBridge> | null = null;
+  let bridge: BridgeService | null = null;
   const ending = own.shutdown.signal;
   const answerMs = readSettings(sources).answers.seconds * 1000;
-  bridge = composeBridge({ ...own, ...read, ending, bus, busUrl, daemon, answerMs });
+  bridge = await composeBridge({ ...own, ...read, ending, bus, busUrl, daemon, answerMs });
   const composed = bridge;
   own.shutdown.add('the queue', () => composed.close());
   return serveService(own, {

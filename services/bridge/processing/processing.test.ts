@@ -6,9 +6,9 @@ import { queueConfig } from '../../../test/fixtures/bridge/queue-config.ts';
 import { failure, toyPlanning } from '../../../test/fixtures/bridge/toy-planning.ts';
 import { memoryBus } from '../../../test/fixtures/bus/memory-bus.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { openBridgeDatabase } from '../queue/bridge-database.ts';
 import { EventQueue } from '../queue/event-queue.ts';
 import { eventView, type NewEvent } from '../queue/stored-event.ts';
+import { openSqliteStorage } from '../storage/sqlite/storage.ts';
 import { Processing, type ProcessingParts } from './processing.ts';
 
 const config = { automatic: true, concurrency: 2 };
@@ -35,7 +35,7 @@ function event(number: number): NewEvent {
 describe('Processing an event', () => {
   let now: number;
   let queue: EventQueue;
-  let closeDatabase: () => void;
+  let closeStorage: () => Promise<void>;
   let processing: Processing;
   let planning: ReturnType<typeof toyPlanning>;
   let bus: ReturnType<typeof memoryBus>;
@@ -44,9 +44,9 @@ describe('Processing an event', () => {
 
   beforeEach(() => {
     now = 1_000_000;
-    const database = openBridgeDatabase(temporaryFolder());
-    closeDatabase = () => database.close();
-    queue = new EventQueue(database, queueConfig, () => now);
+    const storage = openSqliteStorage(temporaryFolder(), () => now);
+    closeStorage = () => storage.close();
+    queue = new EventQueue(storage, queueConfig);
     planning = toyPlanning();
     bus = memoryBus();
     bus.connect('worker').register([planning.offered]);
@@ -56,7 +56,7 @@ describe('Processing an event', () => {
   });
   afterEach(async () => {
     await processing.close();
-    closeDatabase();
+    await closeStorage();
   });
 
   function make(more: Pick<ProcessingParts, 'missingMs'> = {}): Processing {
@@ -67,7 +67,7 @@ describe('Processing an event', () => {
       config,
       callMs: () => 100_000,
       logger: silentLogger,
-      now: () => now,
+      lookMs: 30_000,
       ended(one, outcome) {
         ended.push(`${one.event_id} ${outcome}`);
         for (const wake of waiters.splice(0)) wake();
@@ -124,7 +124,7 @@ describe('Processing an event', () => {
       expect(after.reason!.code).to.equal(code);
     }
     expect(ended.every((line) => line.includes('skipped'))).to.equal(true);
-    expect(queue.diedSince(0)).to.equal(0);
+    expect((await queue.backlog(now)).died).to.equal(0);
   });
 
   it('of a smoke test that fails waits for nobody, and is in no list', async () => {
@@ -132,14 +132,14 @@ describe('Processing an event', () => {
     planning.answer = async () => failure({ code: 'forge_unavailable', status: 503, retryable: true });
     await queue.accept({ ...event(1), target });
     await queue.accept(event(2));
-    expect(queue.list({ limit: 10 }).events.map(({ event_id }) => event_id)).to.deep.equal(['e2']);
-    expect(queue.list({ state: 'pending', limit: 10 }).events).to.have.length(1);
+    expect((await queue.list({ limit: 10 })).events.map(({ event_id }) => event_id)).to.deep.equal(['e2']);
+    expect((await queue.list({ state: 'pending', limit: 10 })).events).to.have.length(1);
     const after = await process('e1');
     expect(after).to.deep.include({ state: 'skipped', attempts: 1, due_at: null });
     expect(after!.reason!.code).to.equal('forge_unavailable');
-    expect(queue.get('e1').state).to.equal('skipped');
-    expect(queue.list({ state: 'skipped', limit: 10 }).events).to.deep.equal([]);
-    expect(queue.diedSince(0)).to.equal(0);
+    expect((await queue.get('e1')).state).to.equal('skipped');
+    expect((await queue.list({ state: 'skipped', limit: 10 })).events).to.deep.equal([]);
+    expect((await queue.backlog(now)).died).to.equal(0);
   });
 
   it('uses up no attempt while nobody provides the planning, and is planned when somebody does', async () => {
@@ -186,7 +186,7 @@ describe('Processing an event', () => {
     planning.answer = async () => failure(bound, 'run_failed');
     expect(await process()).to.deep.include({ state: 'dead', run_id: 'run_failed' });
     planning.answer = null;
-    queue.revive('e1');
+    await queue.revive('e1');
     expect(await process()).to.deep.include({ state: 'done', run_id: 'run_1' });
     expect(planning.calls.map(({ event_id }) => event_id)).to.deep.equal(['e1', 'e1~2']);
   });
@@ -224,7 +224,7 @@ describe('Processing an event', () => {
     bus.stop();
     const refused = await processing.take().catch(codeOf);
     expect(refused).to.equal('bus_not_connected');
-    expect(queue.get('e1').state).to.equal('pending');
+    expect((await queue.get('e1')).state).to.equal('pending');
   });
 
   it('goes by itself where that is switched on, with as many at once as allowed', async () => {
@@ -240,11 +240,11 @@ describe('Processing an event', () => {
     await bus.connect('probe').whenConnected(60_000);
     processing.begin();
     await untilEnded(10);
-    expect(queue.counts()).to.include({ done: 10, pending: 0 });
+    expect(await queue.counts()).to.include({ done: 10, pending: 0 });
     expect(most).to.equal(2);
     await queue.accept(event(11));
     processing.wake();
     await untilEnded(11);
-    expect(queue.get('e11').state).to.equal('done');
+    expect((await queue.get('e11')).state).to.equal('done');
   });
 });

@@ -22,13 +22,14 @@ export interface ProcessingParts {
   readonly ended: (event: StoredEvent, outcome: Outcome['kind'], seconds: number) => void;
   /** Aborted as soon as this process ends. */
   readonly ending?: AbortSignal;
-  readonly now?: () => number;
+  /** The queue is looked at this often, in milliseconds, whatever is known of it. */
+  readonly lookMs: number;
 }
 
 /** A claim outlives its attempt by so much, in milliseconds. */
 const leaseMarginMs = 60_000;
-/** The queue is looked at this often, in milliseconds, whatever is known of it. */
-const maxPauseMs = 30_000;
+/** What is due and was not given out waits for another event of its issue: whoever plans that one may be another host. */
+const blockedMs = 250;
 /** Milliseconds that a caller waits for a bus that is just connecting. */
 const connectMs = 2_000;
 const storeAgainMs = 1_000;
@@ -38,16 +39,16 @@ const unreachedSeconds = 30;
 /** Has events planned: those that somebody asks for one by one, and by itself where that is switched on. */
 export class Processing {
   readonly #parts: ProcessingParts;
-  readonly #now: () => number;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<StoredEvent>>();
   #automatic = false;
   #timer: NodeJS.Timeout | undefined;
   #underWay = 0;
+  #looking: Promise<void> | null = null;
+  #lookAgain = false;
 
   constructor(parts: ProcessingParts) {
     this.#parts = parts;
-    this.#now = parts.now ?? Date.now;
     parts.ending?.addEventListener('abort', () => this.#ending.abort(), { once: true });
   }
 
@@ -58,7 +59,7 @@ export class Processing {
    */
   async take(eventId?: string): Promise<{ event: StoredEvent; ended: Promise<StoredEvent> } | null> {
     await this.#needBus();
-    const claim = this.#claim(eventId);
+    const claim = await this.#claim(eventId);
     return claim === null ? null : { event: claim.event, ended: this.#start(claim) };
   }
 
@@ -79,6 +80,7 @@ export class Processing {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#ending.abort();
+    await this.#looking;
     await Promise.allSettled(this.#running);
   }
 
@@ -100,11 +102,28 @@ export class Processing {
     }
   }
 
+  /** One look at a time, so that no more is claimed than may be planned at once. */
   #look(): void {
-    const { queue, bus, config, logger } = this.#parts;
+    if (this.#looking !== null) {
+      this.#lookAgain = true;
+      return;
+    }
+    this.#looking = this.#lookOnce().then((wait) => {
+      this.#looking = null;
+      const again = this.#lookAgain;
+      this.#lookAgain = false;
+      if (again) this.wake();
+      else this.#lookIn(wait);
+    });
+  }
+
+  /** @returns milliseconds until the next look */
+  async #lookOnce(): Promise<number> {
+    const { queue, bus, config, logger, lookMs } = this.#parts;
+    const isFree = () => bus.connected && this.#underWay < config.concurrency && !this.#ending.signal.aborted;
     try {
-      while (bus.connected && this.#underWay < config.concurrency) {
-        const claim = this.#claim();
+      while (isFree()) {
+        const claim = await this.#claim();
         if (claim === null) break;
         this.#underWay++;
         void this.#start(claim)
@@ -114,24 +133,25 @@ export class Processing {
             this.wake();
           });
       }
-      this.#lookAgainAt(bus.connected && this.#underWay < config.concurrency ? queue.nextDue() : null);
+      const due = isFree() ? await queue.nextDue() : null;
+      if (due === null) return lookMs;
+      return due.inMs > 0 ? Math.max(50, due.inMs) : blockedMs;
     } catch (error) {
       logger.warn(`the queue cannot be processed: ${messageOf(error)}`, { error });
-      this.#lookAgainAt(null);
+      return lookMs;
     }
   }
 
-  #lookAgainAt(time: number | null): void {
+  #lookIn(wait: number): void {
     if (this.#ending.signal.aborted) return;
-    const wait = time === null ? maxPauseMs : Math.max(50, time - this.#now());
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#look(), Math.min(maxPauseMs, wait));
+    this.#timer = setTimeout(() => this.#look(), Math.min(this.#parts.lookMs, wait));
     this.#timer.unref();
   }
 
-  #claim(eventId?: string): Claim | null {
+  async #claim(eventId?: string): Promise<Claim | null> {
     const { queue, callMs } = this.#parts;
-    const claim = queue.claim(callMs() + leaseMarginMs, eventId);
+    const claim = await queue.claim(callMs() + leaseMarginMs, eventId);
     if (claim !== null) crashPoint('bridge.event_claimed');
     return claim;
   }
@@ -156,7 +176,7 @@ export class Processing {
     const kept = await this.#store(() => this.#record(claim, outcome));
     crashPoint('bridge.event_ended');
     if (!kept) logger.warn('the claim of an event was lost before its end', { event_id: event.event_id });
-    const now = queue.get(event.event_id);
+    const now = await queue.get(event.event_id);
     ended(now, outcome.kind, (performance.now() - started) / 1000);
     logger.info(`event ${now.state}`, {
       event_id: event.event_id,
@@ -166,7 +186,7 @@ export class Processing {
     return now;
   }
 
-  #record(claim: Claim, outcome: Outcome): boolean {
+  #record(claim: Claim, outcome: Outcome): Promise<boolean> {
     const { queue } = this.#parts;
     const isSmoke = claim.event.target?.forge === smokeForge.name;
     if (isSmoke && (outcome.kind === 'hopeless' || outcome.kind === 'failed'))
@@ -187,11 +207,11 @@ export class Processing {
     }
   }
 
-  /** What came of an attempt is kept in memory while the disk takes nothing; a kill then has it asked for again. */
-  async #store(write: () => boolean): Promise<boolean> {
+  /** What came of an attempt is kept in memory while the disk, or the database, takes nothing; a kill then has it asked for again. */
+  async #store(write: () => Promise<boolean>): Promise<boolean> {
     for (;;) {
       try {
-        return write();
+        return await write();
       } catch (error) {
         if (!(error instanceof Unavailable) || this.#ending.signal.aborted) throw error;
         this.#parts.logger.warn(`what came of an event cannot be kept yet: ${messageOf(error)}`);

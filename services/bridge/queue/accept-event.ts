@@ -1,4 +1,3 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { sha256 } from '#kit/digest.ts';
@@ -11,33 +10,44 @@ export interface AcceptedEvent {
   readonly duplicate: boolean;
 }
 
-/**
- * Stores an event, or finds the one that it repeats.
- * @param sameContentMs see `coveringOf`
- * @throws Conflict (`event_id_reused`) before anything is written
- */
-export function acceptEvent(
-  db: DatabaseSync,
-  event: NewEvent,
-  { now, sameContentMs }: { readonly now: number; readonly sameContentMs: number },
-): AcceptedEvent {
-  const known = eventById(db, event.event_id);
-  if (known !== null && !isSame(known, event)) throw reused(known);
-  const before = known ?? deliveredBefore(db, event);
-  if (before !== null && !isJudgedAnew(before, event)) return { event: before, duplicate: true };
-  const skip = event.skip ?? alreadyHandled(db, event, now - sameContentMs);
-  return { event: store(db, { ...event, skip }, before, now), duplicate: false };
+/** What the queue knows beside an event that comes, each asked for when it matters. */
+export interface Known {
+  byId(): StoredEvent | null;
+  /** A delivery of a forge that had the same bytes. */
+  byBody(): StoredEvent | null;
+  /** The newest event of its issue, of those that contain all that it says and were not skipped. */
+  lastOfIssue(): StoredEvent | null;
+  /** The newest of those that `sync` took up, and that are neither skipped nor dead. */
+  takenUp(): StoredEvent | null;
 }
 
-function alreadyHandled(db: DatabaseSync, event: NewEvent, since: number): Reason | null {
+/** What is to be done with an event that comes. `before`: the row that it takes the place of. */
+export type Judgement =
+  | { readonly kind: 'repeats'; readonly event: StoredEvent }
+  | { readonly kind: 'store'; readonly before: StoredEvent | null; readonly skip: Reason | null };
+
+/**
+ * Whether an event is new, or which one it repeats.
+ * @param since what was planned before is planned again, also where it says the same
+ * @throws Conflict (`event_id_reused`)
+ */
+export function judge(event: NewEvent, known: Known, since: number): Judgement {
+  const sameId = known.byId();
+  if (sameId !== null && !isSame(sameId, event)) throw reused(sameId);
+  const before = sameId ?? known.byBody();
+  if (before !== null && !isJudgedAnew(before, event)) return { kind: 'repeats', event: before };
+  return { kind: 'store', before, skip: event.skip ?? alreadyHandled(event, known, since) };
+}
+
+function alreadyHandled(event: NewEvent, known: Known, since: number): Reason | null {
   const { target, issue_sha256 } = event;
   if (target === null || issue_sha256 == null) return null;
-  const taken = takenUpBefore(db, event, target);
+  const taken = takenUpBefore(event, known);
   if (taken !== null) {
     const message = `its content was handled before it came, by event ${JSON.stringify(taken.event_id)}`;
     return { code: takenUp, message };
   }
-  const covering = event.replan ? null : coveringOf(db, target, issue_sha256, since);
+  const covering = event.replan ? null : coveringOf(issue_sha256, known, since);
   return covering === null ? null : coveredBy(covering);
 }
 
@@ -45,29 +55,18 @@ function alreadyHandled(db: DatabaseSync, event: NewEvent, since: number): Reaso
  * The event whose planning another one with this content would only repeat: the last of its issue, which said the same, and waits,
  * is planned, or was planned since. A forge reports a new issue and each of its labels within a second.
  */
-function coveringOf(
-  db: DatabaseSync,
-  target: EventTarget,
-  issue_sha256: string,
-  since: number,
-): StoredEvent | null {
-  const last = lastOfIssue(db, target);
+function coveringOf(issue_sha256: string, known: Known, since: number): StoredEvent | null {
+  const last = known.lastOfIssue();
   if (last === null || last.issue_sha256 !== issue_sha256 || last.state === 'dead') return null;
   return last.state !== 'done' || last.changed_at >= since ? last : null;
 }
 
 /** The event that took up what this delivery says, before it came: the issue was no older then. */
 function takenUpBefore(
-  db: DatabaseSync,
   { issue_sha256, replan = false, content, by }: NewEvent,
-  target: EventTarget,
+  known: Known,
 ): StoredEvent | null {
-  if (by === takenUpBySync) return null;
-  const taken = lastWhere(
-    db,
-    target,
-    `state NOT IN ('skipped', 'dead') AND json_extract(facts, '$.by') = '${takenUpBySync}'`,
-  );
+  const taken = by === takenUpBySync ? null : known.takenUp();
   if (taken === null) return null;
   const later = Date.parse(taken.content.occurred_at) - Date.parse(content.occurred_at);
   const same = replan || taken.issue_sha256 === issue_sha256;
@@ -119,72 +118,36 @@ function reused({ event_id }: StoredEvent): Conflict {
 
 type Facts = Pick<NewEvent, 'content' | 'target' | 'role' | 'notes' | 'by'>;
 
-interface Row extends Omit<StoredEvent, keyof Facts | 'reason'> {
+interface Row extends Omit<StoredEvent, keyof Facts | 'reason' | 'issue_sha256'> {
   readonly facts: string;
-  readonly target: string | null;
-  readonly claim: string | null;
-  readonly claimed_until: number | null;
+  readonly issue_sha256: string | null;
   readonly reason_code: string | null;
   readonly reason: string | null;
 }
 
-/** The newest event of an issue, of those that contain all that it says and were not skipped. */
-export function lastOfIssue(db: DatabaseSync, target: EventTarget): StoredEvent | null {
-  return lastWhere(db, target, "state <> 'skipped'");
-}
-
-function lastWhere(db: DatabaseSync, target: EventTarget, condition: string): StoredEvent | null {
-  const rest = `INDEXED BY events_by_issue WHERE target = ? AND issue_sha256 IS NOT NULL AND ${condition} ORDER BY seq DESC LIMIT 1`;
-  return selectEvents(db, rest, targetKey(target))[0] ?? null;
-}
-
-export function eventById(db: DatabaseSync, eventId: string): StoredEvent | null {
-  return selectEvents(db, 'WHERE event_id = ?', eventId)[0] ?? null;
-}
-
-/** A delivery of a forge that had the same bytes. */
-function deliveredBefore(db: DatabaseSync, { source, body_sha256 }: NewEvent): StoredEvent | null {
-  const rest = "WHERE source = ? AND body_sha256 = ? AND source NOT IN ('dashboard', 'schedule')";
-  return selectEvents(db, rest, source, body_sha256)[0] ?? null;
-}
-
-/** @param rest of the SQL, after the name of the table */
-export function selectEvents(db: DatabaseSync, rest: string, ...values: SQLInputValue[]): StoredEvent[] {
-  return db
-    .prepare(`SELECT * FROM events ${rest}`)
-    .all(...values)
-    .map(storedEvent);
-}
-
-/** What came again is judged by what is configured now; it keeps its place, its id, and the bytes that it is known by. */
-function store(db: DatabaseSync, event: NewEvent, before: StoredEvent | null, now: number): StoredEvent {
-  const { event_id, source, body_sha256, issue_sha256 = null } = event;
-  const { content, target, role, notes, by, skip } = event;
+/** The columns of an event that is judged by what is configured now. One that came before keeps its id, and the bytes that it is known by. */
+export function judgedColumns({ target, issue_sha256 = null, ...event }: NewEvent, skip: Reason | null) {
+  const { content, role, notes, by } = event;
   const facts: Facts = { content, target, role, notes, by };
-  const judged = {
-    ...{ facts: JSON.stringify(facts), target: target === null ? null : targetKey(target), issue_sha256 },
-    ...{ state: skip === null ? 'pending' : 'skipped', changed_at: now, due_at: skip === null ? now : null },
-    ...{ reason_code: skip?.code ?? null, reason: skip?.message ?? null },
+  return {
+    facts: JSON.stringify(facts),
+    target: target === null ? null : targetKey(target),
+    issue_sha256,
+    state: skip === null ? 'pending' : 'skipped',
+    reason_code: skip?.code ?? null,
+    reason: skip?.message ?? null,
   };
-  const columns = { event_id, source, body_sha256, received_at: now, ...judged };
-  const names = Object.keys(columns);
-  const [sql, values] =
-    before === null
-      ? [`INSERT INTO events (${names}) VALUES (${names.map(() => '?')})`, Object.values(columns)]
-      : [
-          `UPDATE events SET ${Object.keys(judged).map((name) => `${name} = ?`)} WHERE seq = ?`,
-          [...Object.values(judged), before.seq],
-        ];
-  return storedEvent(db.prepare(`${sql} RETURNING *`).get(...values));
 }
 
-/** @param row every column of `events` */
+/** @param row every column of an event; others are left out */
 export function storedEvent(row: unknown): StoredEvent {
-  const { facts, reason_code, reason, target: _, claim: __, claimed_until: ___, ...plain } = row as Row;
-  const plainFacts = JSON.parse(facts) as Facts;
+  const { facts, reason_code, reason, ...columns } = row as Row;
+  const { seq, event_id, source, body_sha256, issue_sha256, state, received_at, changed_at } = columns;
+  const { attempts, generation, due_at, run_id } = columns;
   return {
-    ...plain,
-    ...plainFacts,
+    ...{ seq, event_id, source, body_sha256, issue_sha256, state, received_at, changed_at },
+    ...{ attempts, generation, due_at, run_id },
+    ...(JSON.parse(facts) as Facts),
     reason: reason_code === null ? null : { code: reason_code, message: reason ?? '' },
   };
 }

@@ -1,4 +1,3 @@
-import type { DatabaseSync } from 'node:sqlite';
 import * as t from 'io-ts';
 import type { BusFunction, BusTrigger } from '#kit/bus/bus.ts';
 import {
@@ -20,6 +19,7 @@ import type { EventQueue } from '../queue/event-queue.ts';
 import type { NewEvent } from '../queue/stored-event.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { cronTimes, type Schedule } from './configuration.ts';
+import type { HeldSchedule, ScheduleRow, ScheduleRows } from './schedule-rows.ts';
 
 export interface SchedulesParts {
   readonly schedules: readonly Schedule[];
@@ -30,7 +30,14 @@ export interface SchedulesParts {
   readonly logger: Logger;
   /** Called when events were created. */
   readonly made: () => void;
-  readonly now?: () => number;
+}
+
+/** How the schedules do. */
+export interface SchedulesState {
+  /** Milliseconds since the bus called; null before the first time. */
+  readonly silentMs: number | null;
+  /** What does not work, by the name of its schedule. */
+  readonly problems: readonly string[];
 }
 
 /** Timers may wake so much before the minute that they are for. */
@@ -38,30 +45,32 @@ const earlyMs = 50;
 
 /**
  * When a schedule is due, makes an event of its task, or asks the forge and makes one of each issue that was not planned since its
- * last update.
+ * last update. Of several hosts with the same store one does it, at the time of the store's clock.
  */
 export class Schedules {
   readonly #parts: SchedulesParts;
-  readonly #now: () => number;
   readonly #times: ReadonlyMap<string, ReturnType<typeof cronTimes>>;
   readonly #ending = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
-  #lastTick: number | null = null;
+  #begun: Promise<void> | null = null;
 
   constructor(parts: SchedulesParts) {
     this.#parts = parts;
-    this.#now = parts.now ?? Date.now;
     this.#times = new Map(parts.schedules.map(({ name, cron, zone }) => [name, cronTimes(cron, zone)]));
-    for (const { name } of parts.schedules) parts.rows.begin(name, this.#now());
   }
 
   get any(): boolean {
     return this.#parts.schedules.some(({ enabled }) => enabled);
   }
 
-  /** Milliseconds since 1970; null before the first. */
-  get lastTick(): number | null {
-    return this.#lastTick;
+  /** Schedules that were not there before begin now. Tried again with the next tick where the store was away. */
+  begin(): Promise<void> {
+    const { rows, schedules } = this.#parts;
+    this.#begun ??= rows.begin(schedules.map(({ name }) => name)).catch((error) => {
+      this.#begun = null;
+      throw error;
+    });
+    return this.#begun;
   }
 
   /** A minute has come. Ticks that come together are one after the other; what one did the next does not do again. */
@@ -71,19 +80,22 @@ export class Schedules {
     return work;
   }
 
-  list(): ScheduleList {
+  async list(): Promise<ScheduleList> {
+    await this.begin();
+    const { rows, lastTick } = await this.#parts.rows.read();
     return {
-      schedules: this.#parts.schedules.map((schedule) => this.#view(schedule)),
-      last_tick_at: this.#lastTick === null ? null : new Date(this.#lastTick).toISOString(),
+      schedules: this.#parts.schedules.map((schedule) => this.#view(schedule, rows.get(schedule.name)!)),
+      last_tick_at: lastTick === null ? null : new Date(lastTick).toISOString(),
     };
   }
 
-  /** What does not work, by the name of its schedule. */
-  problems(): string[] {
-    return this.#parts.schedules.flatMap(({ name, enabled }) => {
-      const problem = this.#parts.rows.get(name).result?.problem ?? null;
+  async state(): Promise<SchedulesState> {
+    const { now, rows, lastTick } = await this.#parts.rows.read();
+    const problems = this.#parts.schedules.flatMap(({ name, enabled }) => {
+      const problem = rows.get(name)?.result?.problem ?? null;
       return enabled && problem !== null ? [`${name}: ${problem}`] : [];
     });
+    return { silentMs: lastTick === null ? null : now - lastTick, problems };
   }
 
   async close(): Promise<void> {
@@ -92,52 +104,64 @@ export class Schedules {
   }
 
   async #tickOnce(): Promise<TickResult> {
-    this.#lastTick = this.#now();
-    const now = this.#lastTick + earlyMs;
+    const { rows, schedules } = this.#parts;
+    await this.begin();
+    await rows.ticked();
+    const { now, rows: current } = await rows.read();
     const due: string[] = [];
     const problems: string[] = [];
     let events = 0;
-    for (const schedule of this.#parts.schedules) {
+    for (const schedule of schedules) {
       if (this.#ending.signal.aborted) break;
-      const time = this.#dueTime(schedule, now);
-      if (time === null) continue;
-      const result = await this.#evaluate(schedule, time, now);
-      due.push(schedule.name);
-      events += result.events;
-      if (result.problem !== null) problems.push(`${schedule.name}: ${result.problem}`);
+      const { name } = schedule;
+      if (!this.#concerns(name, current.get(name)!, now + earlyMs)) continue;
+      await rows.alone(name, async (held) => {
+        const result = await this.#look(schedule, held);
+        if (result === null) return;
+        due.push(name);
+        events += result.events;
+        if (result.problem !== null) problems.push(`${name}: ${result.problem}`);
+      });
     }
     if (events > 0) this.#parts.made();
     return { ok: problems.length === 0, due, events, problems };
   }
 
+  /** Whether it is due, or the clock was set back since it was. */
+  #concerns(name: string, { evaluated_until: until }: ScheduleRow, now: number): boolean {
+    const next = this.#times.get(name)!(Math.min(until, now));
+    return until > now || (next !== null && next <= now);
+  }
+
   /**
    * Several times that were missed are due once. Where the clock went back a time may come again; the events that it makes are
    * then here already.
+   * @returns null where it is not due
    */
-  #dueTime({ name, enabled }: Schedule, now: number): number | null {
-    const { rows } = this.#parts;
-    const { evaluated_until: until } = rows.get(name);
-    if (until > now) rows.passed(name, now);
-    const next = this.#times.get(name)!(Math.min(until, now));
-    if (next === null || next > now) return null;
-    if (enabled) return next;
-    rows.passed(name, now);
+  async #look(schedule: Schedule, held: HeldSchedule): Promise<ScheduleResult | null> {
+    const now = held.now + earlyMs;
+    const { evaluated_until: until } = held;
+    const next = this.#times.get(schedule.name)!(Math.min(until, now));
+    const isDue = next !== null && next <= now;
+    if (isDue && schedule.enabled) return this.#evaluate(schedule, next, held);
+    if (isDue || until > now) await held.passed(now);
     return null;
   }
 
-  async #evaluate(schedule: Schedule, time: number, now: number): Promise<ScheduleResult> {
-    const { rows, logger } = this.#parts;
+  async #evaluate(schedule: Schedule, time: number, held: HeldSchedule): Promise<ScheduleResult> {
+    const { logger } = this.#parts;
     const { name } = schedule;
+    const now = held.now + earlyMs;
     const at = new Date(now).toISOString();
     try {
       const result: ScheduleResult = { at, ...(await this.#makeEvents(schedule, time)), problem: null };
-      rows.passed(name, now, result);
+      await held.passed(now, result);
       logger.info(`schedule ${name} was due`, { issues: result.issues, events: result.events });
       return result;
     } catch (error) {
       const problem = messageOf(error);
       const result: ScheduleResult = { at, issues: 0, events: 0, planned: 0, problem };
-      rows.failed(name, result);
+      await held.failed(result);
       logger.warn(`schedule ${name} stays due: ${problem}`, { error });
       return result;
     }
@@ -165,8 +189,7 @@ export class Schedules {
     return accepted.filter(({ duplicate }) => !duplicate).length;
   }
 
-  #view(schedule: Schedule): ScheduleView {
-    const { evaluated_until, result } = this.#parts.rows.get(schedule.name);
+  #view(schedule: Schedule, { evaluated_until, result }: ScheduleRow): ScheduleView {
     const next = schedule.enabled ? this.#times.get(schedule.name)!(evaluated_until) : null;
     return {
       ...schedule,
@@ -174,42 +197,6 @@ export class Schedules {
       evaluated_until: new Date(evaluated_until).toISOString(),
       last_result: result,
     };
-  }
-}
-
-/** How far each schedule has come. Times are milliseconds since 1970. */
-export class ScheduleRows {
-  readonly #db: DatabaseSync;
-
-  constructor(db: DatabaseSync) {
-    this.#db = db;
-  }
-
-  /** A schedule that was not there before begins at `now`: what was due earlier is not made up for. */
-  begin(name: string, now: number): void {
-    const sql = 'INSERT INTO schedules (name, evaluated_until) VALUES (?, ?) ON CONFLICT DO NOTHING';
-    this.#db.prepare(sql).run(name, now);
-  }
-
-  get(name: string): { readonly evaluated_until: number; readonly result: ScheduleResult | null } {
-    const sql = 'SELECT evaluated_until, result FROM schedules WHERE name = ?';
-    const { evaluated_until, result } = this.#db.prepare(sql).get(name)!;
-    return {
-      evaluated_until: Number(evaluated_until),
-      result: result === null ? null : (JSON.parse(String(result)) as ScheduleResult),
-    };
-  }
-
-  /** Everything due up to `until` is done; `result` is left out where nothing was due. */
-  passed(name: string, until: number, result?: ScheduleResult): void {
-    const sql = 'UPDATE schedules SET evaluated_until = ?, result = coalesce(?, result) WHERE name = ?';
-    this.#db.prepare(sql).run(until, result === undefined ? null : JSON.stringify(result), name);
-  }
-
-  /** It is due still. */
-  failed(name: string, result: ScheduleResult): void {
-    const sql = 'UPDATE schedules SET result = ? WHERE name = ?';
-    this.#db.prepare(sql).run(JSON.stringify(result), name);
   }
 }
 

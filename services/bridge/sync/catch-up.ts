@@ -1,4 +1,3 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import type { CatchUpBody, CatchUpReply, SyncRepositories } from '#kit/contracts/bridge/sync.ts';
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
@@ -43,9 +42,9 @@ export class CatchUp {
   }
 
   /** Repositories of which deliveries came, of forges that are configured still. */
-  repositories(): SyncRepositories {
+  async repositories(): Promise<SyncRepositories> {
     const names = this.#parts.forges.map(({ name }) => name);
-    const known = this.#parts.rows.known().filter(({ forge }) => names.includes(forge));
+    const known = (await this.#parts.rows.known()).filter(({ forge }) => names.includes(forge));
     return {
       repositories: known.map((one) => ({ ...one, since: new Date(one.since - overlapMs).toISOString() })),
     };
@@ -55,7 +54,7 @@ export class CatchUp {
   async catchUp(body: CatchUpBody, signal: AbortSignal): Promise<CatchUpReply> {
     const { rows, daemon } = this.#parts;
     const { owner, repo, forge = null } = body;
-    const begin = body.since ?? this.#since(body);
+    const begin = body.since ?? (await this.#since(body));
     const counts = { asked: 0, new: 0, known: 0, refused: [] as CatchUpReply['refused'] };
     let since = begin;
     for (let round = 1; ; round++) {
@@ -69,7 +68,7 @@ export class CatchUp {
       }
       crashPoint('bridge.caught_up');
       if (!page.more) {
-        rows.passed({ forge: page.forge, owner, repo }, Date.parse(page.until));
+        await rows.passed({ forge: page.forge, owner, repo }, Date.parse(page.until));
         return { forge: page.forge, owner, repo, since: begin, until: page.until, ...counts };
       }
       if (round >= maxRounds || Date.parse(page.until) <= Date.parse(since)) throw endless(page, round);
@@ -77,11 +76,11 @@ export class CatchUp {
     }
   }
 
-  #since({ forge, owner, repo }: CatchUpBody): string {
+  async #since({ forge, owner, repo }: CatchUpBody): Promise<string> {
     const isIt = (one: Omit<KnownRepository, 'since'>) =>
       `${one.owner}/${one.repo}`.toLowerCase() === `${owner}/${repo}`.toLowerCase() &&
       (forge == null || one.forge === forge);
-    const known = this.repositories().repositories.find(isIt);
+    const known = (await this.repositories()).repositories.find(isIt);
     if (known !== undefined) return known.since;
     throw new InvalidInput(
       'since_missing',
@@ -111,7 +110,7 @@ export class CatchUp {
     const { queue, sources, stored } = this.#parts;
     const { number } = issue;
     const target = { forge, owner, repo, number };
-    const last = queue.lastOfIssue(target);
+    const last = await queue.lastOfIssue(target);
     const reopened = isReopened(issue, last);
     if (!reopened && (issue.planned_at !== null || last?.issue_sha256 === sha256(plannedFieldsText(issue))))
       return 'known';
@@ -171,38 +170,11 @@ export interface KnownRepository {
 }
 
 /**
- * How far each repository was asked, never ahead of our own clock: what a forge's clock said once while it was wrong counts as now.
- * One that never was begins at its first delivery: others may be missing between those that came.
+ * How far each repository was asked, never ahead of the store's clock: what a forge's clock said once while it was wrong counts as
+ * now. One that never was begins at its first delivery: others may be missing between those that came.
  */
-export class CatchUpRows {
-  readonly #db: DatabaseSync;
-
-  constructor(db: DatabaseSync) {
-    this.#db = db;
-  }
-
-  known(): readonly KnownRepository[] {
-    const sql = `
-      SELECT forge, owner, repo, until AS since FROM catch_ups
-      UNION ALL
-      SELECT forge, owner, repo, 1000 * min(at) AS since FROM (
-        SELECT json_extract(facts, '$.target.forge') AS forge, json_extract(facts, '$.target.owner') AS owner,
-          json_extract(facts, '$.target.repo') AS repo, unixepoch(json_extract(facts, '$.content.occurred_at')) AS at
-        FROM events WHERE source NOT IN ('dashboard', 'schedule') AND target IS NOT NULL)
-      WHERE forge IS NOT NULL AND (forge, owner, repo) NOT IN (SELECT forge, owner, repo FROM catch_ups)
-      GROUP BY forge, owner, repo
-      ORDER BY forge, owner, repo`;
-    const now = Date.now();
-    const known = this.#db.prepare(sql).all() as unknown as KnownRepository[];
-    return known.map((one) => ({ ...one, since: Math.min(one.since, now) }));
-  }
-
+export interface CatchUpRows {
+  known(): Promise<readonly KnownRepository[]>;
   /** Everything that changed before `until` was taken up. */
-  passed({ forge, owner, repo }: Omit<KnownRepository, 'since'>, until: number): void {
-    const sql = `
-      INSERT INTO catch_ups (forge, owner, repo, until) VALUES (?, ?, ?, ?)
-      ON CONFLICT DO UPDATE SET until = iif(until > ?, excluded.until, max(until, excluded.until))`;
-    const now = Date.now();
-    this.#db.prepare(sql).run(forge, owner, repo, Math.min(until, now), now);
-  }
+  passed(repository: Omit<KnownRepository, 'since'>, until: number): Promise<void>;
 }

@@ -1,19 +1,17 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { SyncReply } from '#kit/contracts/bridge/sync.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
-import { DurableQueue, type JobClaim, type JobTable } from '#kit/jobs/durable-queue.ts';
+import { type Due, DurableQueue, type JobClaim, type JobRows } from '#kit/jobs/durable-queue.ts';
 import type { Logger } from '#kit/log.ts';
-import { transaction } from '#kit/storage/database.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import type { Dashboard } from './dashboard.ts';
 
 export interface OutboxParts {
-  readonly db: DatabaseSync;
+  readonly deliveries: DeliveryRows;
+  readonly deliveryJobs: JobRows;
   readonly logger: Logger;
   /** Failures after which a delivery is given up. */
   readonly attempts: number;
-  readonly now: () => number;
   readonly observe: (dashboard: string, outcome: 'delivered' | 'failed' | 'dead') => void;
 }
 
@@ -24,19 +22,31 @@ export interface Delivery {
   readonly status: string;
 }
 
+export interface NewDelivery extends Delivery {
+  readonly body: string;
+  /** When the run came to this status, as the daemon says; RFC 3339 in UTC. */
+  readonly run_updated_at: string;
+}
+
+/** Where deliveries are. Their jobs are in the same rows. */
+export interface DeliveryRows {
+  /** Those of `wanted` that are not there yet. */
+  missing(wanted: readonly Delivery[]): Promise<readonly Delivery[]>;
+  /**
+   * Adds what is not there yet, in one commit, but for a status that the run had before one that is there: whoever saw it was slow.
+   * @returns how many were added
+   */
+  add(deliveries: readonly NewDelivery[]): Promise<number>;
+  /** Why one of a dashboard failed lately; null where all goes well. */
+  problem(dashboard: string): Promise<string | null>;
+  /** Milliseconds since what waits longest was seen; null where nothing waits. */
+  oldestMs(dashboard: string): Promise<number | null>;
+}
+
 export interface Flushed {
   readonly delivered: number;
   readonly failed: number;
 }
-
-const jobs: JobTable = {
-  name: 'deliveries',
-  // The states of one run reach a dashboard in order.
-  ready: `NOT EXISTS (
-    SELECT 1 FROM deliveries AS before WHERE before.dashboard = job.dashboard AND before.run_id = job.run_id
-      AND before.state IN ('pending', 'processing') AND before.seq < job.seq)`,
-  dueIndex: 'deliveries_due',
-};
 
 const retry = { first: 5, max: 600 };
 const maxRetryAfterSeconds = 3_600;
@@ -52,31 +62,24 @@ export class Outbox {
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
-    this.#queue = new DurableQueue(parts.db, jobs, { ...retry, attempts: parts.attempts }, parts.now);
+    this.#queue = new DurableQueue(parts.deliveryJobs, { ...retry, attempts: parts.attempts });
   }
 
   /**
-   * Adds what is not there yet, in one commit.
-   * @param bodyOf makes the text of those that are added
+   * Adds what is not there yet.
+   * @param made makes those that are added
    * @returns how many were
    */
-  enqueue(wanted: readonly Delivery[], bodyOf: (delivery: Delivery) => string): number {
-    const { db, now } = this.#parts;
-    const known = db.prepare('SELECT 1 FROM deliveries WHERE dashboard = ? AND run_id = ? AND status = ?');
-    const missing = wanted.filter(
-      ({ dashboard, run_id, status }) => known.get(dashboard, run_id, status) === undefined,
-    );
+  async enqueue(
+    wanted: readonly Delivery[],
+    made: (delivery: Delivery) => Promise<NewDelivery>,
+  ): Promise<number> {
+    const { deliveries } = this.#parts;
+    const missing = await deliveries.missing(wanted);
     if (missing.length === 0) return 0;
-    const insert = db.prepare(
-      "INSERT INTO deliveries (dashboard, run_id, status, body, state, due_at, changed_at) VALUES (?, ?, ?, ?, 'pending', ?, ?)",
-    );
-    transaction(db, () => {
-      for (const delivery of missing) {
-        const { dashboard, run_id, status } = delivery;
-        insert.run(dashboard, run_id, status, bodyOf(delivery), now(), now());
-      }
-    });
-    return missing.length;
+    const fresh: NewDelivery[] = [];
+    for (const delivery of missing) fresh.push(await made(delivery));
+    return deliveries.add(fresh);
   }
 
   /**
@@ -86,11 +89,11 @@ export class Outbox {
    */
   async flush(dashboard: Dashboard, signal: AbortSignal, early = false): Promise<Flushed> {
     const mine = { dashboard: dashboard.name };
-    if (early) this.#queue.hurry(mine);
+    if (early) await this.#queue.hurry(mine);
     const end = performance.now() + maxFlushMs;
     const counts = { delivered: 0, failed: 0 };
     while (!signal.aborted && performance.now() < end) {
-      const taken = this.#queue.claim(leaseMs, mine);
+      const taken = await this.#queue.claim(leaseMs, mine);
       if (taken === null) break;
       const { claim, row } = taken;
       const { run_id, status, body } = row as Record<string, string>;
@@ -98,12 +101,12 @@ export class Outbox {
       const problem = await deliverTo(dashboard, { key: deliveryKey(delivery), body: body! }, signal);
       if (problem === null) {
         crashPoint('bridge.summary_delivered');
-        this.#queue.done(claim);
+        await this.#queue.done(claim);
         this.#parts.observe(dashboard.name, 'delivered');
         counts.delivered++;
-      } else if (signal.aborted) this.#queue.release(claim);
+      } else if (signal.aborted) await this.#queue.release(claim);
       else {
-        this.#failed(claim, delivery, problem);
+        await this.#failed(claim, delivery, problem);
         counts.failed++;
         if (!problem.ofMessage) break;
       }
@@ -112,35 +115,26 @@ export class Outbox {
   }
 
   /** Those that were given up are tried again. */
-  revive(dashboard: string): void {
-    this.#queue.revive({ dashboard });
+  async revive(dashboard: string): Promise<void> {
+    await this.#queue.revive({ dashboard });
   }
 
-  counts(dashboard: string): SyncReply['dashboards'][string] {
-    const { pending = 0, processing = 0, done = 0, dead = 0 } = this.#queue.counts({ dashboard });
-    const row = this.#parts.db
-      .prepare(
-        "SELECT reason FROM deliveries WHERE dashboard = ? AND state IN ('pending', 'processing', 'dead') AND reason IS NOT NULL ORDER BY changed_at DESC LIMIT 1",
-      )
-      .get(dashboard) as { reason: string } | undefined;
-    return { waiting: pending + processing, delivered: done, dead, problem: row?.reason ?? null };
+  async counts(dashboard: string): Promise<SyncReply['dashboards'][string]> {
+    const { pending = 0, processing = 0, done = 0, dead = 0 } = await this.#queue.counts({ dashboard });
+    const problem = await this.#parts.deliveries.problem(dashboard);
+    return { waiting: pending + processing, delivered: done, dead, problem };
   }
 
-  /** When what waits longest was seen, in milliseconds since 1970; null where nothing waits. */
-  oldestWaiting(dashboard: string): number | null {
-    const row = this.#parts.db
-      .prepare(
-        "SELECT json_extract(body, '$.observed_at') AS at FROM deliveries WHERE dashboard = ? AND state IN ('pending', 'processing') ORDER BY seq LIMIT 1",
-      )
-      .get(dashboard) as { at: string | null } | undefined;
-    return row?.at == null ? null : Date.parse(row.at);
+  /** Milliseconds since what waits longest was seen; null where nothing waits. */
+  oldestMs(dashboard: string): Promise<number | null> {
+    return this.#parts.deliveries.oldestMs(dashboard);
   }
 
-  nextDue(dashboard: string): number | null {
+  nextDue(dashboard: string): Promise<Due | null> {
     return this.#queue.nextDue({ dashboard });
   }
 
-  #failed(claim: JobClaim, delivery: Delivery, { message, retryAfter }: DeliveryFailed): void {
+  async #failed(claim: JobClaim, delivery: Delivery, { message, retryAfter }: DeliveryFailed): Promise<void> {
     const { logger, observe } = this.#parts;
     const { dashboard } = delivery;
     const facts = { ...delivery, attempts: claim.attempts + 1 };
@@ -149,7 +143,7 @@ export class Outbox {
     else logger.debug(`delivery to dashboard ${dashboard} is retried: ${message}`, facts);
     observe(dashboard, isDead ? 'dead' : 'failed');
     const reason = { code: 'delivery_failed', message };
-    this.#queue.failed(claim, reason, Math.min(retryAfter ?? 0, maxRetryAfterSeconds));
+    await this.#queue.failed(claim, reason, Math.min(retryAfter ?? 0, maxRetryAfterSeconds));
   }
 }
 

@@ -7,8 +7,9 @@ import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import { queueConfig } from '../../../test/fixtures/bridge/queue-config.ts';
 import { ToyDaemon } from '../../../test/fixtures/bridge/toy-daemon.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { type BridgeDatabase, openBridgeDatabase } from '../queue/bridge-database.ts';
 import { EventQueue } from '../queue/event-queue.ts';
+import type { BridgeStorage } from '../storage/bridge-storage.ts';
+import { openSqliteStorage } from '../storage/sqlite/storage.ts';
 import type { Dashboard } from './dashboard.ts';
 import { Sync } from './sync.ts';
 
@@ -34,7 +35,7 @@ class ToyDashboard implements Dashboard {
 describe('What is reported to dashboards', () => {
   let now: number;
   let state: string;
-  let database: BridgeDatabase;
+  let storage: BridgeStorage;
   let daemon: ToyDaemon;
   let board: ToyDashboard;
   let other: ToyDashboard;
@@ -46,19 +47,28 @@ describe('What is reported to dashboards', () => {
     daemon = new ToyDaemon();
     board = new ToyDashboard('board');
     other = new ToyDashboard('other');
-    database = openBridgeDatabase(state);
+    storage = openSqliteStorage(state, () => now);
     start();
   });
   afterEach(async () => {
     await sync.close();
-    database.close();
+    await storage.close();
   });
 
   function start(): void {
-    const queue = new EventQueue(database, queueConfig, () => now);
+    const queue = new EventQueue(storage, queueConfig);
     const config = { seconds: 60, days: 30, attempts: 3, dashboards: [] };
-    const { db } = database;
-    const parts = { db, queue, daemon, config, logger: silentLogger, observe: () => {}, now: () => now };
+    const { deliveries, deliveryJobs } = storage;
+    const parts = {
+      deliveries,
+      deliveryJobs,
+      queue,
+      daemon,
+      config,
+      logger: silentLogger,
+      observe: () => {},
+      now: () => now,
+    };
     sync = new Sync({ ...parts, dashboards: [board, other] });
   }
 
@@ -87,8 +97,8 @@ describe('What is reported to dashboards', () => {
     expect(await sync.sync()).to.deep.include({ runs: 2, queued: 4, delivered: 4, failed: 0 });
     await sync.sync();
     await sync.close();
-    database.close();
-    database = openBridgeDatabase(state);
+    await storage.close();
+    storage = openSqliteStorage(state, () => now);
     start();
     daemon.runList = [run('run_2', 'awaiting_approval'), run('run_1', 'completed')];
     expect(await sync.sync()).to.deep.include({ queued: 2, delivered: 2 });

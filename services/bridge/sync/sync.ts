@@ -8,9 +8,9 @@ import type { Daemon } from '../daemon.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
 import type { Dashboard } from './dashboard.ts';
-import { type Delivery, deliveryKey, Outbox, type OutboxParts } from './outbox.ts';
+import { type Delivery, deliveryKey, type NewDelivery, Outbox, type OutboxParts } from './outbox.ts';
 
-export interface SyncParts extends Pick<OutboxParts, 'db' | 'observe'> {
+export interface SyncParts extends Pick<OutboxParts, 'deliveries' | 'deliveryJobs' | 'observe'> {
   readonly dashboards: readonly Dashboard[];
   readonly daemon: Pick<Daemon, 'runs'>;
   readonly queue: Pick<EventQueue, 'ofRun' | 'underWayFor'>;
@@ -43,8 +43,9 @@ export class Sync {
   constructor(parts: SyncParts) {
     this.#parts = parts;
     this.#now = parts.now ?? Date.now;
-    const { db, logger, observe, config } = parts;
-    this.#outbox = new Outbox({ db, logger, observe, attempts: config.attempts, now: this.#now });
+    const { deliveries, deliveryJobs, logger, observe, config } = parts;
+    const { attempts } = config;
+    this.#outbox = new Outbox({ deliveries, deliveryJobs, logger, observe, attempts });
   }
 
   /** Does it once, after what of it is under way. @throws what the daemon's client throws, after what waits was delivered */
@@ -65,15 +66,18 @@ export class Sync {
     this.#again(200);
   }
 
-  counts(): SyncReply['dashboards'] {
-    const { dashboards } = this.#parts;
-    return Object.fromEntries(dashboards.map(({ name }) => [name, this.#outbox.counts(name)]));
+  async counts(): Promise<SyncReply['dashboards']> {
+    const counts: Record<string, SyncReply['dashboards'][string]> = {};
+    for (const { name } of this.#parts.dashboards) counts[name] = await this.#outbox.counts(name);
+    return counts;
   }
 
-  /** Since when a delivery waits, in milliseconds since 1970; null where nothing does. */
-  oldestWaiting(): number | null {
-    const times = this.#parts.dashboards.flatMap(({ name }) => this.#outbox.oldestWaiting(name) ?? []);
-    return times.length === 0 ? null : Math.min(...times);
+  /** For how many milliseconds a delivery waits; null where nothing does. */
+  async oldestMs(): Promise<number | null> {
+    const names = this.#parts.dashboards.map(({ name }) => name);
+    const ages = await Promise.all(names.map((name) => this.#outbox.oldestMs(name)));
+    const waiting = ages.filter((age) => age !== null);
+    return waiting.length === 0 ? null : Math.max(...waiting);
   }
 
   async close(): Promise<void> {
@@ -89,20 +93,23 @@ export class Sync {
     this.#timer = setTimeout(() => {
       this.sync()
         .catch((error) => this.#parts.logger.debug(`not synced: ${messageOf(error)}`))
-        .finally(() => this.#again(this.#nextPause()));
+        .then(() => this.#nextPause())
+        .catch(() => this.#parts.config.seconds * 1000)
+        .then((pause) => this.#again(pause));
     }, ms);
     this.#timer.unref();
   }
 
-  #nextPause(): number {
+  async #nextPause(): Promise<number> {
     const { dashboards, config } = this.#parts;
-    const due = dashboards.map(({ name }) => this.#outbox.nextDue(name) ?? Number.POSITIVE_INFINITY);
-    return Math.min(config.seconds * 1000, Math.max(1_000, Math.min(...due) - this.#now()));
+    const due = await Promise.all(dashboards.map(({ name }) => this.#outbox.nextDue(name)));
+    const waits = due.map((next) => next?.inMs ?? Number.POSITIVE_INFINITY);
+    return Math.min(config.seconds * 1000, Math.max(1_000, Math.min(...waits)));
   }
 
   async #syncOnce({ retryDead = false, early = false }: HowToSync): Promise<SyncReply> {
     const { dashboards } = this.#parts;
-    if (retryDead) for (const { name } of dashboards) this.#outbox.revive(name);
+    if (retryDead) for (const { name } of dashboards) await this.#outbox.revive(name);
     let counts: Counts = { runs: 0, queued: 0, delivered: 0, failed: 0 };
     let unseen: unknown = null;
     try {
@@ -120,7 +127,7 @@ export class Sync {
       ...counts,
       delivered: sent.reduce((sum, { delivered }) => sum + delivered, 0),
       failed: sent.reduce((sum, { failed }) => sum + failed, 0),
-      dashboards: this.counts(),
+      dashboards: await this.counts(),
     };
   }
 
@@ -140,22 +147,23 @@ export class Sync {
           ({ name }): Delivery => ({ dashboard: name, run_id: run.run_id, status: stateOf(run) }),
         ),
       );
-      queued += this.#outbox.enqueue(wanted, (one) => this.#bodyOf(one, byId.get(one.run_id)!));
+      queued += await this.#outbox.enqueue(wanted, (one) => this.#made(one, byId.get(one.run_id)!));
       if (recent.length < page.length) break;
     }
     return { runs, queued };
   }
 
-  #bodyOf(delivery: Delivery, run: RunSummary): string {
+  async #made(delivery: Delivery, run: RunSummary): Promise<NewDelivery> {
+    const { queue } = this.#parts;
     const message: RunStateMessage = {
       type: 'run.state',
       dashboard: delivery.dashboard,
       key: deliveryKey(delivery),
       observed_at: new Date(this.#now()).toISOString(),
       run,
-      event: eventOf(this.#parts.queue.ofRun(run.run_id) ?? this.#parts.queue.underWayFor(run)),
+      event: eventOf((await queue.ofRun(run.run_id)) ?? (await queue.underWayFor(run))),
     };
-    return JSON.stringify(message);
+    return { ...delivery, body: JSON.stringify(message), run_updated_at: run.updated_at };
   }
 }
 

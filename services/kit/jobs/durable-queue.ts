@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
-
 /** When a job that failed is tried again, and when it is given up. */
 export interface RetryPolicy {
   /** Failures after which a job is dead. */
@@ -12,8 +9,8 @@ export interface RetryPolicy {
 }
 
 /**
- * A table of jobs. It has the columns of `jobColumns`; `state` is `pending`, `processing`, or one of those in which a job has
- * ended: `done`, `skipped`, `dead`.
+ * A table of jobs. Its columns are those of `jobColumns` and its own; `state` is `pending`, `processing`, or one of those in which
+ * a job has ended: `done`, `skipped`, `dead`.
  */
 export interface JobTable {
   readonly name: string;
@@ -21,29 +18,21 @@ export interface JobTable {
   readonly ready: string;
   /** The index of pending jobs by `due_at`. */
   readonly dueIndex: string;
+  /** SQL of further assignments for a dead job that is revived. */
+  readonly revived?: string;
 }
 
-/** Times are milliseconds since 1970. */
-export const jobColumns = `
-  seq INTEGER PRIMARY KEY,
-  state TEXT NOT NULL CHECK (state IN ('pending', 'processing', 'done', 'skipped', 'dead')),
-  attempts INTEGER NOT NULL DEFAULT 0,
-  due_at INTEGER,
-  claim TEXT,
-  claimed_until INTEGER,
-  changed_at INTEGER NOT NULL,
-  reason_code TEXT,
-  reason TEXT`;
-
-export type JobRow = Readonly<Record<string, SQLOutputValue>>;
+/** Times are milliseconds since 1970, by the clock of the store. */
+export type JobRow = Readonly<Record<string, unknown>>;
 /** Values by column: what is set, or what has to be equal. */
-export type Columns = Readonly<Record<string, SQLInputValue>>;
+export type Columns = Readonly<Record<string, string | number | null>>;
 
 /** The right to process one job, for a while. */
 export interface JobClaim {
   readonly seq: number;
   /** Attempts that failed before. */
   readonly attempts: number;
+  /** Never given twice. */
   readonly token: string;
 }
 
@@ -52,81 +41,80 @@ export interface JobReason {
   readonly message: string;
 }
 
-/** No retry waits longer: what is due later was put off by a clock that was set back since. */
-const maxAheadMs = 36 * 3_600_000;
-/** No lease is longer, unless one asks for it. */
-const maxLeaseMs = 6 * 3_600_000;
+/** When something is due, by the clock of the store, and how long it is until then. */
+export interface Due {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Milliseconds; negative for what is late. */
+  readonly inMs: number;
+}
 
-/**
- * A durable queue in a table of SQLite. A job that is claimed is given to nobody else until its end is recorded or its lease is
- * over, so every job is processed at least once. Changes are on the disk when a method returns.
- */
-export class DurableQueue {
-  readonly #db: DatabaseSync;
-  readonly #table: JobTable;
-  readonly #retry: RetryPolicy;
-  readonly #now: () => number;
-
-  constructor(db: DatabaseSync, table: JobTable, retry: RetryPolicy, now: () => number = Date.now) {
-    this.#db = db;
-    this.#table = table;
-    this.#retry = retry;
-    this.#now = now;
-  }
-
+/** Where the jobs of a queue are. Changes are durable when a promise resolves. */
+export interface JobRows {
   /**
-   * Takes the job that is due longest.
+   * Claims the job that is due longest. Jobs whose lease is over are pending again before; they keep their place among those that are due.
    * @param where of these jobs alone
    * @param early also before its time
-   * @returns null where none is due and ready
    */
-  claim(leaseMs: number, where: Columns = {}, early = false): { claim: JobClaim; row: JobRow } | null {
-    const now = this.#now();
-    const token = randomUUID();
-    const { name, ready, dueIndex } = this.#table;
-    // It keeps its place among those that are due.
-    this.#db
-      .prepare(
-        `UPDATE ${name} SET state = 'pending', due_at = min(due_at, ?), changed_at = ?, claim = NULL, claimed_until = NULL
-        WHERE state = 'processing' AND (claimed_until < ? OR claimed_until > ?)`,
-      )
-      .run(now, now, now, now + Math.max(maxLeaseMs, 2 * leaseMs));
-    const take = (from: number, to: number) => {
-      const index = early ? '' : `INDEXED BY ${dueIndex}`;
-      const first = `SELECT seq FROM ${name} AS job ${index} WHERE state = 'pending' AND due_at BETWEEN ? AND ?
-        AND ${equal(where)} AND ${ready} ORDER BY due_at, seq LIMIT 1`;
-      const taken = { state: 'processing', claim: token, claimed_until: now + leaseMs };
-      return this.#update(taken, `seq = (${first})`, [from, to, ...Object.values(where)])[0];
-    };
-    const row = early
-      ? take(0, Number.MAX_SAFE_INTEGER)
-      : (take(0, now) ?? take(now + maxAheadMs, Number.MAX_SAFE_INTEGER));
-    return row === undefined
-      ? null
-      : { claim: { seq: Number(row.seq), attempts: Number(row.attempts), token }, row };
+  take(leaseMs: number, where: Columns, early: boolean): Promise<{ claim: JobClaim; row: JobRow } | null>;
+  /**
+   * Ends a claim. @param dueInMs sets when it is due again, counted from now
+   * @returns false where its lease was over, and nothing was changed
+   */
+  end(claim: JobClaim, columns: Columns, dueInMs?: number): Promise<boolean>;
+  /** Dead jobs are due now, with all their attempts. @returns how many */
+  revive(where: Columns): Promise<number>;
+  /** Jobs that wait for their next attempt are due now. */
+  hurry(where: Columns): Promise<void>;
+  /** By state; a state without jobs is absent. */
+  counts(where: Columns): Promise<Readonly<Record<string, number>>>;
+  /** When the next job is due; null where none is pending. */
+  nextDue(where: Columns): Promise<Due | null>;
+}
+
+/**
+ * A durable queue. A job that is claimed is given to nobody else until its end is recorded or its lease is over, and whoever held a
+ * lease that is over ends nothing: every job is processed at least once, and ended once.
+ */
+export class DurableQueue {
+  readonly #rows: JobRows;
+  readonly #retry: RetryPolicy;
+
+  constructor(rows: JobRows, retry: RetryPolicy) {
+    this.#rows = rows;
+    this.#retry = retry;
+  }
+
+  /** As `JobRows.take`. @returns null where none is due and ready */
+  claim(
+    leaseMs: number,
+    where: Columns = {},
+    early = false,
+  ): Promise<{ claim: JobClaim; row: JobRow } | null> {
+    return this.#rows.take(leaseMs, where, early);
   }
 
   /** Each ends a claim; false where it had been lost meanwhile, and nothing was changed. */
-  done(claim: JobClaim, columns: Columns = {}): boolean {
-    return this.#end(claim, { state: 'done', due_at: null, reason_code: null, reason: null, ...columns });
+  done(claim: JobClaim, columns: Columns = {}): Promise<boolean> {
+    const ended = { state: 'done', due_at: null, reason_code: null, reason: null, ...columns };
+    return this.#rows.end(claim, ended);
   }
 
   /** There was nothing to do. */
-  skipped(claim: JobClaim, reason: JobReason): boolean {
-    return this.#end(claim, { state: 'skipped', due_at: null, ...failure(claim, reason) });
+  skipped(claim: JobClaim, reason: JobReason): Promise<boolean> {
+    return this.#rows.end(claim, { state: 'skipped', due_at: null, ...failure(claim, reason) });
   }
 
   /** Not tried again, unless somebody revives it. */
-  dead(claim: JobClaim, reason: JobReason, columns: Columns = {}): boolean {
-    return this.#end(claim, { state: 'dead', due_at: null, ...failure(claim, reason), ...columns });
+  dead(claim: JobClaim, reason: JobReason, columns: Columns = {}): Promise<boolean> {
+    return this.#rows.end(claim, { state: 'dead', due_at: null, ...failure(claim, reason), ...columns });
   }
 
   /** Pending again after the wait of the policy, or dead after the last attempt. @param minSeconds a longer wait that was asked for */
-  failed(claim: JobClaim, reason: JobReason, minSeconds = 0): boolean {
+  failed(claim: JobClaim, reason: JobReason, minSeconds = 0): Promise<boolean> {
     if (this.isLast(claim)) return this.dead(claim, reason);
     const seconds = Math.max(minSeconds, retrySeconds(claim.attempts + 1, this.#retry));
-    const due_at = Math.ceil(this.#now() + seconds * 1000);
-    return this.#end(claim, { state: 'pending', due_at, ...failure(claim, reason) });
+    return this.#rows.end(claim, { state: 'pending', ...failure(claim, reason) }, seconds * 1000);
   }
 
   /** True if another failure makes the job dead. */
@@ -135,72 +123,47 @@ export class DurableQueue {
   }
 
   /** Pending again after a wait; no attempt is counted. */
-  postponed(claim: JobClaim, { code, message }: JobReason, seconds: number): boolean {
-    const due_at = this.#now() + Math.min(seconds, this.#retry.max) * 1000;
-    return this.#end(claim, { state: 'pending', due_at, reason_code: code, reason: message });
+  postponed(claim: JobClaim, { code, message }: JobReason, seconds: number): Promise<boolean> {
+    const columns = { state: 'pending', reason_code: code, reason: message };
+    return this.#rows.end(claim, columns, Math.min(seconds, this.#retry.max) * 1000);
   }
 
   /** Pending as if it had not been taken. */
-  release(claim: JobClaim): boolean {
-    return this.#end(claim, { state: 'pending' });
+  release(claim: JobClaim): Promise<boolean> {
+    return this.#rows.end(claim, { state: 'pending' });
   }
 
-  /** Dead jobs are pending again, with all their attempts. @returns their rows */
-  revive(where: Columns): readonly JobRow[] {
-    const columns = { state: 'pending', attempts: 0, due_at: this.#now(), reason_code: null, reason: null };
-    return this.#update(columns, `state = 'dead' AND ${equal(where)}`, Object.values(where));
+  /** Dead jobs are pending again, with all their attempts. @returns how many */
+  revive(where: Columns): Promise<number> {
+    return this.#rows.revive(where);
   }
 
   /** Jobs that wait for their next attempt are due now. */
-  hurry(where: Columns): void {
-    const now = this.#now();
-    this.#update({ due_at: now }, `state = 'pending' AND due_at > ? AND ${equal(where)}`, [
-      now,
-      ...Object.values(where),
-    ]);
+  hurry(where: Columns): Promise<void> {
+    return this.#rows.hurry(where);
   }
 
   /** By state; a state without jobs is absent. */
-  counts(where: Columns = {}): Readonly<Record<string, number>> {
-    const rows = this.#db
-      .prepare(`SELECT state, count(*) AS n FROM ${this.#table.name} WHERE ${equal(where)} GROUP BY state`)
-      .all(...Object.values(where));
-    return Object.fromEntries(rows.map(({ state, n }) => [String(state), Number(n)]));
+  counts(where: Columns = {}): Promise<Readonly<Record<string, number>>> {
+    return this.#rows.counts(where);
   }
 
   /** When the next job is due; null where none is pending. */
-  nextDue(where: Columns = {}): number | null {
-    const { name, dueIndex } = this.#table;
-    const row = this.#db
-      .prepare(
-        `SELECT due_at FROM ${name} INDEXED BY ${dueIndex} WHERE state = 'pending' AND ${equal(where)} ORDER BY due_at LIMIT 1`,
-      )
-      .get(...Object.values(where));
-    return row === undefined ? null : Number(row.due_at);
-  }
-
-  #end({ seq, token }: JobClaim, columns: Columns): boolean {
-    const own = "seq = ? AND claim = ? AND state = 'processing'";
-    return this.#update({ ...columns, ...free }, own, [seq, token]).length === 1;
-  }
-
-  #update(columns: Columns, where: string, values: readonly SQLInputValue[]): readonly JobRow[] {
-    const set = { ...columns, changed_at: this.#now() };
-    const names = Object.keys(set).map((name) => `${name} = ?`);
-    return this.#db
-      .prepare(`UPDATE ${this.#table.name} SET ${names.join(', ')} WHERE ${where} RETURNING *`)
-      .all(...Object.values(set), ...values);
+  nextDue(where: Columns = {}): Promise<Due | null> {
+    return this.#rows.nextDue(where);
   }
 }
 
-const free = { claim: null, claimed_until: null };
+/** No retry waits longer: what is due later was put off by a clock that was set back since. */
+export const maxAheadMs = 36 * 3_600_000;
+
+/** A claim ends later than this only by a clock that was set back since. */
+export function maxLeaseMs(leaseMs: number): number {
+  return Math.max(6 * 3_600_000, 2 * leaseMs);
+}
 
 function failure({ attempts }: JobClaim, { code, message }: JobReason): Columns {
   return { attempts: attempts + 1, reason_code: code, reason: message };
-}
-
-function equal(where: Columns): string {
-  return ['true', ...Object.keys(where).map((name) => `${name} = ?`)].join(' AND ');
 }
 
 /** Seconds before another attempt, a fifth more or less: five attempts outlast most outages of a forge. */

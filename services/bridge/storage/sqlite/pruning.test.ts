@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { type BridgeDatabase, openBridgeDatabase } from './bridge-database.ts';
-import { prune } from './pruning.ts';
+import { temporaryFolder } from '../../../../test/fixtures/repositories/temporary-folder.ts';
+import { removalOf } from '../../queue/pruning.ts';
+import { type BridgeDatabase, openBridgeDatabase, prune } from './database.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const now = 1_000 * day;
@@ -34,7 +34,7 @@ describe('Old events', () => {
 
   function pruned({ days = 90, dead_days = 365, reported = 30 } = {}): number {
     const sync = { seconds: 60, days: reported, attempts: 10, dashboards: [] };
-    return prune(database.db, { retention: { days, dead_days }, sync }, now);
+    return prune(database.db, removalOf({ retention: { days, dead_days }, sync }), now);
   }
 
   function left(table: string, column: string): unknown[] {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { jobColumns } from '#kit/jobs/durable-queue.ts';
+import { jobColumns } from '#kit/jobs/sqlite-jobs.ts';
 import { type DatabaseKind, openDatabase } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { storageError } from '#kit/storage/storage-error.ts';
+import type { Removal } from '../../queue/pruning.ts';
 
 /** Everything the bridge stores, held by this process alone. */
 export interface BridgeDatabase {
@@ -154,4 +155,20 @@ export function openBridgeDatabase(state: string): BridgeDatabase {
 /** What SQLite reports about the queue, as an error for callers. */
 export function queueError(error: unknown, path: string): unknown {
   return storageError(error, path, queueKind);
+}
+
+/** @returns how many rows went */
+export function prune(db: DatabaseSync, removal: Removal, now: number): number {
+  let removed = 0;
+  for (const table of ['events', 'deliveries'] as const) {
+    const { endedMs, deadMs } = removal[table];
+    const { changes } = db
+      .prepare(
+        `DELETE FROM ${table} INDEXED BY ${table}_ended
+          WHERE state IN ('done', 'skipped', 'dead') AND changed_at < ? AND (state <> 'dead' OR changed_at < ?)`,
+      )
+      .run(now - endedMs, now - deadMs);
+    removed += Number(changes);
+  }
+  return removed;
 }
