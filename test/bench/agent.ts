@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { throwawayRepository } from '../../services/agentd/planners/agent/agent-tree.ts';
 import type { SandboxDoor, SandboxRun } from '../../services/agentd/ports/sandbox.ts';
 import { sandboxes } from '../../services/agentd/sandboxes/registry.ts';
 import { toolPaths } from '../../services/agentd/sandboxes/tool-paths.ts';
@@ -26,6 +27,7 @@ export const agent: Benchmark = {
     try {
       const room = { workspace: join(folder, 'workspace'), doors: [{ port: 4101, socket: upload.socket }] };
       mkdirSync(room.workspace);
+      writeFileSync(join(room.workspace, 'README.md'), 'a small repository\n');
       return [...(await starts(room)), await rate(room, upload.port)];
     } finally {
       upload.stop();
@@ -38,21 +40,30 @@ interface Room {
   readonly doors: readonly SandboxDoor[];
 }
 
-/** From the start of a program to its first word, which it says when it is spoken to. */
+/**
+ * From an exported tree to the agent's first word, which it says when it is spoken to. Both sides first make the throwaway repository
+ * that every agent gets; the relay of the doors starts beside it.
+ */
 async function starts(room: Room): Promise<Comparison[]> {
   const found: Comparison[] = [];
   const standIn = [process.execPath, place('stand-in.ts')] as const;
   for (const [name, command] of Object.entries({ 'a stand-in': standIn, ...installed() })) {
     const programs = command === standIn ? [project.replace(/\/$/, '')] : [process.env.CORE_TEST_AGENTS!];
     const samples = await takeTurns(8, {
-      room: () => firstWordInRoom(command, { ...room, programs }),
-      plain: () => firstWord(command, room.workspace),
+      room: () => {
+        withoutRepository(room);
+        return firstWordInRoom(command, { ...room, programs });
+      },
+      plain: () => {
+        withoutRepository(room);
+        return firstWord(command, room.workspace);
+      },
     });
     found.push(
       compare(
         {
           subject: `start of ${name} in the sandbox`,
-          yardstick: 'its start without',
+          yardstick: 'the same without',
           measure: 'time',
           bar: 1.3,
         },
@@ -62,6 +73,10 @@ async function starts(room: Room): Promise<Comparison[]> {
     );
   }
   return found;
+}
+
+function withoutRepository({ workspace }: Room): void {
+  rmSync(join(workspace, '.git'), { recursive: true, force: true });
 }
 
 /** Of the agents that `CORE_TEST_AGENTS` names the folder of, those that greet without an account. */
@@ -83,6 +98,7 @@ async function firstWordInRoom(
   const began = performance.now();
   let greeted: Promise<number> | undefined;
   const said = await run(command, room, {
+    setup: throwawayRepository([]),
     signal: abort.signal,
     interactive({ stdin, stdout }) {
       greeted = greet(stdin, stdout).then(() => performance.now() - began);
@@ -92,9 +108,14 @@ async function firstWordInRoom(
   return greeted!.catch(() => Promise.reject(new Error(`${command[0]} ended without a word: ${said}`)));
 }
 
-async function firstWord([program, ...args]: readonly string[], cwd: string): Promise<number> {
+async function firstWord(command: readonly string[], cwd: string): Promise<number> {
   const began = performance.now();
-  const child = spawn(program!, args, { cwd, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  const script = `${throwawayRepository([])}\nexec "$@"`;
+  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
+    cwd,
+    stdio: ['pipe', 'pipe', 'ignore'],
+    detached: true,
+  });
   await greet(child.stdin, child.stdout);
   const took = performance.now() - began;
   const ended = once(child, 'close');

@@ -11,6 +11,7 @@ import { toolPaths } from '../../services/agentd/sandboxes/tool-paths.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 import { isolationContract, running, sandboxContract } from './sandbox.contract.ts';
+import { doorsContract } from './sandbox-doors.contract.ts';
 import { guestsContract, guestsRefused } from './sandbox-guests.contract.ts';
 
 const options = { tools: toolPaths([], []), networkEnvironment: {} };
@@ -25,6 +26,7 @@ for (const [kind, need] of [
 
     if (kind === 'bubblewrap') {
       guestsContract(() => sandboxes[kind](options));
+      doorsContract(() => sandboxes[kind](options));
 
       it('ends an agent with the process that started it, though it has a door', async () => {
         const folder = mkdtempSync(join(tmpdir(), 'core-door-test-'));

@@ -139,7 +139,7 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     const heap = { NODE_OPTIONS: '--max-old-space-size=64' };
     const { code, stderr } = await world.command(planArgs(number), heap);
     expect(stderr).to.contain('more than 20000 changed files').and.to.contain('[agent_tree_too_large]');
-    expect(code).to.equal(2);
+    expect(code).to.equal(3);
     expect(beside()).to.equal(before);
     expect((await world.command(['show', 'last', '--prompt'])).stdout).to.match(/standard error\s+100000/);
     expect(processes()).to.deep.equal([]);

@@ -53,6 +53,8 @@ export interface SandboxRun {
   readonly interactive?: (streams: SandboxStreams) => void;
   /** They listen before the command starts. Nothing else has a route. */
   readonly doors?: readonly SandboxDoor[];
+  /** Lines for `sh` that run in the workspace before the command, while its doors open. What they print counts as standard error. */
+  readonly setup?: string;
   /** Variables beside the sandbox's own, which they replace. Their values do not show in any list of processes. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Files and folders of the host that are seen read-only at the same absolute path, for example the programs of an agent. */

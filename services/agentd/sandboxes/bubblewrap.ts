@@ -47,7 +47,7 @@ async function runInBubblewrap(run: SandboxRun, options: SandboxOptions): Promis
   const filter = seccompFilter();
   if (!filter) throw new Refused('sandbox_unavailable', `there is no system call filter for ${process.arch}`);
   const known = await knownOptions(file);
-  const { guests, variables, home, starter } = guestsOf(run);
+  const { guests, variables, home, relay } = guestsOf(run);
   // In the order of their descriptors.
   const inputs = [filter, nulSeparated(variables), ...home.map(({ bytes }) => bytes)];
   return runInNamespace(run, options, 'bwrap', (mounts) => ({
@@ -58,7 +58,7 @@ async function runInBubblewrap(run: SandboxRun, options: SandboxOptions): Promis
       ...['--seccomp', String(inputDescriptor), '--args', String(inputDescriptor + 1)],
       '--',
       '/bin/sh',
-      ...shellArguments(run, true, starter),
+      ...shellArguments(run, true, relay),
     ],
     inputs,
   }));

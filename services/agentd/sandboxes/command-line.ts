@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf, Refused } from '#kit/errors.ts';
+import { shellWord } from '#kit/shell-word.ts';
 import type { Sandbox, SandboxRun } from '../ports/sandbox.ts';
 
 /** Threads count as processes for the kernel; the processes themselves are counted by looking. */
@@ -19,23 +20,40 @@ ulimit -f "$1"
 ulimit -n 4096
 [ "$2" = 0 ] || ulimit -u "$2" || ulimit -p "$2"
 mkdir -p "$HOME"
-shift 2
-exec "$@"`;
+shift 2`;
 
 /**
  * Arguments for `sh`, the command among them. Inside a user namespace of its own only, processes are limited by the kernel too.
- * @param starter words in front of the command, of a program that starts it
+ * @param relay words of the program that opens the doors; none without doors
  */
 export function shellArguments(
   run: SandboxRun,
   ownNamespace: boolean,
-  starter: readonly string[] = [],
+  relay: readonly string[] = [],
 ): string[] {
   const quiet = prelude.replaceAll(/^(echo|ulimit|\[|mkdir) .*$/gm, '{ $&; } 2>/dev/null');
   const errors = run.interactive ? `exec 2>&${errorDescriptor} ${errorDescriptor}>&-` : 'exec 2>&1';
   const processes = ownNamespace ? run.limits.processes * threadsPerProcess : 0;
   const limits = [String(run.limits.disk_mib * 2048), String(processes)];
-  return ['-c', `${errors}\n${quiet}`, 'sh', ...limits, ...starter, 'sh', '-c', run.command];
+  const script = [errors, quiet, ...beforeCommand(run.setup, relay), 'exec "$@"'].join('\n');
+  return ['-c', script, 'sh', ...limits, 'sh', '-c', run.command];
+}
+
+/**
+ * The setup runs while the relay starts, and the command waits for both. The relay is nobody's child, so that a command which waits for
+ * all of its own ends; it says `open` in a pipe once it listens.
+ */
+function beforeCommand(setup: string | undefined, relay: readonly string[]): string[] {
+  const prepare = setup === undefined ? [] : [`(\n${setup}\n) </dev/null >&2 5>&-`];
+  if (relay.length === 0) return prepare;
+  return [
+    'mkfifo -m 600 /tmp/doors && exec 5<>/tmp/doors && rm /tmp/doors || exit 126',
+    `( { ${relay.map(shellWord).join(' ')} >&5 || echo closed >&5; } & )`,
+    ...prepare,
+    'read -r doors <&5',
+    'exec 5>&-',
+    `[ "$doors" = open ] || { echo 'the doors of the sandbox did not open' >&2; exit 126; }`,
+  ];
 }
 
 /** Where an interactive command finds what becomes its standard error. */
@@ -77,8 +95,8 @@ exit 0`;
 
 /** @throws Refused (`sandbox_too_weak`) for a run that only bubblewrap can keep */
 export function refuseTooWeak(kind: Sandbox['kind'], run: SandboxRun): void {
-  const { interactive, doors, environment, programs, home } = run;
-  const asked = Object.entries({ interactive, doors, environment, programs, home })
+  const { interactive, doors, setup, environment, programs, home } = run;
+  const asked = Object.entries({ interactive, doors, setup, environment, programs, home })
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name);
   if (asked.length === 0) return;

@@ -10,13 +10,13 @@ export interface Guests {
   readonly guests: readonly { readonly source: string; readonly target: string }[];
   readonly variables: Readonly<Record<string, string>>;
   readonly home: readonly { readonly path: string; readonly bytes: Uint8Array }[];
-  /** Words in front of the command; empty without doors. */
-  readonly starter: readonly string[];
+  /** Words of the program that opens the doors; empty without doors. */
+  readonly relay: readonly string[];
 }
 
 /** A folder that no system has, inside. */
 const inside = '/run/core';
-const relay = fileURLToPath(new URL('relay.mjs', import.meta.url));
+const relayFile = fileURLToPath(new URL('relay.mjs', import.meta.url));
 
 /** @throws InvalidInput (`sandbox_run_not_allowed`) naming the value and the rule */
 export function guestsOf({ doors = [], programs = [], environment = {}, home = {} }: SandboxRun): Guests {
@@ -52,12 +52,12 @@ export function guestsOf({ doors = [], programs = [], environment = {}, home = {
         ? []
         : [
             { source: realpathSync(process.execPath), target: `${inside}/node` },
-            { source: relay, target: `${inside}/relay.mjs` },
+            { source: relayFile, target: `${inside}/relay.mjs` },
           ]),
     ],
     variables: environment,
     home: Object.entries(home).map(([path, bytes]) => ({ path, bytes })),
-    starter:
+    relay:
       doors.length === 0
         ? []
         : [`${inside}/node`, `${inside}/relay.mjs`, inside, doors.map(({ port }) => port).join(',')],

@@ -302,7 +302,8 @@ describe('The tree of an agent', () => {
         .run({
           workspace: tree.workspace,
           mounts: [{ source: prepared, target: 'node_modules' }],
-          command: `${tree.prelude}\n${command}`,
+          setup: tree.setup,
+          command,
           network: false,
           limits: { seconds: 60, memory_mib: 512, processes: 64, disk_mib: 256, output_bytes: 65536 },
         });

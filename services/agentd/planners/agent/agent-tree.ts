@@ -28,11 +28,11 @@ export interface AgentTree {
    * What `sh` does inside the sandbox before the agent starts: makes a throwaway repository with one commit, because agents expect
    * one. It prints nothing, reads nothing and cannot fail.
    */
-  readonly prelude: string;
+  readonly setup: string;
   /**
    * Brings what was changed into the scratch copy, after every process of the sandbox has ended. Nothing of git runs in the folder and
    * no link is followed.
-   * @throws Refused (`agent_tree_refused`) naming what is no change, TooLarge (`agent_tree_too_large`); the scratch copy is as before
+   * @throws Refused (`agent_tree_refused`, `agent_tree_too_large`) naming what is no change; the scratch copy is as before
    */
   readBack(): Promise<{ readonly changed: number; readonly deleted: number }>;
   /** Removes the folder. */
@@ -47,7 +47,7 @@ export async function openAgentTree(options: AgentTreeOptions): Promise<AgentTre
   await exportTree(mirror_dir, base_commit, workspace);
   return {
     workspace,
-    prelude: prelude(mounts),
+    setup: throwawayRepository(mounts),
     async readBack() {
       const base = await readTree(mirror_dir, base_commit);
       const { files, deleted } = await readChange({ workspace, base, mirror_dir, mounts });
@@ -63,14 +63,16 @@ async function* contents(workspace: string, files: Awaited<ReturnType<typeof rea
   for (const file of files) yield await contentOf(workspace, file);
 }
 
-/** The repository's own files are recorded though it ignores them; mounted folders are not, though it does not ignore them. */
-function prelude(mounts: readonly string[]): string {
+/**
+ * What `sh` does to make a repository of one commit. The repository's own files are recorded though it ignores them; mounted folders are
+ * not, though it does not ignore them.
+ */
+export function throwawayRepository(mounts: readonly string[]): string {
   const but = mounts.map((path) => shellWord(`:(exclude,literal)${path}`)).join(' ');
   const hidden = mounts.map((path) => shellWord(`/${path}`)).join(' ');
   return [
     '{ git init --quiet --initial-branch=main && mkdir -p .git/info',
-    'git config user.name agent',
-    'git config user.email agent@localhost',
+    "printf '[user]\\n\\tname = agent\\n\\temail = agent@localhost\\n' >>.git/config",
     // The files are as recorded, whatever attributes say.
     "printf '* -text -filter -ident -working-tree-encoding\\n' >.git/info/attributes",
     ...(hidden === '' ? [] : [`printf '%s\\n' ${hidden} >>.git/info/exclude`]),

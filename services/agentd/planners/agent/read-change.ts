@@ -1,6 +1,6 @@
 import { constants, type Dirent, type Stats } from 'node:fs';
 import { lstat, open, opendir, readFile, readlink } from 'node:fs/promises';
-import { codeOf, Refused, TooLarge } from '#kit/errors.ts';
+import { codeOf, Refused } from '#kit/errors.ts';
 import { IgnoreRules } from '#kit/git/ignore-rules.ts';
 import { readObject } from '#kit/git/objects.ts';
 import { linkMode, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
@@ -31,7 +31,7 @@ export interface ReadFile {
 /**
  * How a folder that a hostile program wrote differs from the base: read by lstat alone, no link followed. The repository at its root
  * and the mounted folders are left out, and of what the base lacks that which its `.gitignore` files name.
- * @throws Refused (`agent_tree_refused`), TooLarge (`agent_tree_too_large`)
+ * @throws Refused (`agent_tree_refused`, `agent_tree_too_large`)
  */
 export async function readChange(options: ReadOptions): Promise<{ files: ReadFile[]; deleted: Buffer[] }> {
   return new Reading(options, await ignoredBy(options)).read();
@@ -223,11 +223,11 @@ function refused(name: Buffer, problem: string): Refused {
   );
 }
 
-function fileTooLarge(name: Buffer, size: number): TooLarge {
+function fileTooLarge(name: Buffer, size: number): Refused {
   const shown = name.toString('utf8').slice(0, maxPathBytes);
   return tooLarge(`'${shown}' with ${size} bytes, more than ${maxFileBytes} of one file`);
 }
 
-function tooLarge(what: string): TooLarge {
-  return new TooLarge('agent_tree_too_large', `the change of the agent is too large: it has ${what}`);
+function tooLarge(what: string): Refused {
+  return new Refused('agent_tree_too_large', `the change of the agent is too large: it has ${what}`);
 }

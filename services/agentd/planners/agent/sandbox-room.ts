@@ -162,7 +162,8 @@ class SandboxRoom implements AgentRoom {
     const { exit_code, ended_by, note } = await sandbox.run({
       workspace: tree.workspace,
       mounts: request.mounts,
-      command: `${tree.prelude}\nexec ${command.map(shellWord).join(' ')}`,
+      setup: tree.setup,
+      command: `exec ${command.map(shellWord).join(' ')}`,
       network: false,
       limits: { ...limits, seconds, stream_bytes: maxStreamBytes },
       signal,
