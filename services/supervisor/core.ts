@@ -5,13 +5,11 @@ import { commandIndex } from '#kit/cli/command-word.ts';
 import { displayOf } from '#kit/cli/display.ts';
 import { printText } from '#kit/cli/output.ts';
 import { environment } from '#kit/environment.ts';
-import { flushOutput, ownVersion, surviveLostOutput } from '#kit/program.ts';
+import { ownVersion } from '#kit/program.ts';
 import { shellWord } from '#kit/shell-word.ts';
-import { keepFilesPrivate } from '#kit/umask.ts';
 import { commandNames, overview } from './overview.ts';
 import { services, startService } from './programs.ts';
 
-/** The dispatcher of `./core`: starts the program that a command belongs to, in this process, and loads nothing else. */
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Commands of the supervisor itself. */
@@ -27,23 +25,18 @@ const ownCommands = [
   'completion',
 ];
 
-keepFilesPrivate();
-surviveLostOutput();
-process.exitCode = await start(process.argv.slice(2));
-await flushOutput();
-process.exit();
-
-async function start(args: readonly string[]): Promise<number> {
+/** What `./core` does: starts the program that a command belongs to, in this process, and loads nothing else. */
+export async function dispatch(args: readonly string[]): Promise<number> {
   const name = calledAs(join(root, 'core'));
   const command = commandOf(args);
-  if (command === undefined && args.includes('--version')) return print(`${ownVersion()}\n`);
+  if (command === undefined && args.includes('--version')) return print(`${ownVersion()}\n`, args);
   if (command === undefined && (args.length === 0 || args.includes('--help') || args.includes('-h')))
-    return print(overview(name));
+    return print(overview(name), args);
   if (command === 'help') {
     const rest = args.filter((word) => word !== 'help');
     const about = commandOf(rest);
-    if (about === undefined) return print(overview(name));
-    return start(isCommand(about) ? [...rest, '--help'] : rest);
+    if (about === undefined) return print(overview(name), args);
+    return dispatch(isCommand(about) ? [...rest, '--help'] : rest);
   }
   if (command !== undefined && ownCommands.includes(command)) {
     const { runSupervisorProgram } = await import('./commands.ts');
@@ -61,8 +54,8 @@ async function start(args: readonly string[]): Promise<number> {
   return startService(service, { args: rest, program: `${name} ${command}` });
 }
 
-function print(text: string): number {
-  printText(text, displayOf(process.stdout, process.argv.includes('--ascii'), environment));
+function print(text: string, args: readonly string[]): number {
+  printText(text, displayOf(process.stdout, args.includes('--ascii'), environment));
   return 0;
 }
 

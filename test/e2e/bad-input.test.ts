@@ -9,16 +9,18 @@ import {
   issueTitle,
   makeDemoRepository,
 } from '../../services/supervisor/quickstart/demo-repository.ts';
+import { useCommandHost } from '../fixtures/world/command-host.ts';
 import { makePlace, type Place } from './core-process.ts';
 
 describe('core and bad input', () => {
+  const host = useCommandHost({});
   const demo = ['--owner', 'demo', '--repo', 'hello'];
   let place: Place;
   let checkout: string;
   let planned: string;
 
   before(async () => {
-    place = makePlace();
+    place = makePlace(host);
     checkout = join(place.folder, 'hello');
     await makeDemoRepository(checkout);
     writeFileSync(join(place.home, 'config/validation.json'), '{"allow_unsandboxed": true}');

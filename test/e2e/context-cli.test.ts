@@ -6,6 +6,7 @@ import { execa } from 'execa';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
+import { useCommandHost } from '../fixtures/world/command-host.ts';
 import { describeWith } from '../needs.ts';
 import { type ContextProcess, startContext } from './context-process.ts';
 
@@ -13,6 +14,7 @@ const program = fileURLToPath(new URL('../../bin/core-context', import.meta.url)
 const core = fileURLToPath(new URL('../../core', import.meta.url));
 
 describe('The commands of core-context', () => {
+  const host = useCommandHost({});
   let home: string;
   let service: ContextProcess;
   let repository: ReturnType<typeof makeRepository>;
@@ -28,7 +30,10 @@ describe('The commands of core-context', () => {
   });
   after(() => service?.stop());
 
-  const run = (...args: string[]) => execa(program, [...args, '--home', home], { reject: false });
+  async function run(...args: string[]) {
+    const { code, ...output } = await host.run(['context', ...args, '--home', home]);
+    return { exitCode: code, ...output };
+  }
 
   it('read a repository and wait until Cypher knows it too', async () => {
     const { stdout, stderr, exitCode } = await run(

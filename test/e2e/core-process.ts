@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nodeFlags } from '#kit/node-flags.ts';
+import type { CommandHost } from '../fixtures/world/command-host.ts';
 
 const dispatcher = fileURLToPath(new URL('../../services/supervisor/start.js', import.meta.url));
 
@@ -13,7 +14,7 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** A place on disk with its own state and configuration, and `core` run there as a process. */
+/** A place on disk with its own state and configuration, and `core` run there. */
 export interface Place {
   readonly folder: string;
   readonly home: string;
@@ -24,12 +25,17 @@ export interface Place {
   remove(): void;
 }
 
-export function makePlace(): Place {
+/** @param host runs the commands; without it each is a process of its own */
+export function makePlace(host?: CommandHost): Place {
   const folder = mkdtempSync(join(tmpdir(), 'core-e2e-'));
   const home = join(folder, 'home');
   mkdirSync(join(home, 'config'), { recursive: true });
-  const core = (at: string, args: readonly string[]) =>
-    run(process.execPath, [...nodeFlags, dispatcher, ...args, '--home', at], folder);
+  async function core(at: string, args: readonly string[]): Promise<Said> {
+    if (host === undefined)
+      return run(process.execPath, [...nodeFlags, dispatcher, ...args, '--home', at], folder);
+    const { code, ...output } = await host.run([...args, '--home', at], folder);
+    return { exitCode: code, ...output };
+  }
   return {
     folder,
     home,

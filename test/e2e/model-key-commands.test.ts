@@ -5,12 +5,13 @@ import { benches, speaking } from '../fixtures/model-upstream/dialects.ts';
 import { sendJson, speakOpenAi } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { core, started } from '../fixtures/world/core-command.ts';
+import { useCommandHost } from '../fixtures/world/command-host.ts';
 import { configureGateway, startGatewayProcess } from './model-key-gateway.ts';
 
 const key = 'sk-Zt8Lq2Vx6Nw4Rb9Kc3Mf';
 
 describe('The commands of models', () => {
+  const host = useCommandHost({});
   let home: string;
   let upstream: ModelUpstream;
   let keyFile: string;
@@ -23,7 +24,7 @@ describe('The commands of models', () => {
   });
   afterEach(() => upstream.close());
 
-  const run = (...args: string[]) => started(core, ['model', ...args, '--home', home]).ended;
+  const run = (...args: string[]) => host.run(['model', ...args, '--home', home]);
   const add = (name: string, ...more: string[]) =>
     run('add', name, '--url', upstream.url, '--model', 'tiny-1', '--yes', ...more);
   const configured = () => JSON.parse(readFileSync(join(home, 'config/models.json'), 'utf8'));

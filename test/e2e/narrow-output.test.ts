@@ -10,7 +10,7 @@ import {
 import { leafCommands, programs } from '../../site/generate/commands/programs.ts';
 import { movedIssue } from '../fixtures/bridge/moved-issue.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
-import { core, ended } from '../fixtures/world/core-command.ts';
+import { type CommandHost, useCommandHost } from '../fixtures/world/command-host.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
 
@@ -110,6 +110,9 @@ describe('What the commands print', () => {
   let place: Place;
   let upstream: ModelUpstream;
   let stack: Stack;
+  const inUtf8 = useCommandHost({ COLUMNS: '80', LC_ALL: 'C.UTF-8' });
+  const inC = useCommandHost({ COLUMNS: '80', LC_ALL: 'C' });
+  const inPipe = useCommandHost({ LC_ALL: 'C.UTF-8' });
 
   before(async () => {
     place = makePlace();
@@ -152,8 +155,7 @@ describe('What the commands print', () => {
     expect(exitCode, `${args.join(' ')}\n${stdout}\n${stderr}`).to.equal(0);
   }
 
-  const said = (args: readonly string[], variables: Readonly<Record<string, string>>) =>
-    ended(core, [...args, '--home', place.home], variables);
+  const said = (host: CommandHost, args: readonly string[]) => host.run([...args, '--home', place.home]);
 
   const lineUp = Object.entries(shown).map(([call, args]) => [...call.split(' ').slice(1), ...args]);
 
@@ -165,7 +167,7 @@ describe('What the commands print', () => {
 
   it('fits 80 columns, and no table breaks', async () => {
     for (const args of [...lineUp, ...variants]) {
-      const { stdout, stderr } = await said(args, { COLUMNS: '80', LC_ALL: 'C.UTF-8' });
+      const { stdout, stderr } = await said(inUtf8, args);
       const text = explained.includes(args[0]!) ? stderr : stdout;
       const wide = text.split('\n').filter((line) => textWidth(line) > 80 && !aloneWord.test(line));
       expect(wide, args.join(' ')).to.deep.equal([]);
@@ -176,7 +178,7 @@ describe('What the commands print', () => {
 
   it('wraps help and errors too, on whichever stream they come', async () => {
     for (const args of asides) {
-      const { stdout, stderr } = await said(args, { COLUMNS: '80', LC_ALL: 'C.UTF-8' });
+      const { stdout, stderr } = await said(inUtf8, args);
       const text = stdout + stderr;
       expect(text.trim(), args.join(' ')).to.not.equal('');
       const wide = text.split('\n').filter((line) => textWidth(line) > 80);
@@ -186,17 +188,14 @@ describe('What the commands print', () => {
 
   it('is ASCII alone with --ascii and in the C locale', async () => {
     for (const [index, args] of [...lineUp, ...variants].entries()) {
-      const plain = index % 2 === 0 ? [...args, '--ascii'] : args;
-      const { stdout, stderr } = await said(plain, {
-        COLUMNS: '80',
-        LC_ALL: index % 2 === 0 ? 'C.UTF-8' : 'C',
-      });
-      expect(stdout + stderr, plain.join(' ')).to.match(/^[\n\x20-\x7e]*$/);
+      const { stdout, stderr } =
+        index % 2 === 0 ? await said(inUtf8, [...args, '--ascii']) : await said(inC, args);
+      expect(stdout + stderr, args.join(' ')).to.match(/^[\n\x20-\x7e]*$/);
     }
   });
 
   it('is whole in a pipe', async () => {
-    const { stdout } = await said(['runs'], { LC_ALL: 'C.UTF-8' });
+    const { stdout } = await said(inPipe, ['runs']);
     expect(stdout).to.contain(`${owner}/${repo}#1`).and.to.contain(issueTitle);
   });
 });

@@ -21,6 +21,7 @@ import { coder } from '../fixtures/model-upstream/coder.ts';
 import { startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { type ModelServer, startModelServer } from '../fixtures/models/model-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { type CommandHost, type CommandReply, useCommandHost } from '../fixtures/world/command-host.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
 import { describeWith } from '../needs.ts';
 
@@ -30,26 +31,28 @@ interface Place {
   readonly folder: string;
   /** Of agents.json. */
   readonly file: string;
-  run(...args: readonly string[]): ReturnType<typeof ended>;
+  run(...args: readonly string[]): Promise<CommandReply>;
   /** Is killed at a crash point. */
   killedAt(point: string, ...args: readonly string[]): ReturnType<typeof ended>;
 }
 
-/** A home and a project folder; PATH has no agents, and the person's home no logins. */
-function makePlace(): Place {
+/** PATH has no agents, and the person's home no logins. */
+const person = temporaryFolder();
+const variables = { PATH: '/usr/bin:/bin', HOME: person, COLUMNS: '80' };
+
+/** A home and a project folder. */
+function makePlace(host: CommandHost): Place {
   const root = temporaryFolder();
-  const [home, folder, tools] = [join(root, 'home'), join(root, 'project'), join(root, 'tools')];
-  for (const path of [join(home, 'config'), folder, tools]) mkdirSync(path, { recursive: true });
+  const [home, folder] = [join(root, 'home'), join(root, 'project')];
+  for (const path of [join(home, 'config'), folder]) mkdirSync(path, { recursive: true });
   writeFileSync(join(home, 'config/core.json'), JSON.stringify({ context: { url: null } }));
-  const PATH = [tools, '/usr/bin', '/bin'].join(':');
-  const run = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-    ended(core, [...args, '--home', home], { PATH, HOME: root, COLUMNS: '80', ...env }, folder);
   return {
     home,
     folder,
     file: join(home, 'config/agents.json'),
-    run: (...args) => run(args),
-    killedAt: (point, ...args) => run(args, { CORE_CRASH_AT: point }),
+    run: (...args) => host.run([...args, '--home', home], folder),
+    killedAt: (point, ...args) =>
+      ended(core, [...args, '--home', home], { ...variables, CORE_CRASH_AT: point }, folder),
   };
 }
 
@@ -74,9 +77,10 @@ const claude = '@agentclientprotocol/claude-agent-acp';
 
 describe('the commands about coding agents', function () {
   this.timeout(120_000);
+  const host = useCommandHost(variables);
   let place: Place;
   beforeEach(() => {
-    place = makePlace();
+    place = makePlace(host);
   });
 
   const written = () => JSON.parse(readFileSync(place.file, 'utf8'));
@@ -85,7 +89,7 @@ describe('the commands about coding agents', function () {
     const program = install(place.folder, claude, 'claude-agent-acp', '9.8.7');
     const below = join(place.folder, 'src/deep');
     mkdirSync(below, { recursive: true });
-    const { stdout } = await ended(core, ['agent', 'list', '--json', '--home', place.home], {}, below);
+    const { stdout } = await host.run(['agent', 'list', '--json', '--home', place.home], below);
     const { presets } = JSON.parse(stdout);
     const [found] = presets;
     expect(found.installed).to.deep.equal({ preset: 'claude', program, version: '9.8.7', where: 'folder' });
@@ -256,11 +260,12 @@ describe('the commands about coding agents', function () {
 
 describeWith(['bubblewrap'], 'the check of a coding agent', function () {
   this.timeout(180_000);
+  const host = useCommandHost(variables);
   let place: Place;
   let upstream: ModelServer | undefined;
   let gateway: GatewayProcess | undefined;
   beforeEach(() => {
-    place = makePlace();
+    place = makePlace(host);
   });
   afterEach(async () => {
     await gateway?.stop();
@@ -284,8 +289,13 @@ describeWith(['bubblewrap'], 'the check of a coding agent', function () {
     if (running) gateway = await startGatewayProcess(place.home);
   }
 
-  async function checked() {
-    const { code, stdout, stderr } = await place.run('agent', 'check', '--json');
+  const checked = async () => checkIn(await place.run('agent', 'check', '--json'));
+
+  function checkIn({
+    code,
+    stdout,
+    stderr,
+  }: Pick<CommandReply, 'stdout' | 'stderr'> & { code: number | null }) {
     const [check] = JSON.parse(stdout).checks;
     const steps: { step: string; ok: boolean; detail: string; seconds: number }[] = check.steps;
     return {
@@ -422,13 +432,16 @@ describeWith(['bubblewrap'], 'the check of a coding agent', function () {
   it('names the sandbox where there is none', async () => {
     await withModel();
     configure(answer);
-    const bwrap = join(place.folder, '../tools/bwrap');
+    const tools = temporaryFolder();
+    const bwrap = join(tools, 'bwrap');
     writeFileSync(bwrap, '#!/bin/sh\necho "namespaces are forbidden here" >&2\nexit 1\n');
     chmodSync(bwrap, 0o755);
-    const { failed, check } = await checked();
+    const run = (...args: readonly string[]) =>
+      ended(core, [...args, '--home', place.home], { ...variables, PATH: `${tools}:${variables.PATH}` });
+    const { failed, check } = checkIn(await run('agent', 'check', '--json'));
     expect(failed.map(({ step }) => step)).to.deep.equal(['sandbox']);
     expect(check.obstacle.code).to.equal('sandbox_unavailable');
-    const { stdout } = await place.run('agent', 'list', '--json');
+    const { stdout } = await run('agent', 'list', '--json');
     expect(JSON.parse(stdout).agents[0]).to.deep.include({ works: false, model: 'coder' });
   });
 });
@@ -442,9 +455,10 @@ const realAgents = {
 
 describeWith(['agents', 'bubblewrap'], 'the check of a real coding agent', function () {
   this.timeout(300_000);
+  const host = useCommandHost(variables);
   for (const [name, upstreamOf] of Object.entries(realAgents)) {
     it(`passes with ${name}, as it was found and added`, async () => {
-      const place = makePlace();
+      const place = makePlace(host);
       const upstream = await startModelUpstream();
       upstream.always(coder({ calls: [], message: 'ready' }));
       const base_url = upstreamOf.kind === 'google' ? `${upstream.url}beta` : upstream.url;
