@@ -92,6 +92,8 @@ export class Presence {
   }
 
   async #lookForGone(): Promise<void> {
+    // One that ran out while the database was away: what this gateway has under way is still its own.
+    if (this.#lease?.lost.aborted === true) await this.hold().catch(() => {});
     const others = await this.#database.query<Other>(
       `SELECT gateway, coalesce(${isExpired}, true) AS silent, boot_id, pid_namespace, pid, process_started, host
        FROM (SELECT DISTINCT gateway FROM gateway_calls WHERE state = 'under_way') AS calls
