@@ -10,7 +10,7 @@ export type StorageKind = (typeof storageKinds)[number];
 
 const PostgresUrl = stringThat(
   'PostgresUrl',
-  'an address such as postgres://core@db.example.org:5432/core, without a password: that goes into the file of password_file',
+  'an address such as postgres://core@db:5432/core, without a password: that goes into the file of password_file',
   (text) => {
     if (!URL.canParse(text)) return false;
     const { protocol, password, pathname, username } = new URL(text);
