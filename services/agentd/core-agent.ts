@@ -15,8 +15,9 @@ import type {
   SyncRequest,
   Watch,
 } from './agent.ts';
+import { checkScope } from './check-scope.ts';
 import type { Work } from './compose-work.ts';
-import { cancelRun, checkScope, type DecisionPolicy, decideActions } from './execution/decisions.ts';
+import type { DecisionPolicy } from './execution/decisions.ts';
 import type { ExecuteOptions } from './execution/execute-approved.ts';
 import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
@@ -229,6 +230,7 @@ export class CoreAgent {
     policy: DecisionPolicy,
     signatures: ApprovalSignatures,
   ): Promise<Run> {
+    const { decideActions } = await import('./execution/decisions.ts');
     const { request: issue } = await this.#store.read(request.run_id);
     const lease = await patientLease(this.#store, issueLease(issue));
     try {
@@ -296,6 +298,7 @@ export class CoreAgent {
     readonly reason: string | null;
   }): Promise<Run> {
     checkScope(request.by, 'plan');
+    const { cancelRun } = await import('./execution/decisions.ts');
     const run = await this.#store.append(request.run_id, (now) => cancelRun(now, request));
     await this.#store.writeViews(request.run_id);
     const { delivery } = await this.#work();

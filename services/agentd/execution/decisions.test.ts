@@ -18,14 +18,7 @@ import { beforeFirst } from '../runs/log/event-line.ts';
 import { writeLines } from '../runs/log/event-log.ts';
 import { fold } from '../runs/log/fold.ts';
 import { nowFor, type Run } from '../runs/run.ts';
-import {
-  approvalProblem,
-  cancelRun,
-  checkScope,
-  decideActions,
-  findAction,
-  requireCompletePlan,
-} from './decisions.ts';
+import { approvalProblem, cancelRun, decideActions, findAction, requireCompletePlan } from './decisions.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';
 const plan = planned(runId);
@@ -313,19 +306,6 @@ describe('an approval', () => {
     expect(problemOf([changed({ decision: 'reject', reason: null })])?.message).to.equal(
       'rejected by mira: no reason given',
     );
-  });
-});
-
-describe('a scope', () => {
-  it('is had by its name or as admin', () => {
-    checkScope({ name: 'mira', scopes: ['read', 'approve'] }, 'approve');
-    checkScope({ name: 'root', scopes: ['admin'] }, 'approve');
-    const missing = (scopes: string[]) => errorOf(() => checkScope({ name: 'ci', scopes }, 'approve'));
-    expect(missing(['read', 'plan']).code).to.equal('scope_missing');
-    expect(missing(['read', 'plan']).message).to.equal(
-      "the token 'ci' has the scopes read, plan; this needs approve",
-    );
-    expect(missing([]).message).to.contain('has the scopes none');
   });
 });
 

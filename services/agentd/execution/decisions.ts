@@ -328,17 +328,6 @@ function checkDigest(definition: ActionDefinition, digest: string): void {
   );
 }
 
-export function checkScope(
-  by: { readonly name: string; readonly scopes: readonly string[] },
-  scope: string,
-): void {
-  if (by.scopes.includes(scope) || by.scopes.includes('admin')) return;
-  throw new Refused(
-    'scope_missing',
-    `${whose(by.name)} has the scopes ${by.scopes.join(', ') || 'none'}; this needs ${scope}`,
-  );
-}
-
 /**
  * What asking a run to stop writes. A run at work aborts its model and its sandbox, lets a started effect finish, and ends; one
  * that waits is cancelled at once.

@@ -8,7 +8,7 @@ import { type RunDetail, type RunList, RunStatus } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, oneOf, optional } from '#kit/decode.ts';
 import type { Person, PlanRequest } from '../agent.ts';
-import { checkScope } from '../execution/decisions.ts';
+import { checkScope } from '../check-scope.ts';
 import type { Context } from '../planning/context.ts';
 import { decodeRunQuery } from '../runs/run-query.ts';
 import type { RunQuery } from '../runs/run-store.ts';

@@ -15,7 +15,7 @@ import { showPaged, withPager } from '../pager.ts';
 import { commandLine, issueWord, shortRunId } from '../views/next-steps.ts';
 import { signed, withSigning } from './decide.ts';
 import { answerExecution, executionExitCode } from './execute.ts';
-import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './runs.ts';
+import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './plan.ts';
 
 interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'note'>, TaskChoice {
   readonly repoDir?: string;
