@@ -128,11 +128,13 @@ export async function composeGateway(parts: GatewayParts) {
   );
   const metrics = createCallMetrics(() => live.current.lanes.state());
   const calls = new ModelCalls({
-    models: () => live.current.lanes.models,
+    configured() {
+      const { lanes, config } = live.current;
+      return { models: lanes.models, retries: config.retries };
+    },
     ledger,
     metrics,
     logger,
-    retries: () => live.current.config.retries,
     totalMs: first.timeouts.total_ms,
   });
 

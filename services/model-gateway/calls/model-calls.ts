@@ -11,12 +11,11 @@ import { decodeCall, estimateTokens, type SentCall } from './decode-call.ts';
 import { chosenModel, type Model, unusualTtl } from './models.ts';
 
 export interface ModelCallParts {
-  /** As they are configured now. */
-  readonly models: () => ReadonlyMap<string, Model>;
+  /** What is configured now, looked at once for each call. */
+  readonly configured: () => { readonly models: ReadonlyMap<string, Model>; readonly retries: number };
   readonly ledger: Pick<Ledger, 'reserve'>;
   readonly metrics: CallMetrics;
   readonly logger: Logger;
-  readonly retries: () => number;
   readonly totalMs: number;
 }
 
@@ -58,7 +57,8 @@ export class ModelCalls {
     const started = performance.now();
     const via = this.#loops.onward(given);
     const decoded = decodeCall(sent);
-    const model = chosenModel(decoded, caller.account, this.#parts.models());
+    const { models, retries } = this.#parts.configured();
+    const model = chosenModel(decoded, caller.account, models);
     const [first] = model.lanes;
     const { each, ...estimate } = estimateTokens(decoded, model);
     const reservation = await this.#parts.ledger.reserve(caller.account, {
@@ -73,7 +73,7 @@ export class ModelCalls {
     });
     const { totalMs } = this.#parts;
     const limit = setTimeout(() => ending.abort(lateFailure(underWay.upstream, 'total', totalMs)), totalMs);
-    const parts = { ...this.#parts, retries: this.#parts.retries() };
+    const parts = { ...this.#parts, retries };
     const dialect = dialectOf[decoded.endpoint];
     const underWay = new CallUnderWay({ parts, model, dialect, caller, reservation, started });
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));

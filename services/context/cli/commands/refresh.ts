@@ -14,7 +14,6 @@ import { CoreError, exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { runWithService } from '../client.ts';
 import { counted, short } from '../output.ts';
-import { createProgressBar } from '../progress-bar.ts';
 
 interface RefreshOptions {
   readonly full?: boolean;
@@ -62,6 +61,7 @@ export function define(program: Command, run: RunCommand): void {
 /** Starts it, shows how it goes, and gives its end. */
 async function followed(client: HttpClient, body: unknown): Promise<RefreshStatus> {
   let status = await client.post('/v1/admin/refresh', body, RefreshStatus);
+  const { createProgressBar } = await import('../progress-bar.ts');
   const bar = createProgressBar(process.stderr);
   try {
     while (status.state === 'running') {
