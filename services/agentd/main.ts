@@ -98,6 +98,10 @@ export async function openServices({ home }: { readonly home: string | undefined
       const { ForgesConfig, localForgeAdmin } = await import('./forges/registry.ts');
       return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
     },
+    async addCheckout(ref, path) {
+      const { addCheckout } = await import('./checkouts-file.ts');
+      return addCheckout(folders, ref, path);
+    },
     agents: async () => (await (await work()).current.planners()).agents,
     async notifications() {
       const [{ readSettings }, { openNotifications }, { Redactor }] = await Promise.all([

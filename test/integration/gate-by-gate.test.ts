@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -216,6 +216,9 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     agreed.keys('Enter');
     await agreed.shows('is that remote in', 'ended with 0');
     expect(world.checkout.git('remote', 'get-url', 'core')).to.match(/you\/second\/repository\.git$/);
+    // core-agentd can deliver there from now on.
+    const settings = JSON.parse(readFileSync(join(world.home, 'config/core.json'), 'utf8'));
+    expect(settings.agentd.checkouts.second).to.equal(world.checkout.dir);
 
     const here = await world.command(['forge', 'issue', 'list'], {}, from);
     expect(here.stdout, here.stderr).to.contain('you/second has no open issues');

@@ -195,6 +195,55 @@ describe('The review page over HTTP', () => {
     expect(request.note).to.not.equal(undefined);
   });
 
+  it('lists the open issues of a repository, and plans one of them', async () => {
+    const number = await review.world.newIssue('It should greet strangers.', 'Greet <b>strangers</b>');
+    const planned = await review.planned('Another.', 'Planned already');
+    const chosen = await post('/plan', { repository: ' demo/hello ', list: 'yes' });
+    expect([chosen.status, chosen.location]).to.deep.equal([303, '/plan?repository=demo%2Fhello']);
+    const list = await get(chosen.location!);
+    expect(list).to.contain('Greet &lt;b&gt;strangers&lt;/b&gt;').and.to.not.contain('<b>strangers');
+    expect(list).to.match(new RegExp(`<button name="number" value="${number}">Plan<span`));
+    expect(list).to.match(
+      new RegExp(`<button name="number" value="${planned.request.number}">Plan again<span`),
+    );
+    expect(list).to.contain(`href="/runs/${planned.run_id}"`);
+    // The repository of the working copy is offered before anything is typed.
+    expect(await get('/plan')).to.contain('href="/plan?repository=demo%2Fhello"');
+    const begun = await post('/plan', { repository: 'demo/hello', number: String(number) });
+    expect(begun.status).to.equal(303);
+    expect(await get('/plan?repository=demo/nothing')).to.contain('no forge knows demo/nothing');
+    expect(await get('/plan?repository=nonsense')).to.contain('must be owner/repo');
+  });
+
+  it('offers to deliver to working copies of the repository of the run alone', async () => {
+    const run = await review.planned();
+    const decided = run.actions.filter(({ definition }) => definition.gate === 'build').map(seen);
+    await post(`${path(run)}/decisions`, { decision: 'approve', seen: decided, word: 'approve' });
+    expect(await get(path(run)))
+      .to.contain('into hello')
+      .and.to.not.contain('scratch');
+  });
+
+  it('keeps what was typed where a plan is refused, and the header on every page of an error', async () => {
+    const refused = await post('/plan', { repository: 'demo/nothing', number: '7', task: '' });
+    expect(refused.status).to.equal(404);
+    expect(refused.text)
+      .to.contain('value="demo/nothing"')
+      .and.to.contain('value="7"')
+      .and.to.contain('no forge knows demo/nothing')
+      .and.to.contain('Sign out');
+    const neither = await post('/plan', { repository: 'demo/hello', number: '', task: '' });
+    expect(neither.status).to.equal(400);
+    expect(neither.text).to.contain('Open issues of demo/hello');
+    const missing = await mira.get('/runs/run_00000000');
+    expect([missing.status, await missing.text()].join(' '))
+      .to.match(/^404/)
+      .and.to.contain('Sign out');
+    const none = await post('/batch/look', {});
+    expect(none.status).to.equal(400);
+    expect(none.text).to.contain('0 runs are selected').and.to.contain('Decide about the selected runs');
+  });
+
   it('plans an issue or a task, and lists and finds the runs', async () => {
     expect(await get('/plan')).to.contain('Number of the issue');
     for (const fields of [

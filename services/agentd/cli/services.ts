@@ -25,6 +25,8 @@ export interface Services {
   /** How each configured forge stands: asks each. */
   forges(): Promise<readonly ForgeReport[]>;
   localForge(): Promise<LocalForgeAdmin>;
+  /** Names a working copy in core.json, for core-agentd to deliver to. @returns the name */
+  addCheckout(ref: RepositoryRef, path: string): Promise<string>;
   agents(): Promise<AgentAdmin>;
   notifications(): Promise<Notifications>;
   /**

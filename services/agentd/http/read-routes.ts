@@ -22,8 +22,8 @@ const Storage = t.strict({ runs_count: t.number });
 export interface ReadRouteOptions {
   readonly agent: CoreAgent;
   readonly version: string;
-  /** Names of the working copies that an execution can deliver to. */
-  readonly checkouts: readonly string[];
+  /** Name to path of the working copies that an execution can deliver to, as configured now. */
+  readonly checkouts: () => Readonly<Record<string, string>>;
   readonly status: StatusCommand;
 }
 
@@ -163,7 +163,9 @@ function installationRoutes({ agent, version, checkouts, status }: ReadRouteOpti
         scope: 'read',
         answers: { 200: { description: 'Capabilities', content: t.UnknownRecord } },
       },
-      async () => ({ json: { version, checkouts, ...(await agent.capabilities()) } }),
+      async () => ({
+        json: { version, checkouts: Object.keys(checkouts()), ...(await agent.capabilities()) },
+      }),
     ),
     route(
       {

@@ -13,9 +13,12 @@ const joinedCodes: readonly string[] = ['run_busy', 'lease_held', 'run_planned',
 
 /**
  * What people ask the daemon to do with runs, the same for the routes of programs and those of the review page.
- * @param checkouts name to path
+ * @param checkouts name to path, as configured now
  */
-export function runChanges({ agent, work }: Work, checkouts: Readonly<Record<string, string>>): RunChanges {
+export function runChanges(
+  { agent, work }: Work,
+  checkouts: () => Readonly<Record<string, string>>,
+): RunChanges {
   return {
     plan: (request) => planInBackground(request, { agent, work }),
     async decide(request) {
@@ -24,7 +27,7 @@ export function runChanges({ agent, work }: Work, checkouts: Readonly<Record<str
       return run;
     },
     async execute(run, { checkout, ...rest }) {
-      const repo_dir = checkoutOf(run, checkout, checkouts);
+      const repo_dir = checkoutOf(run, checkout, checkouts());
       const request = { run_id: run.run_id, repo_dir, ...rest };
       await work.start(run.run_id, 'execution', (watch) => agent.execute(request, watch));
     },

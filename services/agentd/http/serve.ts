@@ -48,12 +48,13 @@ export interface DaemonOptions {
   /** The value of `--home`; undefined where it was not given. */
   readonly home: string | undefined;
   readonly provider: IdentityProvider;
+  /** Name to path of the working copies that an execution can deliver to, as configured now. */
+  readonly checkouts: () => Readonly<Record<string, string>>;
 }
 
 /** core-agentd's HTTP interface over the use cases, besides the standard routes. */
 export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
-  const { agent, work } = options;
-  const { checkouts } = settings.agentd;
+  const { agent, work, checkouts } = options;
   const changes = runChanges({ agent, work }, checkouts);
   const { provider } = options;
   const sessions = new Sessions({
@@ -62,7 +63,7 @@ export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
     accountScopes: (account, groups) => provider.scopesOf(account, groups),
   });
   return [
-    ...readRoutes({ ...options, checkouts: Object.keys(checkouts) }),
+    ...readRoutes(options),
     ...issueRoutes(agent, work.ending),
     ...eventRoutes(options),
     ...writeRoutes(agent, changes),
@@ -72,7 +73,6 @@ export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
       ...options,
       changes,
       sessions,
-      checkouts: Object.keys(checkouts),
       binding: settings.agentd,
     }),
   ];
@@ -119,6 +119,11 @@ export function serve({
   const status = createStatusCommand(folders);
   const oidc = new LiveConfig({ names: ['oidc'], folders, read: () => readOidc(folders, settings.agentd) });
   oidc.report(logger);
+  const checkouts = new LiveConfig({
+    names: ['core'],
+    folders,
+    read: () => readSettings({ folders, environment, flags }).agentd.checkouts,
+  });
   const timeoutMs = settings.answers.seconds * 1000;
   const policy = new LiveConfig({ names: ['policy'], folders, read: () => readPolicy(folders) });
   const provider = new IdentityProvider({
@@ -137,7 +142,10 @@ export function serve({
     binding: settings.agentd,
     parts: {
       registry: notifications.registry(),
-      routes: daemonRoutes({ ...own, home, agent, work, settings, status, provider }),
+      routes: daemonRoutes({
+        ...{ ...own, home, agent, work, settings, status, provider },
+        checkouts: () => checkouts.current,
+      }),
       health: () => {
         const checks = {
           configuration: async () => (await reported()).health(),

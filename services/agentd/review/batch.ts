@@ -17,6 +17,7 @@ import { layout, notice } from './layout.ts';
 import { formRoute, htmlReply, type Visit } from './page.ts';
 import type { ReviewParts } from './review-parts.ts';
 import { whyOver } from './run-page.ts';
+import { runsPage } from './runs-list.ts';
 import { mustBeSigned } from './signing.ts';
 import { plainLine, shownLine } from './visible-text.ts';
 
@@ -47,11 +48,10 @@ export function batchRoutes(parts: ReviewParts): Route[] {
       { path: '/batch/look', summary: 'Actions of several runs', scope: 'approve', body: ChosenForm },
       async (visit) => {
         const ids = [...new Set([visit.request.body.run ?? []].flat())];
-        if (ids.length === 0 || ids.length > maxRuns)
-          throw new InvalidInput(
-            'invalid_input',
-            `${ids.length} runs are selected: select 1 to ${maxRuns} in the list`,
-          );
+        if (ids.length === 0 || ids.length > maxRuns) {
+          const text = `${ids.length} runs are selected: select 1 to ${maxRuns} in the list`;
+          return htmlReply(await runsPage(parts.agent, visit, { tone: 'bad', text }), 400);
+        }
         const runs = await Promise.all(ids.map((id) => parts.agent.run(id)));
         const isRequired = await parts.agent.requiresSignature();
         return htmlReply(lookPage(visit, runs, isRequired));

@@ -1,3 +1,4 @@
+import { subjectOf } from '#kit/contracts/run.ts';
 import type { Identity } from '#kit/tokens/tokens.ts';
 import { type ActionState, actionOfKind, isActive, type Run } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
@@ -112,7 +113,7 @@ function executeForm({ run, csrf, checkouts }: Look): Html {
     return nothing;
   const needsCheckout = run.plan.target.branch !== null;
   if (needsCheckout && checkouts.length === 0)
-    return html`<p class="notice warn">Executing it delivers to a working copy, and core-agentd knows none yet: add <code>{"agentd": {"checkouts": {"thing": "/path/to/thing"}}}</code> to core.json and start it again, or execute it with <code>./core execute-approved</code>.</p>`;
+    return html`<p class="notice warn">Executing it delivers a branch to a working copy of ${plainLine(subjectOf({ ...run.request, number: null }))}, and core-agentd knows none. Whoever runs it adds <code>{"agentd": {"checkouts": {"${plainLine(run.request.repo)}": "/path/to/${plainLine(run.request.repo)}"}}}</code> to core.json, and the button is here; or executes it with <code>./core execute-approved</code>.</p>`;
   return html`<form method="post" action="/runs/${run.run_id}/execute" data-execute id="execute">
 ${csrfField(csrf)}
 ${needsCheckout ? checkoutField(checkouts, run) : nothing}

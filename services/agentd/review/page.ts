@@ -2,6 +2,7 @@ import type * as t from 'io-ts';
 import { CoreError, codeOf, Unauthorized } from '#kit/errors.ts';
 import { problemOf } from '#kit/http/problem.ts';
 import {
+  type FailedRequest,
   type Reply,
   type Route,
   type RouteFacts,
@@ -14,8 +15,8 @@ import type { Identity, Scope } from '#kit/tokens/tokens.ts';
 import { cookieText } from './cookie.ts';
 import { checkCsrf, csrfToken } from './csrf.ts';
 import { pageHeaders } from './headers.ts';
-import type { Html } from './html.ts';
-import { bareLayout, errorBody, type OfferedProvider, signInBody, type Viewer } from './layout.ts';
+import { type Html, html } from './html.ts';
+import { bareLayout, errorBody, layout, type OfferedProvider, signInBody, type Viewer } from './layout.ts';
 import type { IdentityProvider } from './oidc/provider.ts';
 import type { ReviewParts } from './review-parts.ts';
 
@@ -82,7 +83,7 @@ export function common<F extends PageFacts>(parts: ReviewParts, facts: F) {
     isPage: true,
     identify: (headers: RouteRequest['headers']) => identityOf(parts, headers),
     answers: { 200: { description: 'A page', content: 'text/html' } },
-    errorReply: (error: unknown, id: string, path: string) => errorPage(parts, error, id, path),
+    errorReply: (error: unknown, request: FailedRequest) => errorPage(parts, error, request),
   };
 }
 
@@ -110,11 +111,19 @@ function sessionOf(parts: ReviewParts, { headers }: Pick<RouteRequest, 'headers'
 
 const signInCodes: readonly string[] = ['sign_in_required', 'token_required'];
 
-function errorPage({ redactor, provider }: ReviewParts, error: unknown, id: string, path: string): Reply {
-  const problem = problemOf(error, { path: '', id }, redactor);
-  const signIn = error instanceof CoreError && signInCodes.includes(codeOf(error));
-  const body = signIn ? signInBody(offeredProvider(provider, runIn(path))) : errorBody(problem);
-  return htmlReply(bareLayout(signIn ? 'Sign in' : problem.title, body), problem.status);
+/** With the header of every page where somebody is signed in. */
+function errorPage(parts: ReviewParts, error: unknown, { id, path, headers }: FailedRequest): Reply {
+  const problem = problemOf(error, { path: '', id }, parts.redactor);
+  if (error instanceof CoreError && signInCodes.includes(codeOf(error))) {
+    const body = signInBody(offeredProvider(parts.provider, runIn(path)));
+    return htmlReply(bareLayout('Sign in', body), problem.status);
+  }
+  const { title, status } = problem;
+  const by = identityOf(parts, headers);
+  if (by === null) return htmlReply(bareLayout(title, errorBody(problem)), status);
+  const viewer = { by, csrf: csrfToken(sessionOf(parts, { headers })) };
+  const body = html`<div class="narrow">${errorBody(problem)}</div>`;
+  return htmlReply(layout(viewer, { title, kind: 'other', body }), status);
 }
 
 /** @param run whose page is shown after signing in; null for the list */

@@ -1,13 +1,11 @@
 import * as t from 'io-ts';
 import { NoteText } from '#kit/contracts/plan.ts';
 import { decode, optional } from '#kit/decode.ts';
-import { InvalidInput } from '#kit/errors.ts';
+import { CoreError, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
 import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
-import { csrfField } from './csrf.ts';
-import { type Html, html } from './html.ts';
-import { layout } from './layout.ts';
-import { formRoute, goTo, htmlReply, pageRoute, type Visit } from './page.ts';
+import { formRoute, goTo, htmlReply, pageRoute } from './page.ts';
+import { planPage } from './plan-page.ts';
 import type { ReviewParts } from './review-parts.ts';
 
 const PlanForm = t.strict({
@@ -15,15 +13,30 @@ const PlanForm = t.strict({
   repository: t.string,
   number: optional(t.string),
   task: optional(t.string),
+  list: optional(t.literal('yes')),
 });
+type PlanForm = t.TypeOf<typeof PlanForm>;
 
 const AgainForm = t.strict({ csrf: t.string, note: optional(t.string) });
 
-/** How a run begins: with the number of an issue, or with words. */
+const repositoryParameter = {
+  repository: {
+    description: 'Whose open issues are listed: owner/repo',
+    schema: { type: 'string' },
+  },
+};
+
+/** How a run begins: with an issue, or with words. */
 export function planRoutes(parts: ReviewParts): Route[] {
+  const page = planPage(parts);
   return [
-    pageRoute(parts, { path: '/plan', summary: 'The form that plans an issue' }, async (visit) =>
-      htmlReply(planPage(visit)),
+    pageRoute(
+      parts,
+      { path: '/plan', summary: 'The form that plans an issue', query: repositoryParameter },
+      async (visit) => {
+        const { repository = '' } = visit.request.query;
+        return htmlReply(await page(visit, { repository }, repository !== ''));
+      },
     ),
     formRoute(
       parts,
@@ -52,22 +65,33 @@ export function planRoutes(parts: ReviewParts): Route[] {
     formRoute(
       parts,
       { path: '/plan', summary: 'Plan an issue', scope: 'plan', body: PlanForm },
-      async ({ by, request: { body } }) => {
-        const named = repositoryNamed(body.repository.trim());
-        if (named === null)
-          throw new InvalidInput('invalid_input', `'${body.repository}' must be ${repositoryRule}`);
-        const subject = subjectOf(body);
-        const { run } = await parts.changes.plan({ ...named, ...subject, by });
-        return goTo(`/runs/${run.run_id}`);
+      async (visit) => {
+        const { body } = visit.request;
+        if (body.list !== undefined)
+          return goTo(`/plan?${new URLSearchParams({ repository: body.repository.trim() })}`);
+        try {
+          const { run } = await parts.changes.plan({ ...requestOf(body), by: visit.by });
+          return goTo(`/runs/${run.run_id}`);
+        } catch (error) {
+          if (!(error instanceof CoreError) || error.status >= 500) throw error;
+          // What was typed stays, to be corrected.
+          const lists = error.code === 'issue_or_task';
+          return htmlReply(await page(visit, body, lists, messageOf(error)), error.status);
+        }
       },
     ),
   ];
 }
 
-function subjectOf({
-  number = '',
-  task = '',
-}: t.TypeOf<typeof PlanForm>): { number: number } | { task: string } {
+/** @throws InvalidInput (`invalid_input`, `issue_or_task`) */
+function requestOf(body: PlanForm) {
+  const named = repositoryNamed(body.repository.trim());
+  if (named === null)
+    throw new InvalidInput('invalid_input', `'${body.repository}' must be ${repositoryRule}`);
+  return { ...named, ...subjectOf(body) };
+}
+
+function subjectOf({ number = '', task = '' }: PlanForm): { number: number } | { task: string } {
   const digits = number.trim().replace(/^#/, '');
   const words = task.replaceAll('\r\n', '\n').trim();
   if ((digits === '') === (words === ''))
@@ -78,19 +102,4 @@ function subjectOf({
   if (words !== '') return { task: words };
   if (/^[1-9]\d{0,9}$/.test(digits)) return { number: Number(digits) };
   throw new InvalidInput('invalid_input', `'${number}' must be the number of an issue, for example 12`);
-}
-
-function planPage(visit: Visit): Html {
-  return layout(visit, {
-    title: 'Plan an issue',
-    kind: 'other',
-    body: html`<div class="narrow"><nav class="crumbs" aria-label="Place"><a href="/" data-back>Runs</a> <span aria-hidden="true">/</span> Plan</nav>
-<h1>Plan an issue</h1>
-<p>Planning reads the issue and proposes actions. It writes nothing to the repository; you decide about each action afterwards.</p>
-<form method="post" action="/plan" class="stack">${csrfField(visit.csrf)}
-<label for="repository">Repository</label><input id="repository" name="repository" placeholder="owner/repo" required autofocus autocomplete="off">
-<label for="number">Number of the issue</label><input id="number" name="number" inputmode="numeric" autocomplete="off">
-<label for="task">Or, without an issue: what is to be done</label><textarea id="task" name="task" rows="4"></textarea>
-<button class="primary">Plan</button></form></div>`,
-  });
 }

@@ -12,8 +12,8 @@ export interface ReviewParts {
     /** Calls with progress of the work on a run here, or null when its record may have changed. @returns ends the watch */
     watch(runId: string, watcher: (update: ProgressUpdate | null) => void): () => void;
   };
-  /** Names of the working copies that an execution can deliver to. */
-  readonly checkouts: readonly string[];
+  /** Name to path of the working copies that an execution can deliver to, as configured now. */
+  readonly checkouts: () => Readonly<Record<string, string>>;
   /** What `--home` of commands must be; undefined where none is needed. */
   readonly home: string | undefined;
   readonly sessions: Sessions;

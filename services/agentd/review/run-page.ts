@@ -1,6 +1,6 @@
 import { subjectOf } from '#kit/contracts/run.ts';
 import { gates, risks } from '#kit/contracts/vocabulary.ts';
-import { isOpen, type Run, rejectedBelow } from '../runs/run.ts';
+import { isActive, isOpen, type Run, rejectedBelow } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { actionArticle } from './action.ts';
 import { agreementOfGate, agreementOfRun, hasAgreed } from './agreement.ts';
@@ -78,11 +78,12 @@ export async function reviewPage(
   run: Run,
   said: Notice | null = null,
 ): Promise<Html> {
-  const [isRequired, plan, validation, change] = await Promise.all([
+  const [isRequired, plan, validation, change, checkouts] = await Promise.all([
     parts.agent.requiresSignature(),
     planPart(parts.agent, run),
     validationPart(parts.agent, run),
     changePart(changes, visit, run),
+    checkoutsOf(parts, visit, run),
   ]);
   const look = {
     run,
@@ -110,10 +111,21 @@ export async function reviewPage(
     return html`<section class="gate" aria-labelledby="gate-${gate}-title"><h2 id="gate-${gate}-title">Gate ${gate} <span class="faint">${gateMeaning[gate]}</span></h2>
 ${agreementOfGate(actions)}
 ${actions.map((action) => actionArticle(action, look))}
-${gateForm(gate, waiting, look)}<div id="gate-${gate}-end" tabindex="-1"></div></section>`;
+${gateForm(gate, waiting, look)}<div id="gate-${gate}-end"></div></section>`;
   });
-  const body = html`${plan}${sections}${controls({ run, csrf: visit.csrf, by: visit.by, checkouts: parts.checkouts })}`;
+  const body = html`${plan}${sections}${controls({ run, csrf: visit.csrf, by: visit.by, checkouts })}`;
   return runLayout(visit, run, 'review', body, said);
+}
+
+/** Names of the working copies that the run can be delivered to: those of its repository. */
+async function checkoutsOf({ agent, checkouts }: ReviewParts, { by }: Visit, run: Run): Promise<string[]> {
+  if (run.plan === null || isActive(run.status) || !by.scopes.includes('execute')) return [];
+  const found = await Promise.all(
+    Object.entries(checkouts()).map(async ([name, path]) =>
+      (await agent.checkoutFor(run, path)) === null ? [] : [name],
+    ),
+  );
+  return found.flat();
 }
 
 const gateMeaning = {

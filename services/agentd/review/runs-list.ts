@@ -8,7 +8,7 @@ import type { RunQuery } from '../runs/run-store.ts';
 import { moment, riskBadge, statusBadge, statusWord } from './badges.ts';
 import { csrfField } from './csrf.ts';
 import { type Html, html, nothing } from './html.ts';
-import { layout } from './layout.ts';
+import { layout, type Notice, notice } from './layout.ts';
 import type { Visit } from './page.ts';
 import { plainLine, shownLine } from './visible-text.ts';
 
@@ -31,7 +31,7 @@ type Filters = Readonly<Partial<Record<keyof typeof listParameters, string | und
 const pageSize = 50;
 
 /** The runs: first those that wait for somebody, then all others; with a filter, what it finds. */
-export async function runsPage(agent: CoreAgent, visit: Visit): Promise<Html> {
+export async function runsPage(agent: CoreAgent, visit: Visit, said: Notice | null = null): Promise<Html> {
   const filters = withoutEmpty(visit.request.query as Filters);
   const { cursor, did, person, ...narrowing } = filters;
   const chosen = person === undefined ? narrowing : { ...narrowing, person, did: did ?? 'asked' };
@@ -49,27 +49,38 @@ export async function runsPage(agent: CoreAgent, visit: Visit): Promise<Html> {
   ]);
   const waits = waiting?.runs.filter((run) => run.waiting > 0) ?? [];
   const others = page.runs.filter(({ run_id }) => !waits.some((run) => run.run_id === run_id));
+  const isNew = waiting !== null && waits.length + others.length === 0;
   const mayDecide = visit.by.scopes.includes('approve');
   const batch = mayDecide && [...waits, ...others].some(mayBeChosen) ? batchForm(visit) : nothing;
   return layout(visit, {
     title: 'Runs',
     kind: 'list',
-    live: '/live',
+    // An answer to a form has no address that it could be loaded from again.
+    ...(said === null ? { live: '/live' } : {}),
     body: html`<div class="list-head"><h1>Runs</h1><span class="grow"></span>${
       visit.by.scopes.includes('plan')
         ? html`<a class="button primary" href="/plan" data-plan>Plan an issue</a>`
         : nothing
     }</div>
-${filterForm(chosen)}
+${said === null ? nothing : notice(said)}
+${
+  isNew
+    ? firstSteps
+    : html`${filterForm(chosen)}
 ${waiting === null ? nothing : html`${waitingPart(waits, mayDecide)}${batch}`}
 <section aria-labelledby="all"><h2 id="all">${waiting === null ? 'Found' : 'All others'}</h2>
 ${others.length === 0 ? emptyList(filtered) : runTable(others, mayDecide)}
 ${page.next_cursor === null ? nothing : html`<p><a class="button" href="/?${new URLSearchParams({ ...chosen, cursor: page.next_cursor }).toString()}">Older runs</a></p>`}
 </section>
-${waiting === null ? batch : nothing}
+${waiting === null ? batch : nothing}`
+}
 ${page.problems.length === 0 ? nothing : html`<section aria-labelledby="problems"><h2 id="problems">Cannot be read</h2><ul class="reasons">${page.problems.map((what) => html`<li>${shownLine(what)}</li>`)}</ul></section>`}`,
   });
 }
+
+const firstSteps = html`<section class="plan" aria-labelledby="first"><h2 id="first">No runs yet</h2>
+<p>A run takes an issue to a pull request: Core plans the change, you read it and approve its actions, and Core does what you approved, after a validation. Until then nothing is written.</p>
+<p><a href="/plan">Plan an issue</a> to begin.</p></section>`;
 
 function withoutEmpty(filters: Filters): Record<string, string> {
   return Object.fromEntries(

@@ -101,8 +101,14 @@ export interface RouteFacts {
   readonly debugBelow?: number;
   /** Called with each error before it is answered. */
   readonly onError?: (error: unknown) => void;
-  /** The answer to an error, in place of a problem. @param id of the request @param path as it was asked for */
-  readonly errorReply?: (error: unknown, id: string, path: string) => Reply;
+  /** The answer to an error, in place of a problem. @param request as far as it is known when anything can fail */
+  readonly errorReply?: (error: unknown, request: FailedRequest) => Reply;
+}
+
+/** A request that was not answered as its route describes. */
+export interface FailedRequest extends Pick<RouteRequest, 'id' | 'headers'> {
+  /** As it was asked for. */
+  readonly path: string;
 }
 
 export interface Route extends RouteFacts {

@@ -58,7 +58,7 @@ function callRoute(endpoint: Endpoint, { calls, redactor }: ModelRouteParts): Ro
         200: { description: 'As its maker describes it', content },
         400: { description: 'What went wrong, here and upstream', content: t.UnknownRecord },
       },
-      errorReply: (error, id) => errorReply(dialect, error, id, redactor),
+      errorReply: (error, { id }) => errorReply(dialect, error, id, redactor),
     },
     async ({ id, identity, header, headers, search, params, body }) => ({
       write(response, writeHead) {

@@ -30,7 +30,7 @@ export function forge(program: Command, run: Run): void {
   withRef(command.command('init'))
     .description('make a repository, empty or with the branches of one that you have')
     .option('--from <dir>', 'a git repository to take the branches from', notEmpty('--from'))
-    .option('--connect', 'add it as remote core to the checkout of --from, without asking')
+    .option('--connect', 'deliver to the checkout of --from: add the remote core, without asking')
     .option('--no-connect', 'leave that checkout as it is, without asking')
     .action(run(init));
   withText(withRepository(issue.command('new')))
@@ -135,7 +135,8 @@ async function init(context: CommandContext, options: InitOptions): Promise<numb
   const made = await admin.init({ owner, repo, from });
   const checkout = from === null ? null : await workTree(from);
   const connected = checkout !== null && (await isConnected(context, checkout, made.clone_url, connect));
-  return answer(context, { owner, repo, ...made, connected }, () => {
+  const name = connected ? await services.addCheckout({ owner, repo }, checkout.top) : null;
+  return answer(context, { owner, repo, ...made, connected, checkout: name }, () => {
     const text = ['--title', 'TEXT', '--body-file', 'FILE'];
     const newIssue = ['forge', 'issue', 'new', '--owner', owner, '--repo', repo, ...text];
     const steps = [
@@ -146,7 +147,12 @@ async function init(context: CommandContext, options: InitOptions): Promise<numb
       `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
       `  folder  ${visibleLine(made.folder)}`,
       `  remote  ${visibleLine(made.clone_url)}`,
-      ...(connected ? [`  core    is that remote in ${visibleLine(checkout.top)} now`] : []),
+      ...(connected
+        ? [
+            `  core    is that remote in ${visibleLine(checkout.top)} now`,
+            `  up      delivers to it, as ${visibleLine(name ?? '')} of core.json`,
+          ]
+        : []),
       ...stepLines(steps, terminal),
     ];
     return `${lines.join('\n')}\n`;
