@@ -9,6 +9,7 @@ import { type Benchmark, type Comparison, isMet } from './comparison.ts';
 import { contextMemory } from './context-memory.ts';
 import { execute } from './execute.ts';
 import { gateway } from './gateway.ts';
+import { hosts } from './hosts.ts';
 import { ingest } from './ingest.ts';
 import { listOverHttp } from './list-over-http.ts';
 import { memory } from './memory.ts';
@@ -35,6 +36,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   bridge,
   terminal,
   review,
+  hosts,
 };
 
 const { values, positionals } = parseArgs({

@@ -1,8 +1,11 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { StorageKind } from '#kit/config/storage.ts';
 import { actionKinds } from '../../services/agentd/action.ts';
+import type { CoreAgent } from '../../services/agentd/core-agent.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { startPostgres } from '../fixtures/postgres.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import {
   everybody,
@@ -10,25 +13,47 @@ import {
   makeWorld,
   quiet,
   ref,
+  secondHost,
   type World,
   widePatch,
 } from '../fixtures/world/world.ts';
-import { describeWith } from '../needs.ts';
+import { describeWith, type NeedName } from '../needs.ts';
 import { executePoints, isKilledHere, planPoints, secondPlanPoints, undoPoints } from './points.ts';
 import { vcsCrashPoints } from './vcs-points.ts';
 
 /** Kills at every point that planning, executing and undoing pass, and resumes. `npm test` takes one point of each family. */
-export function crashMatrix(vcs: 'git' | 'jj'): void {
-  describeWith([vcs], `the crash matrix with ${vcs}`, () => {
+export function crashMatrix(vcs: 'git' | 'jj', storage: StorageKind = 'files'): void {
+  const needs: NeedName[] = storage === 'postgres' ? [vcs, 'postgres'] : [vcs];
+  describeWith(needs, `the crash matrix with ${vcs} and ${storage}`, () => {
     let world: World;
+    /** Who goes on: another host, where hosts share the runs. */
+    let agent: CoreAgent;
+    let closing: (() => Promise<void>)[];
 
     before(async () => {
-      world = await makeWorld({ vcs });
-      allowUnsandboxed(world);
+      closing = [];
+      if (storage === 'files') {
+        world = await makeWorld({ vcs });
+        agent = world.agent;
+        allowUnsandboxed(world);
+      } else {
+        const server = await startPostgres();
+        world = await makeWorld({ vcs, storage: await server.database() });
+        allowUnsandboxed(world);
+        const other = await secondHost(world);
+        agent = other.agent;
+        closing.push(
+          () => other.close(),
+          () => server.stop(),
+        );
+      }
+      closing.unshift(() => world.close());
     });
-    after(() => world?.close());
+    after(async () => {
+      for (const close of closing) await close();
+    });
 
-    for (const point of planPoints.filter(isKilledHere)) {
+    for (const point of planPoints(storage).filter(isKilledHere)) {
       it(`goes on planning after a kill at ${point}`, async () => {
         const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
         await killed(
@@ -39,7 +64,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
         const [found, ...others] = (await world.agent.runs({ limit: 10, ...ref, number })).runs;
         expect(others).to.deep.equal([]);
         if (found!.status === 'interrupted')
-          await world.agent.resume({ run_id: found!.run_id, by: everybody }, quiet);
+          await agent.resume({ run_id: found!.run_id, by: everybody }, quiet);
         const run = await world.agent.run(found!.run_id);
         expect(run.status).to.equal('awaiting_approval');
         expect(run.actions).to.have.length(7);
@@ -65,7 +90,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
         );
         const [found] = (await world.agent.runs({ limit: 10, ...ref, number })).runs;
         if (found!.status === 'interrupted')
-          await world.agent.resume({ run_id: found!.run_id, by: everybody }, quiet);
+          await agent.resume({ run_id: found!.run_id, by: everybody }, quiet);
         const run = await world.agent.run(found!.run_id);
         expect(run.status).to.equal('awaiting_approval');
         expect(run.plan!.supersedes).to.have.members(earlier.map(({ run_id }) => run_id));
@@ -80,13 +105,16 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
       });
     }
 
-    const whileExecuting = [...executePoints, ...vcsCrashPoints[vcs].filter((name) => !undoes(name))];
+    const whileExecuting = [
+      ...executePoints(storage),
+      ...vcsCrashPoints[vcs].filter((name) => !undoes(name)),
+    ];
     for (const point of whileExecuting.filter(isKilledHere)) {
       it(`executes exactly once across a kill at ${point}`, async () => {
         const run = await world.plannedAndApproved(point === 'vcs.jj.files_tracked' ? widePatch : greetPatch);
         await killed(world, executing(world, run), point);
         expect((await world.agent.run(run.run_id)).status).to.equal('interrupted');
-        await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+        await agent.resume({ run_id: run.run_id, by: everybody }, quiet);
         await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
       });
     }
@@ -102,7 +130,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
           quiet,
         );
         await killed(world, ['undo', run_id], point);
-        await world.agent.resume({ run_id, by: everybody }, quiet);
+        await agent.resume({ run_id, by: everybody }, quiet);
         await expectUndone(world, await world.agent.run(run_id), run.request.number!);
       });
     }
@@ -112,7 +140,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
         const run = await world.plannedAndApproved();
         await killed(world, executing(world, run), `execute.effect.${kind}`);
         await killed(world, ['resume', run.run_id], `execute.reconciled.${kind}`);
-        await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+        await agent.resume({ run_id: run.run_id, by: everybody }, quiet);
         await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
       });
     }
@@ -122,7 +150,7 @@ export function crashMatrix(vcs: 'git' | 'jj'): void {
       await killed(world, executing(world, run), 'execute.intent.commit');
       rmSync(join(world.home, 'state/clones'), { recursive: true });
       rmSync(join(world.home, 'state/mirrors'), { recursive: true });
-      await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet);
+      await agent.resume({ run_id: run.run_id, by: everybody }, quiet);
       await expectExecutedOnce(world, await world.agent.run(run.run_id), run);
     });
   });

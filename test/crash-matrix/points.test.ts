@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { storageKinds } from '#kit/config/storage.ts';
 import { each, executePoints, planPoints, secondPlanPoints, undoPoints } from './points.ts';
 import { vcsCrashPoints } from './vcs-points.ts';
 
@@ -10,7 +11,7 @@ const coveredElsewhere = [
   // services/agentd/runs/log/heads.test.ts
   ...['head_created', 'head_pruned'],
   // test/contract/postgres-run-store.test.ts
-  ...['run_sent', 'run_committed', 'events_sent', 'events_committed'],
+  'run_sent',
   // services/agentd/runs/prune.test.ts
   ...['tombstone_written', 'run_buried'],
   // test/integration/execution-graph-delivery.test.ts
@@ -47,8 +48,8 @@ describe('the crash matrix', () => {
   it('knows every crash point that the code has', () => {
     const inCode = new Set(crashPointsIn(fileURLToPath(new URL('../../services', import.meta.url))));
     const covered = [
-      ...planPoints,
-      ...[...secondPlanPoints, ...executePoints].map((point) => point.split(':')[0]!),
+      ...storageKinds.flatMap(planPoints),
+      ...[...secondPlanPoints, ...storageKinds.flatMap(executePoints)].map((point) => point.split(':')[0]!),
       ...undoPoints,
       ...vcsCrashPoints.git,
       ...vcsCrashPoints.jj,

@@ -1,19 +1,13 @@
+import type { StorageKind } from '#kit/config/storage.ts';
 import { actionKinds } from '../../services/agentd/action.ts';
 import { isQuick } from '../needs.ts';
 
 export const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
 
-export const planPoints = [
-  'run_named',
-  'plan.started',
-  'plan.source_read',
-  'plan.proposed',
-  'plan.before_seal',
-  'plan.sealed',
-];
+const planSteps = ['plan.started', 'plan.source_read', 'plan.proposed', 'plan.before_seal', 'plan.sealed'];
 /** Of a plan that takes the place of two. */
 export const secondPlanPoints = ['plan.before_seal', 'plan.sealed', 'plan.superseded', 'plan.superseded:2'];
-export const executePoints = [
+const executeSteps = [
   'execute.started',
   ...each('execute.before_intent'),
   ...each('execute.intent'),
@@ -23,15 +17,35 @@ export const executePoints = [
   ...each('execute.effect'),
   ...actionKinds.map((_, index) => `execute.result:${index + 1}`),
   'execute.before_finish',
-  // Between the bytes of an event and its index row, at every other append of an execution.
-  ...[1, 3, 5, 7, 9, 11, 13, 15].flatMap((append) => [
-    `events_written:${append}`,
-    `events_durable:${append + 1}`,
-  ]),
-  // Between the head that is kept outside the run's folder and the acknowledgement, and when the first one is on the disk.
-  ...[2, 6, 10, 14].map((append) => `head_written:${append}`),
-  'head_durable',
 ];
+
+/** The places of a run store, at some appends of an execution. */
+const storePoints = {
+  files: {
+    plan: ['run_named'],
+    execute: [
+      // Between the bytes of an event and its index row, at every other append of an execution.
+      ...[1, 3, 5, 7, 9, 11, 13, 15].flatMap((append) => [
+        `events_written:${append}`,
+        `events_durable:${append + 1}`,
+      ]),
+      // Between the head that is kept outside the run's folder and the acknowledgement, and when the first one is on the disk.
+      ...[2, 6, 10, 14].map((append) => `head_written:${append}`),
+      'head_durable',
+    ],
+  },
+  postgres: {
+    plan: ['run_committed'],
+    // Before and after the commit of an event.
+    execute: [2, 4, 6, 8, 10, 12, 14].flatMap((append) => [
+      `events_sent:${append}`,
+      `events_committed:${append + 1}`,
+    ]),
+  },
+} satisfies Record<StorageKind, { readonly plan: readonly string[]; readonly execute: readonly string[] }>;
+
+export const planPoints = (kind: StorageKind) => [...storePoints[kind].plan, ...planSteps];
+export const executePoints = (kind: StorageKind) => [...executeSteps, ...storePoints[kind].execute];
 export const undoPoints = [
   'undo.started',
   ...each('undo.intent'),

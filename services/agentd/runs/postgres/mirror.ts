@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makePrivateFolder, replaceFile, syncFolder } from '#kit/durable-file.ts';
-import type { Sql } from '#kit/postgres/database.ts';
+import type { Database, Sql } from '#kit/postgres/database.ts';
 import { soundEvents } from '../log/event-line.ts';
 import { type HeadMark, Heads } from '../log/heads.ts';
 import { artifactsName, logName } from '../log/run-folder.ts';
@@ -19,16 +20,31 @@ export interface MirrorOptions {
  * Writes the run's folder and its head as a store of files keeps them, from what the database holds. A folder that is a mirror can be
  * deleted at any time, and read without the database.
  */
-export async function writeMirror(
-  sql: Sql,
-  { stateDir, runId, rewrite = false }: MirrorOptions,
-): Promise<void> {
-  const folder = await writeRecord(sql, { stateDir, runId, rewrite });
-  if (folder !== null) writeViews(runId, folder.path, folder.events);
+export async function writeMirror(database: Database, options: MirrorOptions): Promise<void> {
+  const { stateDir, runId } = options;
+  await database.transaction(async (sql) => {
+    // One after another, so that no older state overwrites a newer one.
+    const folder = `mirror ${hostname()} ${stateDir} ${runId}`;
+    await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [folder]);
+    const written = await writeRecord(sql, options, (head) => ({ after: 0, upTo: head.seq }));
+    if (written !== null) writeViews(runId, written.path, written.events);
+  });
 }
 
-/** The same without views, sound or not. @returns null of a run that the database does not have */
-export async function writeRecord(sql: Sql, { stateDir, runId, rewrite = false }: MirrorOptions) {
+/** Everything that the database holds of a run now, sound or not, without views. */
+export async function writeEvidence(database: Database, options: MirrorOptions): Promise<void> {
+  await database.transaction(async (sql) => {
+    await sql.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+    await writeRecord(sql, options, () => undefined);
+  });
+}
+
+/** @returns null of a run that the database does not have */
+async function writeRecord(
+  sql: Sql,
+  { stateDir, runId, rewrite = false }: MirrorOptions,
+  linesFor: (head: HeadMark) => Parameters<typeof linesOf>[2],
+) {
   const [head] = await sql.query<HeadMark>('SELECT seq, hash, type FROM runs WHERE run_id = $1', [runId]);
   if (head === undefined) return null;
   const path = join(stateDir, 'runs', runId);
@@ -50,12 +66,12 @@ export async function writeRecord(sql: Sql, { stateDir, runId, rewrite = false }
     );
     if (row !== undefined) replaceFile(join(artifacts, digest), row.content);
   }
-  const log = Buffer.from((await linesOf(sql, runId)).map((line) => `${line}\n`).join(''));
+  const log = Buffer.from((await linesOf(sql, runId, linesFor(head))).map((line) => `${line}\n`).join(''));
   replaceFile(join(path, logName), log);
   syncFolder(path);
   const heads = new Heads(stateDir);
   heads.create(runId);
   heads.acknowledge(runId, head);
   heads.sync(runId);
-  return { path, events: soundEvents(log).events, head };
+  return { path, events: soundEvents(log).events };
 }

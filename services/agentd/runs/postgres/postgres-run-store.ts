@@ -35,7 +35,7 @@ import { storageError } from '../storage-error.ts';
 import { requireArtifacts, requireViews } from '../verify/files.ts';
 import { readRecord } from '../verify/recover.ts';
 import { verifyRun } from '../verify/verify.ts';
-import { writeMirror, writeRecord } from './mirror.ts';
+import { writeEvidence, writeMirror } from './mirror.ts';
 import { pruneRows } from './prune.ts';
 import { recoverRows } from './recover.ts';
 import { listRows, summaryColumns, valuesOf } from './run-rows.ts';
@@ -315,7 +315,7 @@ export class PostgresRunStore implements RunStore {
         `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}) VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})`,
         values,
       );
-      await insertLines(sql, runId, lines, text);
+      await sql.query(addLines, linesAsValues(runId, lines, text));
       if (task !== undefined) {
         const artifact = [runId, sha256(task), Buffer.from(task)];
         await sql.query('INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)', artifact);
@@ -340,11 +340,18 @@ export class PostgresRunStore implements RunStore {
     const { lines, text } = writeLines(run.head, at, added);
     const after = foldMore(run, lines);
     const stored = { run: after, events: [...events, ...lines], size: size + Buffer.byteLength(text) };
-    await insertLines(sql, run.run_id, lines, text);
-    const set = summaryColumns.map((name, index) => `${name} = $${index + 5}`).join(', ');
+    const set = summaryColumns.map((name, index) => `${name} = $${index + 9}`).join(', ');
+    // One statement, because each is a way to the server and back.
     await sql.query(
-      `UPDATE runs SET seq = $2, hash = $3, type = $4, changed_at = clock_timestamp(), ${set} WHERE run_id = $1`,
-      [run.run_id, after.head.seq, after.head.hash, lines.at(-1)!.type, ...valuesOf(after, stored.size)],
+      `WITH added AS (${addLines})
+       UPDATE runs SET seq = $6, hash = $7, type = $8, changed_at = clock_timestamp(), ${set} WHERE run_id = $1`,
+      [
+        ...linesAsValues(run.run_id, lines, text),
+        after.head.seq,
+        after.head.hash,
+        lines.at(-1)!.type,
+        ...valuesOf(after, stored.size),
+      ],
     );
     return stored;
   }
@@ -375,7 +382,7 @@ export class PostgresRunStore implements RunStore {
   ): Promise<T> {
     const stateDir = await mkdtemp(join(tmpdir(), 'core-record-'));
     try {
-      await writeRecord(this.#database, { stateDir, runId: checkRunId(runId) });
+      await writeEvidence(this.#database, { stateDir, runId: checkRunId(runId) });
       const runsDir = join(stateDir, 'runs');
       return await work({ runsDir, heads: new Heads(stateDir), folder: join(runsDir, runId) });
     } finally {
@@ -392,11 +399,16 @@ export class PostgresRunStore implements RunStore {
   }
 }
 
-async function insertLines(sql: Sql, runId: string, lines: readonly RunEvent[], text: string): Promise<void> {
+const addLines = `INSERT INTO run_events (run_id, seq, line, prev, hash)
+  SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[])`;
+
+function linesAsValues(runId: string, lines: readonly RunEvent[], text: string): readonly unknown[] {
   const texts = text.split('\n').slice(0, -1);
-  await sql.query(
-    `INSERT INTO run_events (run_id, seq, line, prev, hash)
-     SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[])`,
-    [runId, lines.map(({ seq }) => seq), texts, lines.map(({ prev }) => prev), lines.map(({ hash }) => hash)],
-  );
+  return [
+    runId,
+    lines.map(({ seq }) => seq),
+    texts,
+    lines.map(({ prev }) => prev),
+    lines.map(({ hash }) => hash),
+  ];
 }

@@ -89,7 +89,7 @@ export class StoredRuns {
 
   /** null where what is known is no beginning of what is stored: rows were changed behind it. */
   async #after(sql: Sql, { run, events }: StoredRun, row: HeadRow): Promise<StoredRun | null> {
-    const lines = await linesOf(sql, run.run_id, run.head.seq);
+    const lines = await linesOf(sql, run.run_id, { after: run.head.seq, upTo: row.seq });
     try {
       const more = readEvents(run.run_id, lines, run.head);
       if (more.at(-1)?.hash !== row.hash) return null;
@@ -100,7 +100,7 @@ export class StoredRuns {
   }
 
   async #all(sql: Sql, runId: string, row: HeadRow): Promise<StoredRun> {
-    const events = readEvents(runId, await linesOf(sql, runId), beforeFirst);
+    const events = readEvents(runId, await linesOf(sql, runId, { after: 0, upTo: row.seq }), beforeFirst);
     const last = events.at(-1) ?? beforeFirst;
     if (last.hash === row.hash) return { run: fold(runId, events), events, size: Number(row.size) };
     throw recordCut(
@@ -115,11 +115,15 @@ export function lives({ boot_id, ...others }: Holder): boolean {
   return boot_id !== null && isRunning({ boot_id, ...others }) !== false;
 }
 
-/** Lines of `events.jsonl` without their line feeds. */
-export async function linesOf(sql: Sql, runId: string, after = 0): Promise<string[]> {
+/** Lines of `events.jsonl` without their line feeds. A reader outside a transaction wants those up to the head that it saw. */
+export async function linesOf(
+  sql: Sql,
+  runId: string,
+  { after, upTo }: { readonly after: number; readonly upTo: number } = { after: 0, upTo: 2 ** 31 - 1 },
+): Promise<string[]> {
   const rows = await sql.query<{ line: string }>(
-    'SELECT line FROM run_events WHERE run_id = $1 AND seq > $2 ORDER BY seq',
-    [runId, after],
+    'SELECT line FROM run_events WHERE run_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq',
+    [runId, after, upTo],
   );
   return rows.map(({ line }) => line);
 }
