@@ -104,19 +104,25 @@ export async function openServices({ home }: { readonly home: string | undefined
     },
     agents: async () => (await (await work()).current.planners()).agents,
     async notifications() {
-      const [{ readSettings }, { openNotifications }, { Redactor }] = await Promise.all([
-        import('#kit/config/settings.ts'),
-        import('./notifications/compose.ts'),
-        import('#kit/redaction/redactor.ts'),
-      ]);
+      const [{ readSettings }, { readPostgresSettings }, { openNotifications }, { Redactor }] =
+        await Promise.all([
+          import('#kit/config/settings.ts'),
+          import('#kit/config/storage.ts'),
+          import('./notifications/compose.ts'),
+          import('#kit/redaction/redactor.ts'),
+        ]);
       const settings = readSettings(sources);
-      return openNotifications({ folders, settings, store, approvals, redactor: new Redactor() });
+      const postgres = readPostgresSettings(folders);
+      return openNotifications({ folders, postgres, settings, store, approvals, redactor: new Redactor() });
     },
     async serve({ check, ...flags }) {
-      const [{ readConfiguration, serve }, { openNotifications }] = await Promise.all([
-        import('./http/serve.ts'),
-        import('./notifications/compose.ts'),
-      ]);
+      const [{ readConfiguration, serve }, { readPostgresSettings }, { openNotifications }] =
+        await Promise.all([
+          import('./http/serve.ts'),
+          import('#kit/config/storage.ts'),
+          import('./notifications/compose.ts'),
+        ]);
+      const postgres = readPostgresSettings(folders);
       if (!check)
         return serve({
           agent,
@@ -124,7 +130,7 @@ export async function openServices({ home }: { readonly home: string | undefined
           flags,
           configuration: work,
           openNotifications: (settings, redactor) =>
-            openNotifications({ folders, settings, store, approvals, redactor }),
+            openNotifications({ folders, postgres, settings, store, approvals, redactor }),
         });
       readConfiguration({ home, flags });
       return exitCodes.done;

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readSettings } from '#kit/config/settings.ts';
+import type { PostgresSettings } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import { silentLogger } from '#kit/log.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
@@ -14,6 +15,7 @@ import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { type MailServer, startMailServer } from '../fixtures/notifications/mail-server.ts';
 import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
+import { startPostgres } from '../fixtures/postgres.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -58,7 +60,7 @@ describe('notifications', () => {
     bodies().map(({ notices }) => notices.map((one: { headline: string }) => one.headline));
 
   /** As core-agentd of this home starts it. */
-  function open(now: () => number = Date.now) {
+  function open(now: () => number = Date.now, postgres: PostgresSettings | null = null) {
     const folders = {
       state: join(world.home, 'state'),
       config: join(world.home, 'config'),
@@ -69,6 +71,7 @@ describe('notifications', () => {
     const tokens = openTokens({ tokens: join(world.home, 'config/tokens') });
     const notifications = openNotifications({
       folders,
+      postgres,
       store,
       now,
       settings: readSettings({ folders, environment }),
@@ -112,6 +115,30 @@ describe('notifications', () => {
       text: '4 actions of the build gate',
     });
     expect(body).to.not.contain('stranger.');
+  });
+
+  itWith(['postgres'], 'tells each person once of each thing, by whichever of two daemons', async () => {
+    const server = await startPostgres();
+    try {
+      const settings = await server.database();
+      configure({ mira: { channels: hook() }, jo: { channels: hook() } });
+      const daemons = [open(Date.now, settings).notifier, open(Date.now, settings).notifier];
+      const tellAll = () => Promise.all(daemons.map(tell));
+      await tellAll();
+      for (let nth = 0; nth < 3; nth++) {
+        await planned(`Greet stranger ${nth}`);
+        await tellAll();
+      }
+      await tellAll();
+      const told = bodies().flatMap(({ person, notices }) =>
+        notices.map(({ id }: { id: string }) => `${person} ${id}`),
+      );
+      expect(told).to.have.length(6);
+      expect(new Set(told).size).to.equal(6);
+      for (const notifier of started.splice(0)) await notifier.close();
+    } finally {
+      await server.stop();
+    }
   });
 
   it('tells nothing that happened before somebody was to be told', async () => {

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import { urlOf } from '#kit/config/address.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
+import type { PostgresSettings } from '#kit/config/storage.ts';
 import { backlogInWords, type HealthCheck } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf, NotFound } from '#kit/errors.ts';
@@ -21,6 +22,7 @@ import {
 import { createNotificationMetrics } from './metrics.ts';
 import type { Notice } from './notice.ts';
 import { Notifier, type NotifierParts, sendBy } from './notifier.ts';
+import { openNotificationRows } from './open-rows.ts';
 import { NotificationQueue } from './queue.ts';
 
 /** How the test of one channel of a person went. */
@@ -35,6 +37,8 @@ export interface TestedChannel {
 
 interface NotificationOptions extends Pick<NotifierParts, 'store' | 'approvals'> {
   readonly folders: Pick<Folders, 'state' | 'config' | 'secrets'>;
+  /** The database of several daemons; null where files are used. */
+  readonly postgres: PostgresSettings | null;
   readonly settings: Pick<Settings, 'agentd'>;
   readonly redactor: Redactor;
   /** Milliseconds since 1970; default the clock. */
@@ -45,13 +49,13 @@ export type Notifications = ReturnType<typeof openNotifications>;
 
 /** Composes the notifier, its queue and its health. */
 export function openNotifications(options: NotificationOptions) {
-  const { folders, settings, redactor, now = Date.now, ...sources } = options;
+  const { folders, postgres, settings, redactor, now = Date.now, ...sources } = options;
   const live = new LiveConfig({
     names: ['notifications'],
     folders,
     read: (): NotificationsConfig => readNotifications(folders),
   });
-  const queue = new NotificationQueue(folders.state, now);
+  const queue = new NotificationQueue(() => openNotificationRows({ state: folders.state, postgres, now }));
   const pageOf = (runId: string, { page_url }: NotificationsConfig) =>
     `${(page_url ?? urlOf({ ...settings.agentd, tls: settings.agentd.tls !== null })).replace(/\/$/, '')}/runs/${runId}`;
   const open = (kind: ChannelKind, { channels }: NotifiedPerson, { smtp }: NotificationsConfig) =>
@@ -106,7 +110,7 @@ export function openNotifications(options: NotificationOptions) {
       const people = Object.keys(live.current.people).length;
       if (people === 0)
         return { status: 'ok', detail: 'nobody is notified: notifications.json names nobody' };
-      const problem = queue.problem();
+      const problem = await queue.problem();
       const { pending = 0, dead = 0 } = await queue.counts();
       const givenUp = dead === 0 ? '' : `; ${dead} given up`;
       if (problem === null) return { status: 'ok', detail: `${pending} to be sent${givenUp}` };

@@ -11,7 +11,8 @@ import { type Channel, sendMs } from './channel.ts';
 import { type ChannelKind, kindsOf, type NotificationsConfig, type NotifiedPerson } from './configuration.ts';
 import type { Letter, Notice } from './notice.ts';
 import { noticesFor } from './notices.ts';
-import type { Claimed, Job, NotificationQueue, Target } from './queue.ts';
+import type { Job, Target } from './notification-rows.ts';
+import type { Claimed, NotificationQueue } from './queue.ts';
 import { quietUntil } from './quiet-hours.ts';
 
 export interface NotifierParts {
@@ -45,7 +46,7 @@ export class Notifier {
   /** Looks at what changed, and begins to send what is due. */
   async tick(): Promise<void> {
     await this.look();
-    for (const target of this.#parts.queue.exists ? this.#parts.queue.dueTargets() : []) this.#begin(target);
+    for (const target of await this.#parts.queue.dueTargets()) this.#begin(target);
   }
 
   /** What is being sent has come to its end. */
@@ -59,9 +60,9 @@ export class Notifier {
     const { people } = config();
     if (Object.keys(people).length === 0) return;
     const sizes = await store.logSizes();
-    queue.begin(sizes);
-    const since = new Map(Object.keys(people).map((person) => [person, queue.since(person)]));
-    const seen = queue.seen();
+    await queue.begin(sizes);
+    const since = await queue.since(Object.keys(people));
+    const seen = await queue.seen();
     const looked = new Map([...sizes].filter(([run, size]) => seen.get(run) !== size));
     const runs = new Set(looked.keys());
     const time = now();
@@ -82,10 +83,15 @@ export class Notifier {
         for (const notice of noticesFor(run, items, person, readerOf(current, name)))
           if (Date.parse(notice.at) >= since.get(name)!)
             for (const channel of kindsOf(person.channels))
-              jobs.push({ person: name, channel, notice, due_at: quiet?.getTime() ?? time });
+              jobs.push({
+                person: name,
+                channel,
+                notice,
+                inMs: Math.max(0, (quiet?.getTime() ?? time) - time),
+              });
       }
     }
-    if (queue.add(jobs, looked) > 0) crashPoint('notification.queued');
+    if ((await queue.add(jobs, looked)) > 0) crashPoint('notification.queued');
   }
 
   async #read(runId: string): Promise<Run | null> {
@@ -168,7 +174,7 @@ export class Notifier {
   async close(): Promise<void> {
     this.#ending.abort();
     await this.settled();
-    this.#parts.queue.close();
+    await this.#parts.queue.close();
   }
 }
 
