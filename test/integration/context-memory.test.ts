@@ -70,6 +70,48 @@ describe('The memory', () => {
       expect(error.message).to.match(/recorded with digest [0-9a-f]{64}; this one has [0-9a-f]{64}$/);
     });
 
+    it('gives a key to what somebody vouches for, though a token that may not approve had it first', async () => {
+      const said = { layer: 'semantic', content: 'Tags are not signed.', key: 'run_1/plan' } as const;
+      const vouched = { ...said, content: 'Tags are signed.', source: 'agentd' };
+      for (const source of ['token:bot', 'mcp:bot']) {
+        const key = `run_1/${source}`;
+        const first = await place.remember({ ...said, key, source });
+        const second = await place.remember({ ...vouched, key });
+        expect(second).to.include({ created: source === 'token:bot' });
+        expect(second.id).not.to.equal(first.id);
+        expect(await place.remember({ ...vouched, key })).to.include({ id: second.id, created: false });
+        for (const late of [
+          { ...said, key, source },
+          { ...vouched, key, source: 'mira' },
+        ])
+          expect(await rejected(place.remember(late))).to.include({ code: 'memory_key_taken' });
+      }
+      const texts = (await place.lines()).map((line) => {
+        const { content, sightings } = JSON.parse(line) as {
+          content: string;
+          sightings: { key: string | null }[];
+        };
+        return [content, ...sightings.map(({ key }) => key)];
+      });
+      expect(texts).to.deep.equal([
+        ['Tags are not signed.', null, null],
+        ['Tags are signed.', 'run_1/token:bot', 'run_1/mcp:bot'],
+      ]);
+    });
+
+    it('leaves a key with what had it when the one that would take it cannot be stored', async () => {
+      const said = {
+        layer: 'semantic',
+        content: 'Tags are not signed.',
+        key: 'k1',
+        source: 'token:bot',
+      } as const;
+      const first = await place.remember(said);
+      const broken = { ...said, source: 'mira', about: ['repo:demo/none'] };
+      expect(await rejected(place.remember(broken))).to.include({ code: 'entity_unknown' });
+      expect(await place.remember(said)).to.include({ id: first.id, created: false });
+    });
+
     it('answers a key that came with a duplicate as it did before', async () => {
       const first = await place.remember({ layer: 'semantic', content: 'Tags are signed.' });
       const again = { layer: 'semantic', content: 'tags are signed', key: 'k2' };

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { MemoryLine, OutcomeReply, OutcomeRequest, RecordReply } from '#kit/contracts/context/memory.ts';
+import { isVouchedFor } from '#kit/contracts/context/memory-source.ts';
 import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import { placeFact } from './fact-timeline.ts';
@@ -12,11 +13,16 @@ import type { PreparedRecording, Recording } from './prepare-recording.ts';
 import { rememberSignature } from './signatures.ts';
 import { project, storeMemory } from './store-memory.ts';
 
-/** Stores a memory, or finds that it is there. See Memory.record. */
+/**
+ * Stores a memory, or finds that it is there. See Memory.record. A key stands for its first request, but one that somebody vouches for
+ * takes it from one that nobody does, whose memory stays without it.
+ */
 export function recordMemory(record: GraphRecord, prepared: PreparedRecording): RecordReply {
   const { key, digest, masked } = prepared;
   const repeated = key === null ? null : sightingOf(record, key);
-  if (repeated !== null) {
+  const takesOver =
+    repeated !== null && isVouchedFor(prepared.recording.source) && !isVouchedFor(repeated.source);
+  if (repeated !== null && !takesOver) {
     if (repeated.digest === digest)
       return replyOf(repeated.row, { created: false, duplicate: repeated.first === 0, masked }, []);
     throw new Conflict(
@@ -33,6 +39,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   const bands = bandsOfMemory(memory);
   const duplicate = findDuplicate(record, memory, bands, recording.at);
   const sighting = { source: recording.source, key, digest, seen_at: now };
+  if (takesOver) record.prepare('UPDATE memory_sightings SET key = NULL WHERE key = ?').run(key);
   if (duplicate !== null) {
     noteRepetition(record, duplicate.row.memory, { ...sighting, first: false, exact: duplicate.exact });
     return replyOf(duplicate.row, { created: false, duplicate: true, masked }, []);
@@ -62,10 +69,11 @@ function nextSeq(record: GraphRecord, { session }: Remembered): number {
 
 function sightingOf(record: GraphRecord, key: string) {
   const found = record.prepare('SELECT * FROM memory_sightings WHERE key = ?').get(key) as
-    | { memory: number; digest: string; first: number }
+    | { memory: number; source: string | null; digest: string; first: number }
     | undefined;
   if (found === undefined) return null;
-  return { row: memoryRow(record.db, found.memory), digest: found.digest, first: found.first };
+  const { memory, source, digest, first } = found;
+  return { row: memoryRow(record.db, memory), source, digest, first };
 }
 
 type Sighting = MemoryLine['sightings'][number];
