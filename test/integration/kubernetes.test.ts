@@ -191,6 +191,15 @@ describe('the manifests for Kubernetes', () => {
     }
   });
 
+  it('tell everybody where the bus is but the engine, which would listen there', () => {
+    for (const { component, container } of containers.filter(
+      ({ container }) => container.env !== undefined,
+    )) {
+      const names = container.env!.map(({ name }) => name);
+      expect(names.includes('CORE_BUS_HOST'), component).to.equal(component !== 'bus-engine');
+    }
+  });
+
   it('mount secrets that the example has, and no value of one is in them', () => {
     const secrets = manifests.filter(({ kind }) => kind === 'Secret');
     const mounted = workloads.flatMap(({ pod }) =>
