@@ -16,6 +16,7 @@ export class Mask {
 
   hide(text: string): string {
     const isEscaped = escapes.test(text);
+    if (!isEscaped && !this.#matchers.some((matcher) => matcher.isIn(text))) return text;
     // All are found before one is hidden: secrets begin alike, and where one ends another may go on.
     const found = this.#matchers
       .flatMap((matcher) => matcher.find(text, isEscaped))
@@ -114,8 +115,13 @@ class SecretMatcher {
     this.#characters = [...secret].map((character) => patterns.get(character)!);
   }
 
+  /** Whether a beginning of it stands in a text without escapes. */
+  isIn(text: string): boolean {
+    return this.#heads.some((head) => text.includes(head));
+  }
+
   find(text: string, isEscaped: boolean): { readonly start: number; readonly end: number }[] {
-    if (!isEscaped && !this.#heads.some((head) => text.includes(head))) return [];
+    if (!isEscaped && !this.isIn(text)) return [];
     return [...text.matchAll(this.#head)].map(({ index }) => ({ start: index, end: this.#end(text, index) }));
   }
 

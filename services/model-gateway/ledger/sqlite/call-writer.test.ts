@@ -24,6 +24,7 @@ const busy = Object.assign(new Error('database is locked'), { errcode: 5 });
 /** Tables that can be written only while there is no trouble. */
 class TroubledTables extends LedgerTables {
   trouble: Error | null = null;
+  ends = 0;
 
   override open(call: OpenCall): void {
     this.#check();
@@ -32,6 +33,7 @@ class TroubledTables extends LedgerTables {
 
   override end(call: EndedCall): void {
     this.#check();
+    this.ends++;
     super.end(call);
   }
 
@@ -89,6 +91,14 @@ describe('Writing calls', () => {
     calls.end(endOf(1));
     await calls.flush();
     expect(counted()).to.deep.equal([[2, 0.000_004]]);
+  });
+
+  it('writes an end once in a commit that many calls share', async () => {
+    calls.end(endOf(1));
+    calls.end(endOf(2));
+    await Promise.all([calls.open(openCall(3)), calls.open(openCall(4)), calls.flush()]);
+    expect(tables.ends).to.equal(2);
+    expect(calls.unwritten).to.deep.equal([]);
   });
 
   it('takes a lock of another process for a problem only when it lasts', async () => {

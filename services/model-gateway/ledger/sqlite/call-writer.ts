@@ -15,6 +15,8 @@ export class CallWriter {
   readonly #tables: LedgerTables;
   readonly #batch: WriteBatch;
   readonly #unwritten = new Set<EndedCall>();
+  /** Of these, what the transaction under way has written; null before its first write. */
+  #ending: readonly EndedCall[] | null = null;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
   /** Why nothing can be written; null when it can. A lock of another process counts only when it lasts. */
@@ -24,7 +26,16 @@ export class CallWriter {
 
   constructor(db: DatabaseSync, tables: LedgerTables) {
     this.#tables = tables;
-    this.#batch = new WriteBatch(db, { committed: () => this.writes++, explain: (error) => error });
+    this.#batch = new WriteBatch(db, {
+      begin: () => {
+        this.#ending = null;
+      },
+      committed: () => {
+        this.writes++;
+        for (const call of this.#ending ?? []) this.#unwritten.delete(call);
+      },
+      explain: (error) => error,
+    });
   }
 
   /** Resolves when the call is on record. Rejects with what SQLite says. */
@@ -62,8 +73,12 @@ export class CallWriter {
   /** Together with the ends that wait: a ledger that takes no ends takes no beginnings. An end written twice counts once. */
   async #write(work: () => void): Promise<void> {
     try {
-      const ended = await whenFree(() => this.#batch.write(() => this.#endAllAnd(work)));
-      for (const call of ended) this.#unwritten.delete(call);
+      await whenFree(() =>
+        this.#batch.write(() => {
+          this.#endAll();
+          work();
+        }),
+      );
       this.problem = null;
     } catch (error) {
       this.problem = error;
@@ -72,11 +87,12 @@ export class CallWriter {
     }
   }
 
-  #endAllAnd(work: () => void): readonly EndedCall[] {
-    const ended = this.unwritten;
-    for (const call of ended) this.#tables.end(call);
-    work();
-    return ended;
+  /** Once for each transaction, which many writes share. */
+  #endAll(): void {
+    if (this.#ending !== null) return;
+    const ending = this.unwritten;
+    for (const call of ending) this.#tables.end(call);
+    this.#ending = ending;
   }
 
   /** Perhaps nobody asks again, and health has to report when it is over. */
