@@ -7,7 +7,7 @@ import { Failed } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
-import { openTokens, serviceToken } from '#kit/tokens/tokens.ts';
+import { serviceToken, type Tokens } from '#kit/tokens/tokens.ts';
 import type { ApprovalsNow } from './approval/current.ts';
 import { httpContext } from './context/http-context.ts';
 import { forgeFor } from './forges/find-forge.ts';
@@ -25,6 +25,8 @@ export interface WorkOptions extends LastingParts {
   readonly folders: Folders;
   readonly settings: Settings;
   readonly store: RunStore;
+  /** Their revocation takes back what they approved. */
+  readonly tokens: Pick<Tokens, 'list'>;
 }
 
 /** What stays when the configuration of work changes. */
@@ -71,7 +73,7 @@ export function openWork(options: Omit<WorkOptions, keyof LastingParts>): LiveCo
  * began with.
  */
 function composeWork(
-  { folders, settings, store, models, context, delivery }: WorkOptions,
+  { folders, settings, store, tokens, models, context, delivery }: WorkOptions,
   { policy, agents, validation: validationConfig, forges: forgesConfig }: WorkConfiguration,
 ) {
   const secrets = secretFinder(policy.released_secrets);
@@ -99,7 +101,6 @@ function composeWork(
     );
   }
 
-  const tokens = openTokens(folders);
   const approvals = (): ApprovalsNow => {
     const now = readPolicy(folders);
     const signatures = new ApprovalSignatures(now.approval, signersFile(folders));

@@ -4,6 +4,7 @@ import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
 import { runProgramFile } from '#kit/program.ts';
+import type { TokenRegistry } from '#kit/tokens/registry.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
 import { openRunStore } from './open-run-store.ts';
@@ -29,12 +30,18 @@ export async function openServices({ home }: { readonly home: string | undefined
       return { mask: (text) => finder.current.mask(text) };
     },
   });
+  let registry: TokenRegistry | null = null;
+  const tokens = once(async () => {
+    const { openRegistry } = await import('#kit/tokens/open-registry.ts');
+    registry = await openRegistry(folders);
+    return registry;
+  });
   const work = once(async () => {
     const [{ openWork }, { readSettings }] = await Promise.all([
       import('./compose-work.ts'),
       import('#kit/config/settings.ts'),
     ]);
-    return openWork({ folders, settings: readSettings(sources), store });
+    return openWork({ folders, settings: readSettings(sources), store, tokens: await tokens() });
   });
   const approvals = async () => (await work()).current.approvals();
   const agent = new CoreAgent(store, async () => (await work()).current);
@@ -44,10 +51,12 @@ export async function openServices({ home }: { readonly home: string | undefined
     mirrors: () =>
       new CoreAgent(new FileRunStore({ stateDir: folders.state }), async () => (await work()).current),
     async person() {
-      const { ensureTokens, ownToken } = await import('#kit/tokens/tokens.ts');
+      const [{ registeredOwnToken }, { ensureTokens }] = await Promise.all([
+        import('#kit/tokens/open-registry.ts'),
+        import('#kit/tokens/tokens.ts'),
+      ]);
       ensureTokens(folders);
-      const { name, scopes } = ownToken(folders);
-      return { name, scopes };
+      return registeredOwnToken(folders, await tokens());
     },
     async settings() {
       const [{ describeSettings }, { describeConcern }] = await Promise.all([
@@ -135,7 +144,10 @@ export async function openServices({ home }: { readonly home: string | undefined
       readConfiguration({ home, flags });
       return exitCodes.done;
     },
-    close: async () => store.close(),
+    async close() {
+      store.close();
+      await registry?.close();
+    },
   };
 }
 

@@ -27,7 +27,7 @@ export function readConfiguration({ home, host, port, httpPort }: BusServeOption
 
 export async function serve(options: BusServeOptions): Promise<number> {
   const config = readConfiguration(options);
-  const own = openServiceProcess('core-bus-engine', options);
+  const own = await openServiceProcess('core-bus-engine', options);
   const { folders, logger, shutdown } = own;
   const { shipped, user } = readConcernDocument('bus', folders);
   const configFiles = { shipped: shipped.path, user: user.document === undefined ? null : user.path };

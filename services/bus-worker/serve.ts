@@ -28,7 +28,7 @@ export function readConfiguration({ home }: WorkerOptions): LiveConfig<number> {
 
 export async function serve(options: WorkerOptions): Promise<number> {
   const allowed = readConfiguration(options);
-  const { folders, logger, shutdown, signalled } = openServiceProcess('core-bus-worker', options);
+  const { folders, logger, shutdown, signalled } = await openServiceProcess('core-bus-worker', options);
   allowed.report(logger);
   const services = openServices({ folders, environment });
   shutdown.add('its clients', () => services.close());

@@ -9,14 +9,16 @@ import { createLogger, type Logger } from './log.ts';
 import { ownVersion } from './program.ts';
 import { Redactor } from './redaction/redactor.ts';
 import { Shutdown } from './shutdown.ts';
-import { ensureTokens, openTokens, type Tokens } from './tokens/tokens.ts';
+import { openRegistry } from './tokens/open-registry.ts';
+import type { TokenRegistry } from './tokens/registry.ts';
+import { ensureTokens } from './tokens/tokens.ts';
 
 /** What every service of Core starts with. */
 export interface ServiceProcess {
   readonly service: ServiceName;
   readonly version: string;
   readonly folders: Folders;
-  readonly tokens: Tokens;
+  readonly tokens: TokenRegistry;
   readonly redactor: Redactor;
   readonly logger: Logger;
   readonly shutdown: Shutdown;
@@ -28,10 +30,10 @@ export interface ServiceProcess {
  * Folders with the tokens in them, a log that prints no known secret, and an orderly end.
  * @throws InvalidInput (`config_invalid`), Failed where a folder cannot be made
  */
-export function openServiceProcess(
+export async function openServiceProcess(
   service: ServiceName,
   { home, flags = {} }: { readonly home: string | undefined; readonly flags?: SettingFlags },
-): ServiceProcess {
+): Promise<ServiceProcess> {
   const folders = resolveFolders({ home }, environment);
   const { log } = readSettings({ folders, environment, flags });
   prepareFolder(folders.state, 'state');
@@ -41,7 +43,8 @@ export function openServiceProcess(
   const logger = createLogger({ service, ...log, redactor });
   const shutdown = new Shutdown({ deadlineMs: 20_000, warn: (message) => logger.warn(message) });
   const signalled = new Promise<number>((resolve) => shutdown.listen(resolve));
-  const tokens = openTokens(folders);
+  const tokens = await openRegistry(folders, { warn: (message) => logger.warn(message) });
+  shutdown.add('the registry of tokens', () => tokens.close());
   return { service, version: ownVersion(), folders, tokens, redactor, logger, shutdown, signalled };
 }
 

@@ -68,10 +68,11 @@ export function define(program: Command, run: RunCommand): void {
     .command('revoke')
     .description('end a token; running services know at once')
     .argument('<name>', 'which one')
+    .option('--host <name>', "whose, of a service's token on several hosts; default: this host's")
     .action(
-      action(async ({ home, json, display }, name: string) => {
+      action(async ({ home, json, display }, name: string, options: { host?: string }) => {
         const { tokenCommands } = await import('./token.ts');
-        return tokenCommands.revoke({ home, json, display, name });
+        return tokenCommands.revoke({ home, json, display, name, ...options });
       }),
     );
 

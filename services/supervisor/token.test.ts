@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
-import { InvalidInput } from '#kit/errors.ts';
+import { codeOf, InvalidInput } from '#kit/errors.ts';
 import { displayWith } from '../../test/fixtures/terminal/display.ts';
 import { tokenCommands } from './token.ts';
 
@@ -23,28 +23,38 @@ describe('core token', () => {
   });
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-  it('makes a token, shows it and takes it back, without ever printing its text', () => {
+  it('makes a token, shows it and takes it back, without ever printing its text', async () => {
     expect(
-      tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'read, plan', days: '3' }),
+      await tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'read, plan', days: '3' }),
     ).to.equal(0);
     const secret = readFileSync(join(home, 'config/tokens/ci.token'), 'utf8').trim();
-    tokenCommands.list({ home, display, stdout });
+    await tokenCommands.list({ home, display, stdout });
     expect(text)
       .to.contain('token ci may read, plan until')
       .and.to.match(/ci +in force +\d{4}-\d\d-\d\d +read, plan/);
-    tokenCommands.revoke({ home, display, stdout, name: 'ci' });
-    tokenCommands.list({ home, display, stdout, json: true });
+    await tokenCommands.revoke({ home, display, stdout, name: 'ci' });
+    await tokenCommands.list({ home, display, stdout, json: true });
     expect(text).to.contain('"state":"revoked"');
     expect(text).not.to.contain(secret);
   });
 
-  it('names the scopes there are when one is unknown', () => {
-    expect(() => tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'write' })).to.throw(
-      InvalidInput,
+  it('names the scopes there are when one is unknown', async () => {
+    const failure = async (options: { readonly scopes: string; readonly days?: string }) =>
+      tokenCommands.create({ home, display, stdout, name: 'ci', ...options }).catch((error) => error);
+    const error = await failure({ scopes: 'write' });
+    expect(error).to.be.instanceOf(InvalidInput);
+    expect(error.message).to.equal(
       'scope "write" is unknown: must be one of read, plan, approve, execute, admin, model, mint',
     );
-    expect(() =>
-      tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'read', days: '0' }),
-    ).to.throw(InvalidInput);
+    expect(await failure({ scopes: 'read', days: '0' })).to.be.instanceOf(InvalidInput);
+  });
+
+  it('has one host where the registry is a file', async () => {
+    await tokenCommands.create({ home, display, stdout, name: 'ci', scopes: 'read' });
+    const error = await tokenCommands
+      .revoke({ home, display, stdout, name: 'ci', host: 'elsewhere' })
+      .catch((error) => error);
+    expect(codeOf(error)).to.equal('token_not_found');
+    expect(String(error)).to.contain('"elsewhere"').and.contain('storage.kind is files');
   });
 });

@@ -4,14 +4,9 @@ import { type Column, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
-import {
-  createToken,
-  openTokens,
-  revokeToken,
-  type Scope,
-  scopes,
-  type TokenRecord,
-} from '#kit/tokens/tokens.ts';
+import { openRegistry } from '#kit/tokens/open-registry.ts';
+import type { TokenRegistry } from '#kit/tokens/registry.ts';
+import { type Scope, scopes, type TokenRecord } from '#kit/tokens/tokens.ts';
 
 interface TokenOptions {
   readonly home?: string | undefined;
@@ -24,7 +19,7 @@ interface TokenOptions {
 export const tokenCommands = { create, list, revoke };
 
 /** The text is in its file and is not printed: what a terminal shows is kept in logs and scrollback. */
-function create(
+async function create(
   options: TokenOptions & {
     readonly name: string;
     /** Comma-separated. */
@@ -32,16 +27,16 @@ function create(
     /** Days until it expires; left out, it does not. */
     readonly days?: string | undefined;
   },
-): number {
-  const folders = resolveFolders({ home: options.home }, environment);
-  const expires = options.days === undefined ? null : inDays(options.days);
-  const { record, path } = createToken(folders, {
-    name: options.name,
-    scopes: parseScopes(options.scopes),
-    expires,
+): Promise<number> {
+  const { name, days } = options;
+  const allowed = parseScopes(options.scopes);
+  const ms = days === undefined ? null : inDays(days);
+  const { record, path } = await withRegistry(options, async (registry) => {
+    const expires = ms === null ? null : new Date(registry.now() + ms).toISOString();
+    return registry.create({ name, scopes: allowed, expires });
   });
   const until = record.expires === null ? '' : ` until ${record.expires}`;
-  return print(options, { ...shown(record), path }, [
+  return print(options, { ...shown(record, Date.parse(record.created)), path }, [
     `token ${record.name} may ${record.scopes.join(', ')}${until}`,
     `its text is in ${path}, readable by you alone`,
   ]);
@@ -54,22 +49,52 @@ const columns: readonly Column[] = [
   { title: '', gives: { turn: 1, to: 16 }, excess: 'wrap' },
 ];
 
-function list(options: TokenOptions): number {
-  const records = openTokens(resolveFolders({ home: options.home }, environment)).list();
+async function list(options: TokenOptions): Promise<number> {
+  const { records, now } = await withRegistry(options, async (registry) => ({
+    records: registry.list(),
+    now: registry.now(),
+  }));
   const rows = records.map((record) => {
-    const { name, created, scopes: allowed } = record;
-    return [name, shown(record).state, created.slice(0, 10), allowed.join(', ')];
+    const { name, kind, host, created, scopes: allowed } = record;
+    const whose = host !== undefined && kind === 'service' ? `${name} of ${host}` : name;
+    return [whose, shown(record, now).state, created.slice(0, 10), allowed.join(', ')];
   });
   const lines = tableLines(columns, rows, options.display);
   const none = ['no tokens yet; the first command that needs one makes yours'];
-  return print(options, { tokens: records.map(shown) }, lines.length === 0 ? none : lines);
+  return print(
+    options,
+    { tokens: records.map((record) => shown(record, now)) },
+    lines.length === 0 ? none : lines,
+  );
 }
 
-function revoke(options: TokenOptions & { readonly name: string }): number {
-  const record = revokeToken(resolveFolders({ home: options.home }, environment), options.name);
-  return print(options, shown(record), [
+async function revoke(
+  options: TokenOptions & { readonly name: string; readonly host?: string | undefined },
+): Promise<number> {
+  const { name, host } = options;
+  const { record, elsewhere, now } = await withRegistry(options, async (registry) => ({
+    ...(await registry.revoke(name, host)),
+    now: registry.now(),
+  }));
+  const left = elsewhere.length === 0 ? [] : [`still in force: ${name} of ${elsewhere.join(', ')}`];
+  return print(options, { ...shown(record, now), elsewhere }, [
     `token ${record.name} opens nothing any more; running services know at once`,
+    ...left,
   ]);
+}
+
+async function withRegistry<T>(
+  { home }: TokenOptions,
+  work: (registry: TokenRegistry) => Promise<T>,
+): Promise<T> {
+  const registry = await openRegistry(resolveFolders({ home }, environment));
+  try {
+    // A database that does not answer is reported before anything is changed.
+    registry.list();
+    return await work(registry);
+  } finally {
+    await registry.close();
+  }
 }
 
 function print(
@@ -82,10 +107,19 @@ function print(
   return exitCodes.done;
 }
 
-function shown({ name, kind, scopes: allowed, created, expires, revoked }: TokenRecord) {
-  const expired = expires !== null && Date.parse(expires) <= Date.now();
+function shown({ name, kind, scopes: allowed, host, created, expires, revoked }: TokenRecord, now: number) {
+  const expired = expires !== null && Date.parse(expires) <= now;
   const state = revoked !== null ? 'revoked' : expired ? 'expired' : 'in force';
-  return { name, kind, scopes: allowed, created, expires, revoked, state };
+  return {
+    name,
+    kind,
+    scopes: allowed,
+    created,
+    expires,
+    revoked,
+    state,
+    ...(host === undefined ? {} : { host }),
+  };
 }
 
 function parseScopes(text: string): Scope[] {
@@ -100,7 +134,8 @@ function parseScopes(text: string): Scope[] {
   });
 }
 
-function inDays(text: string): string {
+/** Milliseconds. */
+function inDays(text: string): number {
   const days = Number(text);
   if (!/^\d{1,4}$/.test(text) || days < 1) {
     throw new InvalidInput(
@@ -108,5 +143,5 @@ function inDays(text: string): string {
       `${JSON.stringify(text)} is not a number of days from 1 to 9999`,
     );
   }
-  return new Date(Date.now() + days * 86_400_000).toISOString();
+  return days * 86_400_000;
 }

@@ -52,6 +52,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-laptop', 'Size: a laptop'],
       ['guide-one-server', 'Size: one server'],
       ['guide-three-hosts', 'Size: three hosts'],
+      ['guide-tokens-on-several-hosts', 'Tokens on several hosts'],
       ['guide-region', 'Size: a region'],
       ['monitoring', 'Watch it'],
       ['runbook', 'Runbook'],

@@ -22,7 +22,9 @@ export function whyTokenMayNot(
   scope: 'approve' | 'admin',
   { tokens }: Pick<ApprovalsNow, 'tokens'>,
 ): string | null {
-  const token = tokens.find((one) => one.name === name);
+  const named = tokens.filter((one) => one.name === name);
+  // A service has one on each host.
+  const token = named.find(({ revoked }) => revoked === null) ?? named[0];
   if (token === undefined) return null;
   if (token.revoked !== null) return `the token '${name}' was revoked at ${token.revoked}`;
   if (token.scopes.includes(scope) || token.scopes.includes('admin')) return null;

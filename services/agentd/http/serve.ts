@@ -90,7 +90,7 @@ export function readConfiguration({ home, flags }: DaemonStart): Settings {
 }
 
 /** Runs the daemon until a signal comes or the process that started it is gone. @returns the exit code */
-export function serve({
+export async function serve({
   agent,
   home,
   flags,
@@ -103,7 +103,7 @@ export function serve({
   readonly openNotifications: (settings: Settings, redactor: Redactor) => Notifications;
 }): Promise<number> {
   const settings = readConfiguration({ home, flags });
-  const own = openServiceProcess('core-agentd', { home, flags });
+  const own = await openServiceProcess('core-agentd', { home, flags });
   const { folders, logger, shutdown, version } = own;
   const work = new BackgroundWork(logger);
   shutdown.add('the work on runs', () => work.close());

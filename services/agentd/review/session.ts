@@ -193,7 +193,7 @@ export class Sessions {
     const record = this.#options.tokens
       .list()
       .find(({ name, sha256 }) => name === owner.name && sha256 === owner.sha256);
-    if (record === undefined || !inForce(record, this.#now())) return null;
+    if (record === undefined || !inForce(record, this.#options.tokens.now())) return null;
     return { name: record.name, scopes: record.scopes };
   }
 

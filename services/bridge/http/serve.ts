@@ -31,7 +31,7 @@ export function readConfiguration({ home, host, port }: ServeOptions) {
 /** Runs core-bridge until a signal comes, or the process that started it is gone. */
 export async function serve(options: ServeOptions): Promise<number> {
   const read = readConfiguration(options);
-  const own = openServiceProcess('core-bridge', options);
+  const own = await openServiceProcess('core-bridge', options);
   const { folders } = own;
   const sources = { folders, environment };
   const token = () => serviceToken(folders, 'bridge');

@@ -9,7 +9,7 @@ type InvokedTrigger = Pick<Trigger, 'id' | 'type' | 'functionId' | 'config' | 'm
 
 export interface TriggerInvokerParts {
   readonly calls: Calls;
-  readonly tokens: Pick<Tokens, 'list'>;
+  readonly tokens: Pick<Tokens, 'list' | 'now'>;
   readonly timeoutMs: number;
   readonly logger: Logger;
 }
@@ -54,8 +54,8 @@ export class TriggerInvoker {
   #isInForce(token: string | null): boolean {
     if (token === null) return true;
     try {
-      const record = this.#parts.tokens.list().find(({ name }) => name === token);
-      return record !== undefined && inForce(record, Date.now());
+      const { tokens } = this.#parts;
+      return tokens.list().some((record) => record.name === token && inForce(record, tokens.now()));
     } catch {
       return false;
     }

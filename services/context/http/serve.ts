@@ -16,7 +16,7 @@ export function readConfiguration({ home, host, port }: ServeOptions): ContextCo
 /** Runs core-context until a signal comes, the process that started it is gone, or its record cannot be used any more. */
 export async function serve(options: ServeOptions): Promise<number> {
   const config = readConfiguration(options);
-  const own = openServiceProcess('core-context', options);
+  const own = await openServiceProcess('core-context', options);
   const readers = new Readers(recordPath(own.folders.state));
   const context = await composeContext({ ...own, config, readers });
   own.shutdown.add('the record', () => context.close());

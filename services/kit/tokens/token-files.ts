@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { decodeJson } from '../decode.ts';
 import { writeFileDurably } from '../durable-file.ts';
 import { codeOf, Failed, messageOf, Refused } from '../errors.ts';
-import { type TokenRecord, TokenRegistry } from './token.ts';
+import { RegistryFile, type TokenRecord } from './token.ts';
 
 export function registryPath(folder: string): string {
   return join(folder, 'registry.json');
@@ -27,7 +27,7 @@ export function readRegistry(folder: string): { records: readonly TokenRecord[];
   if (stats === null) return null;
   refuseForeignWriters(folder);
   refuseExposed(path, stats);
-  const { tokens } = decodeJson(TokenRegistry, readPrivate(path), path, 'token_registry_invalid');
+  const { tokens } = decodeJson(RegistryFile, readPrivate(path), path, 'token_registry_invalid');
   return { records: tokens, version: versionOf(stats) };
 }
 

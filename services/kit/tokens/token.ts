@@ -24,9 +24,12 @@ export const TokenRecord = t.strict({
   expires: nullable(Timestamp),
   revoked: nullable(Timestamp),
 });
-export type TokenRecord = t.TypeOf<typeof TokenRecord>;
+export type TokenRecord = t.TypeOf<typeof TokenRecord> & {
+  /** Where it was made, where several hosts share a registry. */
+  readonly host?: string;
+};
 
-export const TokenRegistry = t.strict({ tokens: t.array(TokenRecord) });
+export const RegistryFile = t.strict({ tokens: t.array(TokenRecord) });
 
 /** `core_<name>_<random>`, 192 random bits in hex. */
 export function newTokenText(name: string): string {

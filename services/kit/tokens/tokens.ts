@@ -1,14 +1,13 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import type { Account } from '../contracts/account.ts';
 import { decode } from '../decode.ts';
 import { sha256 } from '../digest.ts';
 import { writeFileDurably } from '../durable-file.ts';
 import { Conflict, codeOf, InvalidInput, NotFound } from '../errors.ts';
-import { type Folders, prepareFolder } from '../folders.ts';
+import { prepareFolder } from '../folders.ts';
 import { withFileLock } from '../storage/lock.ts';
+import { type Identity, registryOf, type TokenFolders } from './check-tokens.ts';
 import {
   inForce,
   isTokenText,
@@ -19,34 +18,10 @@ import {
   type TokenRecord,
   tokenNameFor,
 } from './token.ts';
-import {
-  namesOfTokenFiles,
-  readRegistry,
-  readTokenFile,
-  registryVersion,
-  tokenPath,
-  writeRegistry,
-} from './token-files.ts';
+import { namesOfTokenFiles, readRegistry, readTokenFile, tokenPath, writeRegistry } from './token-files.ts';
 
+export { type Identity, openTokens, type Tokens } from './check-tokens.ts';
 export { type Scope, scopes, type TokenRecord } from './token.ts';
-
-export interface Identity {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  /** Whoever the identity provider signed in; left out of a token. */
-  readonly providerAccount?: Account;
-}
-
-export interface Tokens {
-  /** Who a token belongs to; null when it is unknown, revoked or expired. Sees changes of other processes at once. */
-  authenticate(text: string): Identity | null;
-  /** To be awaited before `authenticate`, where the answer has to be asked for; null where it is known. Rejects with Unavailable. */
-  lookUp?(text: string): Promise<void> | null;
-  list(): readonly TokenRecord[];
-}
-
-/** Texts and registry lie together where nobody says otherwise. */
-type TokenFolders = Pick<Folders, 'tokens'> & Partial<Pick<Folders, 'registry'>>;
 
 type ServiceToken = 'bridge' | 'worker' | 'agentd';
 const serviceTokens: readonly {
@@ -62,41 +37,6 @@ const serviceTokens: readonly {
 
 /** Every scope that there was before the model gateway. */
 const earlierScopes: readonly Scope[] = ['read', 'plan', 'approve', 'execute', 'admin'];
-
-/** Named, scoped tokens of this installation: plain in `<name>.token` for clients, hashed in `registry.json` for servers. */
-export function openTokens(folders: TokenFolders, clock: () => number = Date.now): Tokens {
-  let version: string | null = null;
-  let records: readonly TokenRecord[] = [];
-  let digests: readonly Buffer[] = [];
-
-  function current(): readonly TokenRecord[] {
-    const newest = registryVersion(registryOf(folders));
-    if (newest === version) return records;
-    const registry = readRegistry(registryOf(folders));
-    version = registry?.version ?? null;
-    records = registry?.records ?? [];
-    digests = records.map((record) => Buffer.from(record.sha256, 'hex'));
-    return records;
-  }
-
-  function recordOf(text: string): TokenRecord | null {
-    const all = current();
-    const given = hash('sha256', text, 'buffer');
-    let found: TokenRecord | null = null;
-    for (const [at, record] of all.entries()) {
-      if (timingSafeEqual(given, digests[at]!)) found = record;
-    }
-    return found;
-  }
-
-  return {
-    authenticate(text) {
-      const found = recordOf(text);
-      return found === null || !inForce(found, clock()) ? null : { name: found.name, scopes: found.scopes };
-    },
-    list: current,
-  };
-}
 
 /**
  * Makes the tokens of the first start: one for the person with every scope, one for each service. Those that exist, also
@@ -141,7 +81,7 @@ export function ensureTokens(folders: TokenFolders, person: string = systemUser(
  * All scopes, for a token that has every scope of an earlier version and lacks those added since; else null: a token that was limited
  * on purpose stays limited.
  */
-function laterScopes({ kind, name, scopes: has }: TokenRecord): readonly Scope[] | null {
+export function laterScopes({ kind, name, scopes: has }: TokenRecord): readonly Scope[] | null {
   const service = kind === 'service' ? serviceTokens.find((token) => token.name === name) : undefined;
   const earlier = kind === 'person' ? earlierScopes : service?.earlier;
   const now = kind === 'person' ? scopes : service?.scopes;
@@ -157,10 +97,11 @@ export interface NewToken {
   readonly expires?: string | null;
 }
 
-/** Makes a token; the text is also in its file. A revoked or expired one of that name is replaced. */
+/** Makes a token; the text is also in its file. A revoked or expired one of that name is replaced. @param now of the clock that decides */
 export function createToken(
   folders: TokenFolders,
   token: NewToken,
+  now: number = Date.now(),
 ): { readonly record: TokenRecord; readonly text: string; readonly path: string } {
   const name = decode(TokenName, token.name, 'token name', 'token_name_invalid');
   if (token.scopes.length === 0) {
@@ -170,7 +111,7 @@ export function createToken(
     );
   }
   const expires = token.expires ?? null;
-  if (expires !== null && !(Date.parse(expires) > Date.now())) {
+  if (expires !== null && !(Date.parse(expires) > now)) {
     throw new InvalidInput(
       'token_expiry_invalid',
       `token ${name} would expire at ${expires}: must be in the future`,
@@ -179,11 +120,7 @@ export function createToken(
   let made: ReturnType<typeof makeToken> | undefined;
   change(folders, (records) => {
     const old = records.find((record) => record.name === name);
-    if (old !== undefined && inForce(old, Date.now())) {
-      throw new Conflict('token_exists', `token ${name} exists already`, {
-        hint: `./core token revoke ${name}, then create it again.`,
-      });
-    }
+    if (old !== undefined && inForce(old, now)) throw tokenExists(name);
     const there = textThere(folders, name);
     if (there !== null && sha256(there) !== old?.sha256) throw unknownFile(folders, name);
     const kind = old?.kind ?? 'named';
@@ -193,19 +130,29 @@ export function createToken(
   return { ...made!, path: tokenPath(folders.tokens, name) };
 }
 
+/** @param host where it was made, where several share the registry */
+export function tokenExists(name: string, host?: string): Conflict {
+  const where = host === undefined ? '' : `, made on ${host}`;
+  return new Conflict('token_exists', `token ${name} exists already${where}`, {
+    hint: `./core token revoke ${name}, then create it again.`,
+  });
+}
+
 export function revokeToken(folders: TokenFolders, name: string): TokenRecord {
   let revoked: TokenRecord | undefined;
   change(folders, (records) => {
     const found = records.find((record) => record.name === name);
-    if (found === undefined) {
-      const names = records.map((record) => record.name).join(', ') || 'none';
-      throw new NotFound('token_not_found', `there is no token ${JSON.stringify(name)}; known are ${names}`);
-    }
+    if (found === undefined) throw tokenNotFound(name, records);
     revoked = { ...found, revoked: found.revoked ?? new Date().toISOString() };
     return records.map((record) => (record === found ? revoked! : record));
   });
   rmSync(tokenPath(folders.tokens, name), { force: true });
   return revoked!;
+}
+
+export function tokenNotFound(name: string, records: readonly TokenRecord[]): NotFound {
+  const names = [...new Set(records.map((record) => record.name))].join(', ') || 'none';
+  return new NotFound('token_not_found', `there is no token ${JSON.stringify(name)}; known are ${names}`);
 }
 
 /**
@@ -337,10 +284,6 @@ function makeToken(
     revoked: null,
   };
   return { record, text };
-}
-
-function registryOf({ tokens, registry }: TokenFolders): string {
-  return registry ?? tokens;
 }
 
 function personName(person: string): string {

@@ -13,7 +13,7 @@ export function readConfiguration({ home, host, port }: ServeOptions): GatewayCo
 
 export async function serve(options: ServeOptions): Promise<number> {
   const config = readConfiguration(options);
-  const own = openServiceProcess('core-model-gateway', options);
+  const own = await openServiceProcess('core-model-gateway', options);
   const gateway = await composeGateway({ ...own, config, proxies: environment });
   own.shutdown.add('the ledger', () => gateway.close());
   return serveService(own, {

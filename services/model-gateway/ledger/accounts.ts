@@ -40,6 +40,7 @@ export function withRunKeys(tokens: Tokens, keys: AccountsOfKeys): Tokens {
       return identity;
     },
     list: () => tokens.list(),
+    now: () => tokens.now(),
   };
 }
 

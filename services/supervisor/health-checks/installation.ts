@@ -8,7 +8,7 @@ import type { Health } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
-import { openTokens } from '#kit/tokens/tokens.ts';
+import { openRegistry } from '#kit/tokens/open-registry.ts';
 import { describeHolder, holderOf } from '../port-holder.ts';
 
 /** What one check of `core doctor` found. */
@@ -54,12 +54,21 @@ export function checkSettings(folders: Folders): {
   return { finding: found, settings };
 }
 
-export function checkTokens(folders: Folders): Finding {
-  return attempt('tokens', () => {
-    const records = openTokens(folders).list();
-    const names = records.filter(({ revoked }) => revoked === null).map(({ name }) => name);
-    return finding('tokens', 'works', names.join(', ') || 'none yet; the first start makes them');
-  });
+export async function checkTokens(folders: Folders): Promise<Finding> {
+  try {
+    const registry = await openRegistry(folders);
+    try {
+      const records = registry.list();
+      const names = records.filter(({ revoked }) => revoked === null).map(({ name }) => name);
+      const where = registry.shared === null ? '' : `; registered in ${registry.shared}`;
+      const known = [...new Set(names)].join(', ') || 'none yet; the first start makes them';
+      return finding('tokens', 'works', `${known}${where}`);
+    } finally {
+      await registry.close();
+    }
+  } catch (error) {
+    return broken('tokens', error);
+  }
 }
 
 /** core-agentd's. */

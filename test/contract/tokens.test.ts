@@ -1,0 +1,300 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { PostgresSettings } from '#kit/config/storage.ts';
+import { codeOf } from '#kit/errors.ts';
+import { fileTokens } from '#kit/tokens/file-tokens.ts';
+import { openPostgresTokens, type SharedOptions } from '#kit/tokens/postgres-tokens.ts';
+import type { TokenRegistry } from '#kit/tokens/registry.ts';
+import { readRegistry } from '#kit/tokens/token-files.ts';
+import { createToken, ensureTokens, revokeToken, serviceToken } from '#kit/tokens/tokens.ts';
+import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
+import { describeWith } from '../needs.ts';
+import { describeTokens, type TokenFolders, withinMs } from './tokens.contract.ts';
+
+function newFolders(): TokenFolders {
+  const root = temporaryFolder();
+  return { tokens: join(root, 'tokens'), registry: join(root, 'registry') };
+}
+
+async function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => expect.fail('it did not fail'),
+    (error: unknown) => error,
+  );
+}
+
+function codeThrown(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    return codeOf(error);
+  }
+  return 'nothing';
+}
+
+describeTokens('in files', async () => {
+  const registry = join(temporaryFolder(), 'registry');
+  const tokens = join(temporaryFolder(), 'tokens');
+  return {
+    folders: () => ({ tokens, registry }),
+    open: async (folders) => fileTokens(folders),
+    stored: async () => readFileSync(join(registry, 'registry.json'), 'utf8'),
+    end: async () => {},
+  };
+});
+
+describeWith(['postgres'], 'in PostgreSQL', () => {
+  let server: PostgresServer;
+  let settings: PostgresSettings;
+  let opened: TokenRegistry[];
+
+  before(async () => {
+    server = await startPostgres();
+  });
+
+  after(() => server.stop());
+
+  beforeEach(async () => {
+    settings = await server.database();
+    opened = [];
+  });
+
+  afterEach(() => end());
+
+  async function open(folders: TokenFolders, options: SharedOptions = {}): Promise<TokenRegistry> {
+    const registry = await openPostgresTokens(folders, settings, options);
+    opened.push(registry);
+    return registry;
+  }
+
+  async function end(): Promise<void> {
+    await Promise.all(opened.splice(0).map((registry) => registry.close()));
+  }
+
+  describeTokens('in PostgreSQL', async () => ({
+    folders: newFolders,
+    open: (folders) => open(folders),
+    async stored() {
+      const rows = await server.ask(settings, 'SELECT row_to_json(tokens) AS record FROM tokens');
+      return JSON.stringify(rows);
+    },
+    end,
+  }));
+
+  /** A host with tokens of its own. */
+  async function host(name: string, person = name, options: SharedOptions = {}) {
+    const folders = newFolders();
+    ensureTokens(folders, person);
+    return { folders, registry: await open(folders, { host: name, ...options }) };
+  }
+
+  it('knows the service of each host by the same name, and ends that of one host alone', async () => {
+    const [a, b] = [await host('alpha'), await host('beta')];
+    const texts = [serviceToken(a.folders, 'worker'), serviceToken(b.folders, 'worker')];
+    await until('both', () => texts.every((text) => a.registry.authenticate(text)?.name === 'worker'));
+    expect((await a.registry.revoke('worker')).elsewhere).to.deep.equal(['beta']);
+    await until('the end', () => b.registry.authenticate(texts[0]!) === null);
+    expect(b.registry.authenticate(texts[1]!)?.name).to.equal('worker');
+    expect(codeThrown(() => serviceToken(a.folders, 'worker'))).to.equal('token_missing');
+    const unknown = await failure(a.registry.revoke('worker', 'gamma'));
+    expect(codeOf(unknown)).to.equal('token_not_found');
+    expect(String(unknown)).to.contain('"gamma"').and.contain('alpha, beta');
+    const { text } = await a.registry.create({ name: 'worker', scopes: ['read', 'plan'] });
+    await until('the new one', () => b.registry.authenticate(text)?.name === 'worker');
+    expect(
+      a.registry
+        .list()
+        .find((record) => record.revoked === null && record.host === 'alpha' && record.name === 'worker')
+        ?.kind,
+    ).to.equal('service');
+  });
+
+  it('tells the host whose token was revoked from another, so that it says so itself', async () => {
+    const [a, b] = [await host('alpha'), await host('beta')];
+    const text = serviceToken(b.folders, 'agentd');
+    await until('its registration', () => a.registry.authenticate(text) !== null);
+    await a.registry.revoke('agentd', 'beta');
+    await until('the registry of beta', () =>
+      readRegistry(b.folders.registry)!.records.some(
+        ({ name, revoked }) => name === 'agentd' && revoked !== null,
+      ),
+    );
+    expect(codeThrown(() => serviceToken(b.folders, 'agentd'))).to.equal('token_missing');
+  });
+
+  it('registers what a host makes and revokes in its own files while it runs', async () => {
+    const [a, b] = [await host('alpha'), await host('beta')];
+    const { text } = createToken(a.folders, { name: 'ci', scopes: ['read'] });
+    await until('the registration', () => b.registry.authenticate(text)?.name === 'ci');
+    revokeToken(a.folders, 'ci');
+    await until('the revocation', () => b.registry.authenticate(text) === null);
+  });
+
+  it('takes no name from the token of another host, whether that was revoked or not, and says which', async () => {
+    const a = await host('alpha', 'mira');
+    const warnings: string[] = [];
+    const b = await host('beta', 'mira', { warn: (message) => warnings.push(message) });
+    const text = (folders: TokenFolders) => readFileSync(join(folders.tokens, 'mira.token'), 'utf8').trim();
+    expect(b.registry.authenticate(text(b.folders))).to.equal(null);
+    expect(warnings.join()).to.contain('mira').and.contain('has others of these names');
+    await until('the name', () => b.registry.authenticate(text(a.folders))?.name === 'mira');
+    const exists = await failure(b.registry.create({ name: 'mira', scopes: ['read'] }));
+    expect(codeOf(exists)).to.equal('token_exists');
+    expect(String(exists)).to.contain('made on alpha');
+    await a.registry.revoke('mira');
+    const c = await host('gamma', 'mira');
+    expect(c.registry.authenticate(text(c.folders))).to.equal(null);
+    expect(c.registry.list().filter(({ name }) => name === 'mira')).to.have.length(1);
+    // On purpose it goes.
+    await b.registry.revoke('mira');
+    const made = await b.registry.create({ name: 'mira', scopes: ['read'] });
+    await until('the new one', () => a.registry.authenticate(made.text)?.scopes.join() === 'read');
+  });
+
+  it('registers a text once that several hosts have a copy of', async () => {
+    const a = await host('alpha');
+    const b = await open(a.folders, { host: 'beta' });
+    expect(b.list().map(({ name, host }) => `${name} ${host}`)).to.deep.equal(
+      ['alpha', 'bridge', 'worker', 'agentd'].map((name) => `${name} alpha`),
+    );
+  });
+
+  it('looks at once for a token that it does not know, and not for what cannot be one', async () => {
+    const [a, b] = [await host('alpha'), await host('beta')];
+    const { text } = await a.registry.create({ name: 'ci', scopes: ['read'] });
+    await b.registry.lookUp!(text);
+    expect(b.registry.authenticate(text)?.name).to.equal('ci');
+    expect([b.registry.lookUp!(text), b.registry.lookUp!('wrong')]).to.deep.equal([null, null]);
+    const wrong = [1, 2, 3].map((digit) => b.registry.lookUp!(`core_ci_${`${digit}`.repeat(48)}`));
+    expect(new Set(wrong).size, 'looks').to.equal(1);
+    await wrong[0];
+  });
+
+  it('goes by the clock of the database, whatever that of a host says', async () => {
+    const real = Date.now;
+    try {
+      Date.now = () => real() + 300_000;
+      const ahead = await host('ahead');
+      const { text } = await ahead.registry.create({
+        name: 'brief',
+        scopes: ['read'],
+        expires: new Date(real() + 2_000).toISOString(),
+      });
+      Date.now = () => real() - 300_000;
+      const behind = await host('behind');
+      expect(behind.registry.authenticate(text)?.name).to.equal('brief');
+      expect(ahead.registry.authenticate(text)?.name).to.equal('brief');
+      await until('the expiry', () => ahead.registry.authenticate(text) === null);
+      expect(behind.registry.authenticate(text)).to.equal(null);
+      expect(Math.abs(behind.registry.now() - real())).to.be.below(1_000);
+    } finally {
+      Date.now = real;
+    }
+  });
+
+  it('sees each of twenty revocations within a second', async () => {
+    const [a, b] = [await host('alpha'), await host('beta')];
+    const delays: number[] = [];
+    for (let round = 0; round < 20; round++) {
+      const { text } = await a.registry.create({ name: `ci-${round}`, scopes: ['read'] });
+      await until('it', () => b.registry.authenticate(text) !== null);
+      await a.registry.revoke(`ci-${round}`);
+      const revoked = performance.now();
+      await until('its end', () => b.registry.authenticate(text) === null);
+      delays.push(performance.now() - revoked);
+    }
+    expect(Math.max(...delays)).to.be.below(withinMs);
+  });
+});
+
+describeWith(['postgres'], 'tokens while the database is away', () => {
+  let server: PostgresServer;
+  let settings: PostgresSettings;
+  let opened: TokenRegistry[] = [];
+
+  beforeEach(async () => {
+    // One that can be stopped.
+    server = await startPostgres(['max_connections=50']);
+    settings = await server.database();
+    opened = [];
+  });
+
+  afterEach(async () => {
+    await Promise.all(opened.map((registry) => registry.close()));
+    await server.stop();
+  });
+
+  it('open for five seconds what they did, then nothing, and all again when it is back', async () => {
+    const folders = newFolders();
+    ensureTokens(folders, 'mira');
+    const registry = await openPostgresTokens(folders, settings, { host: 'alpha' });
+    opened.push(registry);
+    const text = serviceToken(folders, 'bridge');
+    expect(registry.authenticate(text)?.name).to.equal('bridge');
+    await server.crash();
+    const away = performance.now();
+    expect(registry.authenticate(text)?.name).to.equal('bridge');
+    let error: unknown;
+    await until('the refusal', () => {
+      try {
+        registry.authenticate(text);
+      } catch (thrown) {
+        error = thrown;
+      }
+      return error !== undefined;
+    });
+    expect(performance.now() - away).to.be.within(4_000, 6_000);
+    expect(codeOf(error)).to.equal('database_unavailable');
+    expect(String(error)).to.contain('tokens cannot be checked');
+    // Whoever starts now waits for it too, and makes no token that nobody would know.
+    const late = await openPostgresTokens(newFolders(), settings, { host: 'beta' });
+    opened.push(late);
+    const refused = await late.create({ name: 'ci', scopes: ['read'] }).catch((thrown) => thrown);
+    expect(codeOf(refused)).to.equal('database_unavailable');
+    await server.restart();
+    const back = performance.now();
+    await until('both', () => {
+      try {
+        return registry.authenticate(text) !== null && late.authenticate(text) !== null;
+      } catch {
+        return false;
+      }
+    });
+    expect(performance.now() - back).to.be.below(3_000);
+    await registry.revoke('bridge');
+    await until('the revocation', () => late.authenticate(text) === null);
+  });
+
+  it('open nothing by what a standby says, which may not have heard of a revocation', async () => {
+    const folders = newFolders();
+    ensureTokens(folders, 'mira');
+    const registry = await openPostgresTokens(folders, settings, { host: 'alpha' });
+    opened.push(registry);
+    const [{ folder } = { folder: '' }] = await server.ask<{ folder: string }>(
+      settings,
+      "SELECT current_setting('data_directory') AS folder",
+    );
+    await server.crash();
+    writeFileSync(join(folder, 'standby.signal'), '');
+    await server.restart();
+    const refusal = () => {
+      try {
+        registry.list();
+        return '';
+      } catch (error) {
+        return String(error);
+      }
+    };
+    await until(refusal, () => refusal().includes('is a standby'));
+    const late = await openPostgresTokens(folders, settings, { host: 'alpha' });
+    opened.push(late);
+    expect(codeThrown(() => late.list())).to.equal('database_unavailable');
+    rmSync(join(folder, 'standby.signal'));
+    await server.crash();
+    await server.restart();
+    await until('the primary', () => refusal() === '');
+  });
+});
