@@ -8,6 +8,7 @@ import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 import type { ToParent } from './bridge.messages.ts';
 
@@ -24,8 +25,12 @@ class World {
   readonly state = temporaryFolder();
   readonly postgres: PostgresSettings | null;
 
-  constructor(postgres: PostgresSettings | null) {
+  /** What a killed bridge had claimed can be taken again: by the next start, or when its leases are over. */
+  readonly untilFree: () => Promise<unknown>;
+
+  constructor(postgres: PostgresSettings | null, untilFree: () => Promise<unknown> = async () => {}) {
     this.postgres = postgres;
+    this.untilFree = untilFree;
   }
 
   /**
@@ -127,6 +132,7 @@ function crashes(makeWorld: () => Promise<World>): void {
     const world = await makeWorld();
     const ids = ['run_1', 'run_2'];
     await world.run({ mode: 'sync', ids, crashAt: 'bridge.summary_delivered' }, never);
+    await world.untilFree();
     expect(world.taken).to.deep.equal(['board/run_1/completed']);
     await world.run({ mode: 'sync', ids }, atRest);
     await world.run({ mode: 'sync', ids }, atRest);
@@ -169,5 +175,11 @@ describeWith(['time', 'postgres'], 'core-bridge that is killed, with its queue i
   });
   after(() => server.stop());
 
-  crashes(async () => new World(await server.database()));
+  crashes(async () => {
+    const settings = await server.database();
+    const held = 'SELECT 1 FROM bridge_deliveries WHERE claimed_until >= core_clock_ms()';
+    return new World(settings, () =>
+      until('the end of the leases', async () => (await server.ask(settings, held)).length === 0),
+    );
+  });
 });
