@@ -26,6 +26,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   './core show': ['1'],
   './core actions': ['1', '1'],
   './core verify': ['1'],
+  './core mirror': ['1'],
   './core signatures': ['1'],
   './core config show': [],
   './core forges': [],

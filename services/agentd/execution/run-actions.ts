@@ -66,7 +66,8 @@ export class Execution {
 
   /** Ends early when the run is cancelled or its person stops it; selected actions that did not start stay as they were. */
   async runAll(selected: readonly string[]): Promise<void> {
-    const polling = setInterval(() => void this.#lookForCancel(), 250);
+    // A record that cannot be read is looked at again, and by the next action, which fails.
+    const polling = setInterval(() => void this.#lookForCancel().catch(() => {}), 250);
     try {
       await this.#prepare(selected);
       const run = await this.#read();
