@@ -346,7 +346,7 @@ export class CoreAgent {
     return this.#store.verify(runId, await this.#signatures(signersFile));
   }
 
-  /** Writes this host's folder of the run anew. @returns the folder */
+  /** Writes this host's folder of the run again. @returns the folder */
   async mirror(idOrPrefix: string): Promise<string> {
     return this.#store.mirror(await this.#store.resolve(idOrPrefix));
   }

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -10,11 +9,13 @@ import { openPostgres } from '#kit/postgres/database.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
+import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { startRunWriter } from '../fixtures/runs/run-writer.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
-import { failure, runStoreContract } from './run-store.contract.ts';
+import { runStoreContract } from './run-store.contract.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
 
 const by = { name: 'mira', scopes: ['admin'] } as never;
@@ -163,12 +164,14 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
     it('knows whether its events are there where the answer to a commit was lost', async () => {
       const { run_id } = await store.create(sampleRequest());
-      const proxy = await cutAtCommit(settings);
-      const cut = hosts.host({ ...settings, url: proxy.url }).store;
+      const url = new URL(settings.url);
+      const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+      url.port = String(proxy.port);
+      const cut = hosts.host({ ...settings, url: url.href }).store;
       await cut.read(run_id);
-      proxy.cut('answer');
+      proxy.cutAfter('COMMIT');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
-      proxy.cut('question');
+      proxy.cutBefore('COMMIT');
       expect(codeOf(await failure(cut.append(run_id, () => [turn()])))).to.equal('database_unavailable');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
       expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);
@@ -288,40 +291,4 @@ function filesIn(folder: string): Map<string, string> {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
   return new Map(names.sort().map((path) => [path.slice(folder.length + 1), readFileSync(path, 'latin1')]));
-}
-
-/** A way to the database that can lose the next COMMIT, or the answer to it. */
-async function cutAtCommit({ url }: PostgresSettings) {
-  const to = new URL(url);
-  let next: 'question' | 'answer' | null = null;
-  const proxy: Server = createServer((near) => {
-    const far = connect(Number(to.port), to.hostname);
-    let silent = false;
-    near.on('data', (data) => {
-      const cut = data.includes('COMMIT') ? next : null;
-      if (cut === null) return void far.write(data);
-      next = null;
-      silent = true;
-      if (cut === 'question') return near.destroy();
-      far.write(data, () => far.once('data', () => near.destroy()));
-    });
-    far.on('data', (data) => silent || near.write(data));
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      one.on('error', () => other.destroy());
-      one.on('close', () => other.destroy());
-    }
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const own = new URL(url);
-  own.port = String((proxy.address() as { port: number }).port);
-  return {
-    url: own.href,
-    cut(what: 'question' | 'answer') {
-      next = what;
-    },
-    close: () => new Promise((resolve) => proxy.close(resolve)),
-  };
 }

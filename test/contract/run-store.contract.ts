@@ -5,6 +5,7 @@ import { codeOf } from '#kit/errors.ts';
 import type { Risk } from '../../services/agentd/action.ts';
 import type { DataOf } from '../../services/agentd/runs/event.ts';
 import { executorLease, type RunQuery, type RunStore } from '../../services/agentd/runs/run-store.ts';
+import { failure } from '../fixtures/failure.ts';
 import { decided, executionStarted, planned, sampleRequest, sourceRead, turn } from './run-store.sample.ts';
 
 /** A store under test. `another` opens a second one on the same runs, as another process would. */
@@ -339,13 +340,4 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(times).to.deep.equal(times.toSorted());
     });
   });
-}
-
-export async function failure(promise: Promise<unknown>): Promise<unknown> {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it should have failed, and did not');
 }

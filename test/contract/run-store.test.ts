@@ -21,9 +21,10 @@ import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { failure } from '../fixtures/failure.ts';
 import { startRunWriter, type Writer } from '../fixtures/runs/run-writer.ts';
 import { until } from '../fixtures/until.ts';
-import { failure, runStoreContract } from './run-store.contract.ts';
+import { runStoreContract } from './run-store.contract.ts';
 import { executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';
 
 function makeState(): { home: string; stateDir: string; open: () => FileRunStore; end: () => Promise<void> } {

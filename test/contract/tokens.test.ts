@@ -8,6 +8,7 @@ import { openPostgresTokens, type SharedOptions } from '#kit/tokens/postgres-tok
 import type { TokenRegistry } from '#kit/tokens/registry.ts';
 import { readRegistry } from '#kit/tokens/token-files.ts';
 import { createToken, ensureTokens, revokeToken, serviceToken } from '#kit/tokens/tokens.ts';
+import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
@@ -17,13 +18,6 @@ import { describeTokens, type TokenFolders, withinMs } from './tokens.contract.t
 function newFolders(): TokenFolders {
   const root = temporaryFolder();
   return { tokens: join(root, 'tokens'), registry: join(root, 'registry') };
-}
-
-async function failure(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    () => expect.fail('it did not fail'),
-    (error: unknown) => error,
-  );
 }
 
 function codeThrown(work: () => unknown): string {

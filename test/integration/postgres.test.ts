@@ -3,16 +3,10 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
 import { type Database, openPostgres } from '#kit/postgres/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
+import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
-
-async function failure(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    () => expect.fail('it did not fail'),
-    (error: unknown) => error,
-  );
-}
 
 describeWith(['postgres'], 'the database', () => {
   let server: PostgresServer;
@@ -125,17 +119,6 @@ describeWith(['postgres'], 'the database', () => {
   it('ends a statement that takes longer than it may', async () => {
     const slow = open({ statement_seconds: 1 }).transaction((sql) => sql.query('SELECT pg_sleep(30)'));
     expect(codeOf(await failure(slow))).to.equal('database_unavailable');
-  });
-
-  it('tells listeners what others notify, and when they may have missed something', async () => {
-    const [one, two] = [open(), open()];
-    await two.query('SELECT 1');
-    const heard: (string | null)[] = [];
-    const listener = one.listen('news', (payload) => heard.push(payload), 60_000);
-    await until('the first look', () => heard.includes(null));
-    await two.query("SELECT pg_notify('news', 'one')");
-    await until('the news', () => heard.includes('one'));
-    await listener.close();
   });
 });
 

@@ -1,6 +1,7 @@
 import type { JobRows } from '#kit/jobs/durable-queue.ts';
-import { PostgresJobs, postgresText } from '#kit/jobs/postgres-jobs.ts';
+import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
+import { postgresText } from '#kit/postgres/postgres-text.ts';
 import type { Job, NotificationRows, NotTaken, Target } from './notification-rows.ts';
 
 const table = { name: 'notification_jobs', ready: 'true', dueIndex: 'notification_jobs_due' };

@@ -2,19 +2,19 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { NotFound } from '#kit/errors.ts';
 import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/storage/lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
+import { BegunLeases } from './begun-leases.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { RunIndex } from './index/run-index.ts';
 import { type Listing, listRuns, refreshFolder } from './index/run-list.ts';
 import { checkRunId, isRunId, logName, logSize, runIdPrefix, runsWithHead } from './log/run-folder.ts';
 import type { RunRecords } from './records.ts';
 import type { Run } from './run.ts';
-import { ambiguousPrefix, runByWord } from './run-name.ts';
+import { onlyRun, runByWord } from './run-name.ts';
 import {
   executorLease,
   type Lease,
@@ -42,8 +42,7 @@ export class FileRunStore implements RunStore {
   readonly #runsDir: string;
   readonly #options: RunStoreOptions;
   readonly #leases: Leases;
-  /** Leases of runs that were begun, until `lease` hands them over. */
-  readonly #begun = new Map<string, Lease>();
+  readonly #begun = new BegunLeases();
   #index: RunIndex | null = null;
   readonly #load = once(() => this.#loadRecords());
   /** null until they are needed first. */
@@ -63,16 +62,13 @@ export class FileRunStore implements RunStore {
   begin(request: RunRequest, task?: string): Promise<Run> {
     return this.#with((records) => {
       const { run, lease } = records.begin(request, task);
-      this.#begun.set(lease.name, lease);
+      this.#begun.put(lease);
       return run;
     });
   }
 
-  async abandon(runId: string): Promise<void> {
-    const name = executorLease(runId);
-    const lease = this.#begun.get(name);
-    this.#begun.delete(name);
-    await lease?.release();
+  abandon(runId: string): Promise<void> {
+    return this.#begun.abandon(runId);
   }
 
   async resolve(name: string, here?: RepositoryHere): Promise<string> {
@@ -80,10 +76,7 @@ export class FileRunStore implements RunStore {
     if (named !== null) return named;
     const prefix = runIdPrefix(name);
     return this.#guarded(async () => {
-      const [runId, ...others] = isRunId(prefix) ? [prefix] : await this.#withPrefix(prefix);
-      if (runId === undefined)
-        throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
-      if (others.length > 0) throw ambiguousPrefix(prefix, [runId, ...others]);
+      const runId = isRunId(prefix) ? prefix : onlyRun(prefix, await this.#withPrefix(prefix));
       if (logSize(this.#runsDir, runId) < 0) (await this.#loaded()).requireKnown(runId);
       return runId;
     });
@@ -135,11 +128,7 @@ export class FileRunStore implements RunStore {
   }
 
   lease(name: string): Promise<Lease> {
-    return this.#guarded(() => {
-      const begun = this.#begun.get(name);
-      this.#begun.delete(name);
-      return begun === undefined || begun.lost.aborted ? this.#leases.acquire(name) : begun;
-    });
+    return this.#guarded(() => this.#begun.take(name) ?? this.#leases.acquire(name));
   }
 
   writeViews(runId: string): Promise<void> {

@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
-import { failure } from '../../../test/contract/run-store.contract.ts';
 import {
   decided,
   executionFinished,
@@ -22,6 +21,7 @@ import {
   resulted,
   sampleRequest,
 } from '../../../test/contract/run-store.sample.ts';
+import { failure } from '../../../test/fixtures/failure.ts';
 import type { PruneRequest } from '../agent.ts';
 import type { NewEvent } from './event.ts';
 import { FileRunStore } from './file-run-store.ts';

@@ -74,10 +74,18 @@ function ambiguous(word: string, runs: readonly RunSummary[]): InvalidInput {
   );
 }
 
-export function ambiguousPrefix(prefix: string, found: readonly string[]): InvalidInput {
+/**
+ * The one run that was found to begin so.
+ * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`)
+ */
+export function onlyRun(prefix: string, found: readonly string[]): string {
+  const [runId, ...others] = found;
+  if (runId === undefined)
+    throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
+  if (others.length === 0) return runId;
   const shown = found.slice(0, 5).join(', ');
   const more = found.length > 5 ? ', …' : '';
-  return new InvalidInput(
+  throw new InvalidInput(
     'run_ambiguous',
     `${prefix} is the beginning of several runs: ${shown}${more}; give more of it`,
   );

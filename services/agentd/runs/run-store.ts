@@ -90,7 +90,7 @@ export interface RunStore {
   lease(name: string): Promise<Lease>;
   /** Ends a command or request: makes the run's head durable and rewrites the views of its folder from its newest event. */
   writeViews(runId: string): Promise<void>;
-  /** Writes this host's folder of the run anew, as far as it is made of the record. @returns the folder */
+  /** Writes this host's folder of the run again, as far as it is made of the record. @returns the folder */
   mirror(runId: string): Promise<string>;
   /** Checks the record of a run; without `signatures`, those of its approvals are not checked. */
   verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification>;

@@ -13,7 +13,7 @@ export interface BridgeStorage {
   readonly deliveryJobs: JobRows;
   readonly schedules: ScheduleRows;
   readonly catchUps: CatchUpRows;
-  /** So often, in milliseconds, there may be an event that nobody told this process of. */
+  /** So often, in milliseconds, there may be an event of which this process was not notified. */
   readonly lookMs: number;
   /** @returns how many rows went */
   prune(removal: Removal): Promise<number>;

@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts';
 import { sqlState, sqlStates } from '../postgres/postgres-error.ts';
+import { postgresText } from '../postgres/postgres-text.ts';
 import {
   type Columns,
   type Due,
@@ -95,7 +96,7 @@ export class PostgresJobs implements JobRows {
       WHERE seq = $1 AND claim = $2 AND state = 'processing' AND claimed_until >= core_clock_ms() RETURNING seq`,
       [seq, token, ...texts(columns)],
     );
-    this.#letGo(token);
+    this.#forget(token);
     return rows.length === 1;
   }
 
@@ -149,7 +150,7 @@ export class PostgresJobs implements JobRows {
     return { seq: Number(row.seq), attempts: Number(row.attempts), token };
   }
 
-  #letGo(token: string): void {
+  #forget(token: string): void {
     this.#held.delete(token);
     if (this.#held.size > 0) return;
     clearInterval(this.#timer);
@@ -158,7 +159,7 @@ export class PostgresJobs implements JobRows {
 
   /** A lease that is over stays so, also where nobody took it: its holder learns it when it ends its claim. */
   async #renew(): Promise<void> {
-    for (const [token, { until }] of this.#held) if (until <= performance.now()) this.#letGo(token);
+    for (const [token, { until }] of this.#held) if (until <= performance.now()) this.#forget(token);
     const held = [...this.#held];
     if (held.length === 0) return;
     await this.#database
@@ -171,11 +172,6 @@ export class PostgresJobs implements JobRows {
       // The database is away: the next turn tries again.
       .catch(() => {});
   }
-}
-
-/** PostgreSQL keeps no NUL, and no half of a surrogate pair. */
-export function postgresText(text: string): string {
-  return text.replaceAll('\0', '\u{fffd}').toWellFormed();
 }
 
 function texts(columns: Columns): (string | number | null)[] {

@@ -11,7 +11,7 @@ export interface Sql {
   query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
 }
 
-/** Core's database. Works behind PgBouncer in transaction mode: nothing is kept on a connection between transactions, but by `listen`. */
+/** Core's database. Works behind PgBouncer in transaction mode: nothing is kept on a connection between transactions. */
 export interface Database extends Sql {
   /** For people, without a password: `postgres://core@db:5432/core`. */
   readonly name: string;
@@ -20,15 +20,6 @@ export interface Database extends Sql {
    * @throws Unavailable (`database_unavailable`); a commit whose answer did not come is a `CommitUnknown`
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
-  /**
-   * Calls `heard` with the payload of each NOTIFY, and with null whenever some may have been missed: at the beginning, after a
-   * lost connection, and every `everyMs`, because behind PgBouncer none arrives.
-   */
-  listen(
-    channel: string,
-    heard: (payload: string | null) => void,
-    everyMs?: number,
-  ): { close(): Promise<void> };
   close(): Promise<void>;
 }
 
@@ -40,7 +31,6 @@ export class CommitUnknown extends Error {
 }
 
 const attempts = 5;
-const missedMs = 1_000;
 
 /**
  * Opens nothing yet: the first query connects, and brings the tables up to date.
@@ -54,10 +44,9 @@ export function openPostgres(settings: PostgresSettings, application: string): D
   pool.on('connect', (client) => client.on('error', () => {}));
   const name = databaseName(settings.url);
   const begin = `BEGIN; SET LOCAL statement_timeout = ${settings.statement_seconds * 1000}; SET LOCAL idle_in_transaction_session_timeout = ${settings.statement_seconds * 1000}`;
-  const listeners = new Set<{ close(): Promise<void> }>();
   let migrated: Promise<void> | null = null;
 
-  return { name, query, transaction, listen, close };
+  return { name, query, transaction, close };
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     try {
@@ -119,46 +108,7 @@ export function openPostgres(settings: PostgresSettings, application: string): D
     return migrated;
   }
 
-  function listen(channel: string, heard: (payload: string | null) => void, everyMs = missedMs) {
-    let client: pg.Client | null = null;
-    let closed = false;
-    const timer = setInterval(() => {
-      heard(null);
-      if (client === null) connect();
-    }, everyMs);
-    timer.unref();
-    const listener = { close: closeListener };
-    listeners.add(listener);
-    connect();
-    return listener;
-
-    function connect(): void {
-      const fresh = new pg.Client(config);
-      client = fresh;
-      const lost = () => {
-        if (client === fresh) client = null;
-        fresh.end().catch(() => {});
-      };
-      fresh.on('error', lost);
-      fresh.on('end', lost);
-      fresh.on('notification', ({ payload }) => heard(payload ?? ''));
-      fresh
-        .connect()
-        .then(() => fresh.query(`LISTEN ${pg.escapeIdentifier(channel)}`))
-        .then(() => (closed ? fresh.end() : heard(null)))
-        .catch(lost);
-    }
-
-    async function closeListener(): Promise<void> {
-      closed = true;
-      clearInterval(timer);
-      listeners.delete(listener);
-      await client?.end().catch(() => {});
-    }
-  }
-
   async function close(): Promise<void> {
-    await Promise.all([...listeners].map((listener) => listener.close()));
     await pool.end();
   }
 }

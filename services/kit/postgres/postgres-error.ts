@@ -9,7 +9,6 @@ export const sqlStates = {
   noSuchDatabase: '3D000',
   serializationFailure: '40001',
   deadlock: '40P01',
-  missingTable: '42P01',
   missingRight: '42501',
   diskFull: '53100',
   tooManyConnections: '53300',

@@ -8,7 +8,7 @@ import { tokenPath } from './token-files.ts';
 import { ownToken } from './tokens.ts';
 
 export interface OpenOptions {
-  /** Told which of this host's own tokens the database does not take. */
+  /** Called with which of this host's own tokens the database does not take. */
   readonly warn?: (message: string) => void;
 }
 

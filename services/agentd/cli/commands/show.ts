@@ -151,7 +151,7 @@ function onMirrors(context: CommandContext): CommandContext {
 
 export function mirror(program: Command, run: Run): void {
   withRun(program.command('mirror'))
-    .description("write this host's folder of a run anew, from the database that has the runs")
+    .description("write this host's folder of a run again, from the database that has the runs")
     .action(
       run(async (context, id: string | undefined, options: RunOption) => {
         const folder = await context.services.agent.mirror(await runNamed(context, id, options, 'mirror'));

@@ -62,9 +62,10 @@ const changing = [
   'asked_by',
   'decided_by',
 ] as const;
-const columns = [...fixed, ...changing];
+/** Of the table `runs`, in every database. */
+export const rowColumns = [...fixed, ...changing] as const;
 const updateRow = `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`;
-const insertRow = `INSERT INTO runs (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`;
+const insertRow = `INSERT INTO runs (${rowColumns.join(', ')}) VALUES (${rowColumns.map(() => '?').join(', ')})`;
 
 const schema = `
   DROP TABLE IF EXISTS runs;
@@ -166,7 +167,7 @@ export class RunIndex {
     // Updated in place, only what can change: this is part of every append, and each page touched is a page written.
     const { changes } = this.#statement(updateRow).run(...changing.map((name) => row[name]), row.run_id);
     if (changes > 0) return;
-    this.#statement(insertRow).run(...columns.map((name) => row[name]));
+    this.#statement(insertRow).run(...rowColumns.map((name) => row[name]));
     this.#statement('DELETE FROM problems WHERE name = ?').run(row.run_id);
   }
 

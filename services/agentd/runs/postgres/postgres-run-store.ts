@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
-import { codeOf, NotFound } from '#kit/errors.ts';
+import { codeOf } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
 import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
@@ -13,6 +13,7 @@ import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../../agent.ts';
 import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
+import { BegunLeases } from '../begun-leases.ts';
 import type { NewEvent, RunEvent, RunRequest } from '../event.ts';
 import { checkDigest, missingArtifact, requireDigest } from '../log/artifacts.ts';
 import { beforeFirst } from '../log/event-line.ts';
@@ -22,7 +23,7 @@ import { Heads } from '../log/heads.ts';
 import { newRunId } from '../log/open-runs.ts';
 import { checkRunId, isRunId, runIdPrefix } from '../log/run-folder.ts';
 import type { Run } from '../run.ts';
-import { ambiguousPrefix, runByWord } from '../run-name.ts';
+import { onlyRun, runByWord } from '../run-name.ts';
 import {
   executorLease,
   type Lease,
@@ -63,8 +64,7 @@ export class PostgresRunStore implements RunStore {
   readonly #database: Database;
   readonly #leases: FencedLeases;
   readonly #runs = new StoredRuns();
-  /** Leases of runs that were begun, until `lease` hands them over. */
-  readonly #begun = new Map<string, Lease>();
+  readonly #begun = new BegunLeases();
   readonly #clock: () => number;
   readonly #secrets: () => Promise<Pick<SecretFinder, 'mask'>>;
 
@@ -85,7 +85,7 @@ export class PostgresRunStore implements RunStore {
     const lease = await this.#leases.acquire(executorLease(runId));
     try {
       const run = await this.#create(runId, request, task);
-      this.#begun.set(lease.name, lease);
+      this.#begun.put(lease);
       return run;
     } catch (error) {
       await lease.release();
@@ -93,11 +93,8 @@ export class PostgresRunStore implements RunStore {
     }
   }
 
-  async abandon(runId: string): Promise<void> {
-    const name = executorLease(runId);
-    const lease = this.#begun.get(name);
-    this.#begun.delete(name);
-    await lease?.release();
+  abandon(runId: string): Promise<void> {
+    return this.#begun.abandon(runId);
   }
 
   async resolve(name: string, here?: RepositoryHere): Promise<string> {
@@ -108,10 +105,10 @@ export class PostgresRunStore implements RunStore {
       'SELECT run_id FROM runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id DESC LIMIT 6',
       [prefix, `${prefix}~`],
     );
-    const [runId, ...others] = found.map(({ run_id }) => run_id);
-    if (runId === undefined)
-      throw new NotFound('run_not_found', `no run starts with ${prefix}; ./core runs lists them`);
-    if (others.length > 0) throw ambiguousPrefix(prefix, [runId, ...others]);
+    const runId = onlyRun(
+      prefix,
+      found.map(({ run_id }) => run_id),
+    );
     if (isRunId(prefix)) await this.read(runId);
     return runId;
   }
@@ -204,9 +201,7 @@ export class PostgresRunStore implements RunStore {
   }
 
   async lease(name: string): Promise<Lease> {
-    const begun = this.#begun.get(name);
-    this.#begun.delete(name);
-    return begun === undefined || begun.lost.aborted ? this.#leases.acquire(name) : begun;
+    return this.#begun.take(name) ?? this.#leases.acquire(name);
   }
 
   async writeViews(runId: string): Promise<void> {

@@ -1,42 +1,23 @@
 import type { Sql } from '#kit/postgres/database.ts';
+import { postgresText } from '#kit/postgres/postgres-text.ts';
 import { indexRow } from '../index/row-reader.ts';
-import { type RowDialect, type RowFilter, rowConditions } from '../index/run-index.ts';
+import { type RowDialect, type RowFilter, rowColumns, rowConditions } from '../index/run-index.ts';
 import { checkQuery, encodeCursor, fits } from '../index/run-list.ts';
 import { isActive, type Run, type RunSummary } from '../run.ts';
 import type { RunPage, RunQuery } from '../run-store.ts';
 import { type Holder, holderColumns, lives, withHolder } from './stored-runs.ts';
 
 /** Of `runs`, beside `run_id` and the head; as `valuesOf` gives them. */
-export const summaryColumns = [
-  'size',
-  'status',
-  'forge',
-  'owner',
-  'repo',
-  'number',
-  'title',
-  'role',
-  'created_at',
-  'updated_at',
-  'highest_risk',
-  'waiting',
-  'waits_for',
-  'actions',
-  'asked_by',
-  'decided_by',
-  'words',
-] as const;
+export const summaryColumns = [...rowColumns.filter((name) => name !== 'run_id'), 'words'] as const;
 
 export function valuesOf(run: Run, size: number): readonly unknown[] {
   const row = indexRow(run, size);
   const { title, owner, repo, number } = row;
   const words = `${title ?? ''} ${owner}/${repo}${number === null ? '' : `#${number}`}`.toLowerCase();
-  return summaryColumns.map((name) => storable(name === 'words' ? words : row[name]));
-}
-
-/** The database takes no NUL in a text; the events have it escaped. */
-function storable<T>(value: T): T | string {
-  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
+  return summaryColumns.map((name) => {
+    const value = name === 'words' ? words : row[name];
+    return typeof value === 'string' ? postgresText(value) : value;
+  });
 }
 
 const dialect: RowDialect = {

@@ -1,8 +1,8 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, Unavailable } from '#kit/errors.ts';
-import { postgresText } from '#kit/jobs/postgres-jobs.ts';
 import type { Database } from '#kit/postgres/database.ts';
 import { sqlState, sqlStates } from '#kit/postgres/postgres-error.ts';
+import { postgresText } from '#kit/postgres/postgres-text.ts';
 import {
   type AcceptedEvent,
   type Judgement,
@@ -18,7 +18,7 @@ interface Answer {
   reject(error: unknown): void;
 }
 
-/** An event, and all who sent it and wait for an answer: none is left where all were told that it was not stored. */
+/** An event, and all who sent it and wait for an answer: none is left where all got the answer that it was not stored. */
 interface Waiting {
   readonly key: string;
   readonly event: NewEvent;
@@ -208,7 +208,7 @@ export class Arrivals {
     }
   }
 
-  /** What was skipped and is judged anew keeps its place. */
+  /** What was skipped and is judged again keeps its place. */
   async #replace(
     { one, row, turn }: { one: Waiting; row: NewRow; turn: number },
     { seq }: StoredEvent,

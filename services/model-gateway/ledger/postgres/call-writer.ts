@@ -42,7 +42,7 @@ interface Raise {
 type Opening = Asked<OpenCall, Recorded>;
 type Raising = Asked<Raise, void>;
 
-/** Of one transaction: what is to be done, and what each who waits is to be told when it is committed. */
+/** Of one transaction: what is to be done, and who waits for it to be committed. */
 interface Batch {
   readonly openings: readonly Opening[];
   readonly raisings: readonly Raising[];
@@ -135,7 +135,7 @@ export class CallWriter {
         forgotten: new Map(this.#forgotten),
       });
     } while (this.problem === null ? this.#hasWork() : this.#openings.length + this.#raisings.length > 0);
-    // At once: what is asked for from now on has to start anew.
+    // At once: what is asked for from now on starts the next round.
     this.#writing = null;
   }
 
