@@ -218,6 +218,19 @@ describe('an action of which the outcome is not known', () => {
     });
   }
 
+  it('ends an execution whose record cannot be read for a moment, and refuses nothing', async () => {
+    await approved();
+    await store.append(runId, () => [starting('exe_2')]);
+    const read = store.requireArtifacts.bind(store);
+    store.requireArtifacts = () =>
+      Promise.reject(new Unavailable('database_unavailable', 'the database does not answer'));
+    const error = await going({ effects: [done] }).catch((thrown: unknown) => thrown);
+    expect(error).to.have.property('code', 'database_unavailable');
+    expect((await store.read(runId)).actions[0]?.state).to.equal('pending');
+    store.requireArtifacts = read;
+    expect((await going({ effects: [done] })).state).to.equal('succeeded');
+  });
+
   it('is asked for at once when the effect itself was not answered', async () => {
     await approved();
     const action = await executed({ effects: [lost], answers: [{ kind: 'done', effect: done }] });

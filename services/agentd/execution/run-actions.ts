@@ -177,7 +177,8 @@ export class Execution {
     try {
       await this.#store.requireArtifacts(this.#scope.run_id);
     } catch (error) {
-      if (!(error instanceof CoreError)) throw error;
+      // A record that cannot be read now says nothing about the action: the execution ends here and can be resumed.
+      if (!(error instanceof CoreError) || error instanceof Unavailable) throw error;
       return { state: 'refused', outcome: failure(error) };
     }
     for (const id of definition.depends_on) {
