@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { decode } from '#kit/decode.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { findIssue } from './find-issue.ts';
+import { findIssue, findRepository } from './find-issue.ts';
 import { createForges, type Forges, ForgesConfig } from './registry.ts';
 
 describe('The issue that a person names', () => {
@@ -129,7 +129,10 @@ describe('The issue that a person names', () => {
   it('is refused outside of a checkout, without a remote, and with one on a forge that is not configured', async () => {
     const outside = temporaryFolder();
     expect(await refusal('12', outside)).to.contain(`${outside} is in no checkout`);
-    expect(await refusal('12', checkout())).to.contain('has no remote');
+    const alone = checkout();
+    expect(await refusal('12', alone)).to.contain('has no remote');
+    const forTask = await findRepository(forges, alone).catch(({ hint }) => hint);
+    expect(forTask).to.contain('--repository OWNER/REPO').and.to.contain('forge init').and.not.contain('#');
     const elsewhere = checkout(['origin', 'git@gitlab.com:a/b.git']);
     expect(await refusal('12', elsewhere)).to.contain(
       'origin (git@gitlab.com:a/b.git) is on no configured forge',

@@ -62,9 +62,12 @@ function issueAt(forges: Forges, url: string, folder: string): FoundIssue {
 export async function findRepository(
   forges: Forges,
   folder: string,
-  number = 12,
+  number?: number,
 ): Promise<FoundRepository & { readonly forge: string }> {
-  const say = `Name the repository too: OWNER/REPO#${number}`;
+  const say =
+    number === undefined
+      ? 'Name the repository: --repository OWNER/REPO'
+      : `Name the repository too: OWNER/REPO#${number}`;
   const checkout = await findCheckout(folder);
   if (typeof checkout === 'string') {
     throw new InvalidInput('repository_unclear', `the repository is unclear: ${folder} is in no checkout`, {
@@ -76,7 +79,7 @@ export async function findRepository(
   const name = ['core', 'origin'].find((one) => names.includes(one)) ?? names[0];
   if (name === undefined) {
     throw new InvalidInput('repository_unclear', `${checkout.top} has no remote that names its repository`, {
-      hint: say,
+      hint: `${say}\nor keep its issues and pull requests in a folder: ./core forge init --owner NAME --repo NAME --from .`,
     });
   }
   if (names.length > 1 && name !== 'core' && name !== 'origin') {
