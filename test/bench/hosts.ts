@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { startPostgres } from '../fixtures/postgres.ts';
 import type { Benchmark } from './comparison.ts';
 import { bridgesOnHosts } from './hosts/bridges.ts';
+import { budgetsOnHosts } from './hosts/budgets.ts';
 import { runsOnHosts } from './hosts/runs.ts';
 
 /** What several hosts do on one PostgreSQL, each commit durable before the next. */
@@ -13,7 +14,11 @@ export const hosts: Benchmark = {
     for (const path of [dirname(folder), folder]) chmodSync(path, 0o711);
     const server = await startPostgres(['fsync=on', 'shared_buffers=512MB', 'max_wal_size=4GB']);
     try {
-      return [...(await runsOnHosts(server, folder)), ...(await bridgesOnHosts(server))];
+      return [
+        ...(await runsOnHosts(server, folder)),
+        ...(await bridgesOnHosts(server)),
+        ...(await budgetsOnHosts(server)),
+      ];
     } finally {
       await server.stop();
     }
