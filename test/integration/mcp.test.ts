@@ -122,6 +122,14 @@ describe('Core as tools of the Model Context Protocol', () => {
     expect(runs[0]).to.include({ run_id: planned.run_id, waits_for: 'build' });
   });
 
+  it('takes a note to a plan, which counts as written by an outsider', async () => {
+    const number = await world.newIssue(body);
+    const note = 'Mind the empty name.';
+    const { run_id } = await shown(client, 'plan_issue', { ...ref, number, note, wait_seconds: 120 });
+    expect((await world.agent.run(run_id)).request.note).to.deep.equal({ text: note, trusted: false });
+    expect((await called(client, 'plan_issue', { ...ref, number, note: ' ' })).failed).to.equal(true);
+  });
+
   it('gives the same run for the same key, and refuses a key that another request has', async () => {
     const number = await world.newIssue(body);
     const request = { ...ref, number, idempotency_key: 'from-an-editor-1', wait_seconds: 0 };

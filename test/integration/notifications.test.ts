@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { announceService } from '#kit/config/running-service.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
@@ -115,6 +116,19 @@ describe('notifications', () => {
       text: '4 actions of the build gate',
     });
     expect(body).to.not.contain('stranger.');
+  });
+
+  it('links to where core-agentd of this home listens, if no address is configured', async () => {
+    configure({ mira: { channels: hook() } });
+    const { notifier } = open();
+    await tell(notifier);
+    const address = { url: 'http://127.0.0.1:7999', host: '127.0.0.1', port: 7999 };
+    const listening = announceService('core-agentd', { state: join(world.home, 'state') }, address);
+    const run = await planned();
+    await tell(notifier);
+    listening.withdraw();
+    const [{ body }] = receiver.received as [Receiver['received'][number]];
+    expect(JSON.parse(body).notices[0].url).to.equal(`http://127.0.0.1:7999/runs/${run.run_id}`);
   });
 
   itWith(['postgres'], 'tells each person once of each thing, by whichever of two daemons', async () => {
@@ -445,12 +459,17 @@ describe('notifications', () => {
     expect(tested.stdout)
       .to.match(/mira +webhook +sent +http:/)
       .and.to.match(/mira +desktop +sent +the desktop/);
+    expect(JSON.parse(receiver.received.at(-1)!.body).notices[0].url).to.equal('http://127.0.0.1:7817/');
     expect(tested.stdout).to.match(/mira +slack +not sent .*there is no address of the incoming webhook in/);
     expect(readFileSync(shown, 'utf8').split('\n').slice(0, 3)).to.deep.equal([
       '--app-name=Core',
       '--',
       'Waits for you: a test',
     ]);
+    configure({ mira: { channels: hook() } }, { page_url: 'https://core.example.org/team/' });
+    await world.command(['notify', 'test', 'mira']);
+    const { url } = JSON.parse(receiver.received.at(-1)!.body).notices[0];
+    expect(url).to.equal('https://core.example.org/team/');
     const unknown = await world.command(['notify', 'test', 'jo']);
     expect(unknown.stderr).to.contain("does not name 'jo'; it names mira");
   });

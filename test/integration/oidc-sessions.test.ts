@@ -45,6 +45,21 @@ describe('Sessions that an identity provider began', () => {
     expect(outOfLink.headers.get('location')).to.equal('/signed-out');
   });
 
+  it('ends the session that the browser had when it signs in again, though it does not send it back from the provider', async () => {
+    const mira = await signedIn('mira');
+    const [[name, text]] = [...mira.cookies].filter(([name]) => /^core_review_\d+$/.test(name)) as [
+      [string, string],
+    ];
+    const callback = await mira.toCallback('mira');
+    mira.cookies.delete(name);
+    const back = await mira.get(callback);
+    expect(back.status).to.equal(200);
+    expect(back.headers.getSetCookie().join()).to.match(/SameSite=Strict; Max-Age=3600/);
+    expect(await status(mira)).to.equal(200);
+    mira.cookies.set(name, text);
+    expect(await status(mira)).to.equal(401);
+  });
+
   it('lists and ends sessions, with what is open live in them', async () => {
     const { review } = world;
     const folders = { tokens: `${review.world.home}/config/tokens` };

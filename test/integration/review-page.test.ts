@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { replaceFile } from '#kit/durable-file.ts';
+import { ForgeFolder } from '../../services/agentd/forges/local/forge-folder.ts';
+import { LocalForgeAdmin } from '../../services/agentd/forges/local/local-forge-admin.ts';
 import { reviewRoutes } from '../../services/agentd/review/routes.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
@@ -186,6 +188,48 @@ describe('The review page over HTTP', () => {
     expect((await post('/batch/look', {})).status).to.equal(400);
   });
 
+  it('shows what came of the others where a run of several fails inside', async () => {
+    const [good, damaged] = [await review.planned(), await review.planned()];
+    const publish = ({ run_id, actions }: Run) =>
+      actions
+        .filter(({ definition }) => definition.gate === 'publish')
+        .map((action) => `${run_id} ${seen(action)}`);
+    const log = join(review.world.home, 'state/runs', damaged.run_id, 'events.jsonl');
+    renameSync(log, `${log}.away`);
+    mkdirSync(log);
+    const decided = await post('/batch', {
+      decision: 'approve',
+      gate: 'publish',
+      seen: [...publish(damaged), ...publish(good)],
+    });
+    rmdirSync(log);
+    renameSync(`${log}.away`, log);
+    expect(decided.status).to.equal(409);
+    expect(decided.text)
+      .to.contain('Nothing was recorded in 1 of 2 runs')
+      .and.to.contain('Something failed inside')
+      .and.to.not.contain('EISDIR');
+    const { actions } = await review.world.agent.run(good.run_id);
+    expect(actions.at(-1)!.approval).to.equal('approved');
+  });
+
+  it('offers to plan again where a planning failed', async () => {
+    const number = await review.world.newIssue('No patch in here.', 'Closed already');
+    const folder = new ForgeFolder('local', resolve(review.world.remote.gitDir, '../../..'));
+    await new LocalForgeAdmin(folder, 'core').closeIssue(ref, number, 'mira');
+    const planned = await post('/plan', { repository: 'demo/hello', number: String(number) });
+    const failed = await waitFor(
+      await review.world.agent.run(planned.location!.slice('/runs/'.length)),
+      'failed',
+    );
+    expect(await get(path(failed)))
+      .to.contain('Planning failed.')
+      .and.to.contain('Plan again…');
+    const again = await post(`${path(failed)}/plan`, { note: '' });
+    expect(again.status).to.equal(303);
+    expect(again.location).to.not.equal(path(failed));
+  });
+
   it('plans the issue of a run again, with a note that the record keeps', async () => {
     const run = await review.planned();
     const again = await post(`${path(run)}/plan`, { note: 'Mind the empty name.' });
@@ -357,9 +401,20 @@ describe('The review page over HTTP', () => {
     const signedIn = await fetch(`${review.url}/sign-in`, { ...form, headers });
     expect([signedIn.status, signedIn.headers.get('location')]).to.deep.equal([303, '/']);
     expect(signedIn.headers.getSetCookie()[0]).to.match(
-      /^core_review_0=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^core_review_0=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/,
     );
     expect((await fetch(`${review.url}/sign-in`, { ...form, headers })).status).to.equal(401);
+  });
+
+  it('ends the session that the browser had when it signs in again', async () => {
+    const lena = await SignedIn.by(await review.link('lena'));
+    const before = lena.cookie;
+    const { pathname, search, searchParams } = new URL(await review.link('lena'));
+    await lena.get(pathname + search);
+    const again = await lena.post('/sign-in', { code: searchParams.get('code')! });
+    expect(again.status).to.equal(303);
+    expect((await lena.get('/')).status).to.equal(200);
+    expect((await fetch(`${review.url}/`, { headers: { cookie: before } })).status).to.equal(401);
   });
 
   it('signs out, and ends what is open when the token is revoked', async () => {

@@ -57,6 +57,7 @@ const PlanInput = t.strict({
   repo: plan.repo,
   number: plan.number,
   task: plan.task,
+  note: plan.note,
   role: plan.role,
   forge: plan.forge,
   planner: plan.planner,
@@ -122,6 +123,7 @@ export function coreTools(parts: CoreToolParts): Record<CoreToolName, McpTool> {
         repo: 'Name of the repository',
         number: 'Number of the issue; or leave it out and give a task',
         task: 'What is to be done, where there is no issue; its first line is the title',
+        note: 'What the planning should know beside the issue or task',
         idempotency_key:
           'The same key and request again give the same run: choose one before the first call, and repeat it where no answer came',
         wait_seconds: `How long to wait for the plan; default ${defaultWaitSeconds}`,

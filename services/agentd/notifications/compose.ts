@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import { urlOf } from '#kit/config/address.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
+import { runningService } from '#kit/config/running-service.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { backlogInWords, type HealthCheck } from '#kit/contracts/health.ts';
@@ -56,8 +57,11 @@ export function openNotifications(options: NotificationOptions) {
     read: (): NotificationsConfig => readNotifications(folders),
   });
   const queue = new NotificationQueue(() => openNotificationRows({ state: folders.state, postgres, now }));
-  const pageOf = (runId: string, { page_url }: NotificationsConfig) =>
-    `${(page_url ?? urlOf({ ...settings.agentd, tls: settings.agentd.tls !== null })).replace(/\/$/, '')}/runs/${runId}`;
+  const pageOf = (runId: string, { page_url }: NotificationsConfig) => {
+    const own = () => urlOf({ ...settings.agentd, tls: settings.agentd.tls !== null });
+    const page = page_url ?? runningService('core-agentd', folders)?.url ?? own();
+    return `${page.replace(/\/$/, '')}/${runId === '' ? '' : `runs/${runId}`}`;
+  };
   const open = (kind: ChannelKind, { channels }: NotifiedPerson, { smtp }: NotificationsConfig) =>
     openChannel(kind, channels, {
       folders,

@@ -3,6 +3,7 @@ import { subjectOf } from '#kit/contracts/run.ts';
 import { gates } from '#kit/contracts/vocabulary.ts';
 import { oneOf, optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf } from '#kit/errors.ts';
+import { problemOf } from '#kit/http/problem.ts';
 import type { Route } from '#kit/http/route.ts';
 import { ApprovalState } from '../action.ts';
 import type { DecisionRequest } from '../agent.ts';
@@ -172,19 +173,21 @@ interface Result {
 }
 
 async function decided(
-  { agent, changes }: ReviewParts,
-  { by, request: { body } }: Visit<BatchForm>,
+  { agent, changes, redactor }: ReviewParts,
+  { by, request: { body, id, log } }: Visit<BatchForm>,
   run_id: string,
   actions: readonly Seen[],
 ): Promise<Result> {
-  const run = await agent.run(run_id);
-  const name = `${subjectOf(run.request)} ${run.issue?.title ?? ''}`.trim();
-  const own = run.actions.filter(({ definition }) =>
-    actions.some(({ action_id }) => action_id === definition.action_id),
-  );
-  const ordinals = own.map(({ definition: { ordinal, kind } }) => `${ordinal} ${kind}`).join(', ');
   const { decision, gate, reason = '' } = body;
+  let name = run_id;
+  let ordinals = '';
   try {
+    const run = await agent.run(run_id);
+    name = `${subjectOf(run.request)} ${run.issue?.title ?? ''}`.trim();
+    const own = run.actions.filter(({ definition }) =>
+      actions.some(({ action_id }) => action_id === definition.action_id),
+    );
+    ordinals = own.map(({ definition: { ordinal, kind } }) => `${ordinal} ${kind}`).join(', ');
     const other = own.find(
       ({ definition }) => definition.risk === 'critical' || definition.gate !== gate,
     )?.definition;
@@ -208,8 +211,10 @@ async function decided(
       refused: null,
     };
   } catch (error) {
-    if (!(error instanceof CoreError) || error.status >= 500) throw error;
-    return { run_id, name, text: ordinals, refused: messageOf(error) };
+    // What was decided about other runs is shown also where this one failed inside.
+    const { detail } = problemOf(error, { path: '', id }, redactor);
+    if (!(error instanceof CoreError)) log.error('a decision failed', { run_id, error });
+    return { run_id, name, text: ordinals, refused: detail ?? messageOf(error) };
   }
 }
 
@@ -231,7 +236,7 @@ ${
 }
 <ul class="batch-results">${results.map(
       ({ run_id, name, text, refused }) =>
-        html`<li class="in-batch">${refused === null ? badge('good', 'recorded') : badge('bad', 'refused')} <a href="/runs/${run_id}">${plainLine(name)}</a>: ${shownLine(refused === null ? text : `${refused} (${text})`)}</li>`,
+        html`<li class="in-batch">${refused === null ? badge('good', 'recorded') : badge('bad', 'refused')} <a href="/runs/${run_id}">${plainLine(name)}</a>: ${shownLine(refused === null ? text : text === '' ? refused : `${refused} (${text})`)}</li>`,
     )}</ul>
 <p><a href="/">Back to the runs</a></p>`,
   });

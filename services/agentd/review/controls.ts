@@ -142,7 +142,8 @@ function undoLink({ run }: Look): Html {
 
 /** Comments on lines of the change come here too; a run that waits is replaced by the new one. */
 function againForm({ run, csrf }: Look): Html {
-  if (isActive(run.status) || run.plan === null || run.superseded_by !== null) return nothing;
+  const neither = run.plan === null && run.failure === null;
+  if (isActive(run.status) || neither || run.superseded_by !== null) return nothing;
   return html`<details class="reject" data-again id="again"><summary>Plan again…</summary>
 <form method="post" action="/runs/${run.run_id}/plan" class="stack">${csrfField(csrf)}
 <label for="again-note">What should the next plan know? (may be left empty)</label><textarea id="again-note" name="note" rows="4" maxlength="10000" data-diff-into="note"></textarea>

@@ -39,15 +39,16 @@ export function cookieText(
   return null;
 }
 
-/** @param text null takes the cookie away */
+/** @param text null takes the cookie away @param seconds that the browser keeps it, also when it is closed; by default as its kind says */
 export function setCookie(
   of: CookieOf,
   text: string | null,
   headers: IncomingHttpHeaders,
   binding: ReviewParts['binding'],
+  seconds: number | null = cookies[of].maxAge,
 ): string {
-  const { sameSite, maxAge } = cookies[of];
-  const age = text === null ? 0 : maxAge;
+  const { sameSite } = cookies[of];
+  const age = text === null ? 0 : seconds;
   return [
     `${nameOf(of, headers, binding)}=${text ?? ''}`,
     'Path=/',

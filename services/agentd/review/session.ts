@@ -11,7 +11,7 @@ import { inForce } from '#kit/tokens/token.ts';
 import type { Identity, Scope, Tokens } from '#kit/tokens/tokens.ts';
 
 /** Milliseconds from signing in by a link until it must be done again. */
-const sessionMs = 12 * 3_600_000;
+export const sessionMs = 12 * 3_600_000;
 /** Milliseconds in which a link can be used. */
 const linkMs = 5 * 60_000;
 const maxSessions = 1_000;
@@ -120,17 +120,20 @@ export class Sessions {
     return { identity, browser: text };
   }
 
-  /** Uses up the code. @returns the text for the cookie, or null where it signs nobody in from this browser */
-  signIn(code: string, browser: string | null): string | null {
+  /**
+   * Uses up the code, and ends the session that the browser had.
+   * @returns the text for the cookie, or null where it signs nobody in from this browser
+   */
+  signIn(code: string, browser: string | null, before: string | null = null): string | null {
     const link = this.#links.get(sha256(code));
     if (browser === null || link?.browser !== sha256(browser)) return null;
     const opened = this.openLink(code, browser);
     this.#links.delete(sha256(code));
-    return opened === null ? null : this.begin(link.owner);
+    return opened === null ? null : this.begin(link.owner, sessionMs, before);
   }
 
-  /** @param ms how long it lasts @returns the text for the cookie */
-  begin(owner: SessionOwner, ms = sessionMs): string {
+  /** @param ms how long it lasts @param before text of a session that it takes the place of @returns the text for the cookie */
+  begin(owner: SessionOwner, ms = sessionMs, before: string | null = null): string {
     const text = newSecret();
     const now = this.#now();
     const session: Session = {
@@ -139,7 +142,8 @@ export class Sessions {
       created: new Date(now).toISOString(),
       expires: new Date(now + ms).toISOString(),
     };
-    const kept = this.#current().filter((one) => Date.parse(one.expires) > now);
+    const ended = before === null ? null : sha256(before);
+    const kept = this.#current().filter((one) => Date.parse(one.expires) > now && one.sha256 !== ended);
     this.#write([...kept, session].slice(-maxSessions));
     return text;
   }

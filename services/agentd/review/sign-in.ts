@@ -7,6 +7,7 @@ import { html } from './html.ts';
 import { bareLayout } from './layout.ts';
 import { common, formRoute, goTo, htmlReply, offeredProvider, pagePath } from './page.ts';
 import type { ReviewParts } from './review-parts.ts';
+import { sessionMs } from './session.ts';
 
 const SignInForm = t.strict({ code: t.string, run: optional(t.string) });
 const SignOutForm = t.strict({ csrf: t.string });
@@ -57,9 +58,11 @@ ${run === undefined ? '' : html`<input type="hidden" name="run" value="${run}">`
         body: SignInForm,
       },
       async ({ body: { code, run = '' }, headers }) => {
-        const text = sessions.signIn(code, cookieText('link', headers, binding));
+        const before = cookieText('session', headers, binding);
+        const text = sessions.signIn(code, cookieText('link', headers, binding), before);
         if (text === null) throw expired();
-        return goTo(pagePath(run), { 'Set-Cookie': setCookie('session', text, headers, binding) });
+        const cookie = setCookie('session', text, headers, binding, sessionMs / 1000);
+        return goTo(pagePath(run), { 'Set-Cookie': cookie });
       },
     ),
     formRoute(

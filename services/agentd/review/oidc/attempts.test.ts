@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { SignInAttempts } from './attempts.ts';
 
 describe('Sign-ins under way at the provider', () => {
-  const about = { run: null, issuer: 'https://id.example.org', client_id: 'core' };
+  const about = { run: null, before: null, issuer: 'https://id.example.org', client_id: 'core' };
   let now: number;
   let attempts: SignInAttempts;
   beforeEach(() => {

@@ -11,6 +11,8 @@ export interface Attempt {
   readonly verifier: string;
   /** The run whose page is shown then; null for the list. */
   readonly run: string | null;
+  /** Text of the session that the browser had; a browser that comes back from another site does not send it. */
+  readonly before: string | null;
   /** Which configuration it was begun with. */
   readonly issuer: string;
   readonly client_id: string;

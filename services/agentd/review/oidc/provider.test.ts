@@ -8,7 +8,14 @@ import { IdentityProvider } from './provider.ts';
 
 describe('The identity provider', () => {
   const address = 'http://127.0.0.1:7817';
-  const attempt = { nonce: 'n', verifier: 'v'.repeat(43), run: null, issuer: '', client_id: '' };
+  const attempt = {
+    nonce: 'n',
+    verifier: 'v'.repeat(43),
+    run: null,
+    before: null,
+    issuer: '',
+    client_id: '',
+  };
   let real: RealProvider;
   let provider: IdentityProvider;
   let settings: OidcSettings;

@@ -41,7 +41,11 @@ export function providerRoutes(parts: ReviewParts): Route[] {
         if (isElsewhere(headers, settings)) return toAddress(settings, run, moved, headers);
         const { issuer, client_id } = settings;
         const had = cookieText('provider', headers, binding);
-        const { attempt, state, browser } = attempts.begin({ run: run ?? null, issuer, client_id }, had);
+        const before = cookieText('session', headers, binding);
+        const { attempt, state, browser } = attempts.begin(
+          { run: run ?? null, before, issuer, client_id },
+          had,
+        );
         const location = await provider.address(settings, attempt, state);
         return goTo(location, {
           'Set-Cookie': setCookie('provider', browser, headers, binding),
@@ -86,9 +90,10 @@ export function providerRoutes(parts: ReviewParts): Route[] {
           return groupsMissing(person, settings);
         }
         const owner = { kind: 'account' as const, account, shown, groups };
-        const text = sessions.begin(owner, settings.session_minutes * 60_000);
+        const seconds = settings.session_minutes * 60;
+        const text = sessions.begin(owner, seconds * 1000, attempt.before);
         log.info('an account was signed in', { account, groups });
-        return arrived(pagePath(attempt.run), setCookie('session', text, headers, binding));
+        return arrived(pagePath(attempt.run), setCookie('session', text, headers, binding, seconds));
       },
     ),
   ];
