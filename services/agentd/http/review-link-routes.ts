@@ -30,7 +30,7 @@ export function reviewLinkRoutes(agent: CoreAgent, sessions: Sessions): Route[] 
       async ({ body, identity }) => {
         requireToken(identity);
         const run = body.run === undefined ? null : await agent.run(body.run);
-        const { code, expires_at } = sessions.link(sessions.ownerOf(person(identity)));
+        const { code, expires_at } = await sessions.link(sessions.ownerOf(person(identity)));
         const query = new URLSearchParams({ code, ...(run === null ? {} : { run: run.run_id }) });
         const json: SignInLink = { path: `/sign-in?${query}`, expires_at };
         return { status: 201, json };
@@ -47,7 +47,7 @@ export function reviewLinkRoutes(agent: CoreAgent, sessions: Sessions): Route[] 
       },
       async ({ identity }) => {
         requireToken(identity);
-        const json: ReviewSessions = { sessions: within(person(identity)).map(shown) };
+        const json: ReviewSessions = { sessions: (await within(person(identity))).map(shown) };
         return { json };
       },
     ),
@@ -74,7 +74,7 @@ export function reviewLinkRoutes(agent: CoreAgent, sessions: Sessions): Route[] 
             'scope_missing',
             `token ${name} has the scopes ${scopes.join(', ')}; ending the sessions of ${of} needs admin`,
           );
-        const json: EndedSessions = { ended: sessions.endAll(of ?? name) };
+        const json: EndedSessions = { ended: await sessions.endAll(of ?? name) };
         return { json };
       },
     ),
@@ -89,8 +89,8 @@ export function reviewLinkRoutes(agent: CoreAgent, sessions: Sessions): Route[] 
       async ({ identity, params }) => {
         requireToken(identity);
         const id = params.session_id!;
-        if (!within(person(identity)).some((session) => session.id === id)) throw sessionNotFound(id);
-        sessions.revoke(id);
+        if (!(await within(person(identity))).some((session) => session.id === id)) throw sessionNotFound(id);
+        await sessions.revoke(id);
         const json: EndedSessions = { ended: 1 };
         return { json };
       },
@@ -98,8 +98,8 @@ export function reviewLinkRoutes(agent: CoreAgent, sessions: Sessions): Route[] 
   ];
 
   /** Those that this person may see and end. */
-  function within({ name, scopes }: Person): OpenSession[] {
-    const all = sessions.list();
+  async function within({ name, scopes }: Person): Promise<OpenSession[]> {
+    const all = await sessions.list();
     return scopes.includes('admin') ? all : all.filter(({ identity }) => identity.name === name);
   }
 }

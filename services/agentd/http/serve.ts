@@ -1,8 +1,9 @@
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
+import { readPostgresSettings } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
-import { type Folders, resolveFolders } from '#kit/folders.ts';
+import { resolveFolders } from '#kit/folders.ts';
 import type { Route } from '#kit/http/route.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { once } from '#kit/once.ts';
@@ -16,8 +17,10 @@ import { notifyRegularly } from '../notifications/notify-regularly.ts';
 import { readPolicy } from '../policy.ts';
 import { readClientSecret, readOidc } from '../review/oidc/configuration.ts';
 import { IdentityProvider } from '../review/oidc/provider.ts';
+import { openSignInStore } from '../review/open-sign-in-store.ts';
 import { reviewRoutes } from '../review/routes.ts';
 import { Sessions } from '../review/session.ts';
+import type { SignInStore } from '../review/sign-in-store.ts';
 import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { deliverRegularly } from './context-delivery.ts';
@@ -44,7 +47,8 @@ export interface DaemonOptions {
   readonly version: string;
   readonly status: StatusCommand;
   readonly tokens: Tokens;
-  readonly folders: Pick<Folders, 'state'>;
+  /** Who is signed in to the review page. */
+  readonly signIns: SignInStore;
   /** The value of `--home`; undefined where it was not given. */
   readonly home: string | undefined;
   readonly provider: IdentityProvider;
@@ -58,7 +62,7 @@ export function daemonRoutes({ settings, ...options }: DaemonOptions): Route[] {
   const changes = runChanges({ agent, work }, checkouts);
   const { provider } = options;
   const sessions = new Sessions({
-    stateDir: options.folders.state,
+    store: options.signIns,
     tokens: options.tokens,
     accountScopes: (account, groups) => provider.scopesOf(account, groups),
   });
@@ -137,13 +141,15 @@ export async function serve({
   shutdown.add('its connections to the identity provider', () => provider.close());
   const providerCheck = identityProviderCheck(provider, oidc, timeoutMs);
   const notifications = openNotifications(settings, own.redactor);
+  const signIns = await openSignInStore(folders.state, readPostgresSettings(folders));
+  shutdown.add('who is signed in', () => signIns.close());
   return serveService(own, {
     concern: 'agentd',
     binding: settings.agentd,
     parts: {
       registry: notifications.registry(),
       routes: daemonRoutes({
-        ...{ ...own, home, agent, work, settings, status, provider },
+        ...{ ...own, home, agent, work, settings, status, provider, signIns },
         checkouts: () => checkouts.current,
       }),
       health: () => {

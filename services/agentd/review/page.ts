@@ -88,10 +88,10 @@ export function common<F extends PageFacts>(parts: ReviewParts, facts: F) {
 }
 
 /** Who has the session of these headers' cookie; null where nobody has. */
-export function identityOf(
+async function identityOf(
   { sessions, binding }: ReviewParts,
   headers: RouteRequest['headers'],
-): Identity | null {
+): Promise<Identity | null> {
   const text = cookieText('session', headers, binding);
   return text === null ? null : sessions.identity(text);
 }
@@ -112,14 +112,14 @@ function sessionOf(parts: ReviewParts, { headers }: Pick<RouteRequest, 'headers'
 const signInCodes: readonly string[] = ['sign_in_required', 'token_required'];
 
 /** With the header of every page where somebody is signed in. */
-function errorPage(parts: ReviewParts, error: unknown, { id, path, headers }: FailedRequest): Reply {
+function errorPage(parts: ReviewParts, error: unknown, request: FailedRequest): Reply {
+  const { id, path, headers, identity: by } = request;
   const problem = problemOf(error, { path: '', id }, parts.redactor);
   if (error instanceof CoreError && signInCodes.includes(codeOf(error))) {
     const body = signInBody(offeredProvider(parts.provider, runIn(path)));
     return htmlReply(bareLayout('Sign in', body), problem.status);
   }
   const { title, status } = problem;
-  const by = identityOf(parts, headers);
   if (by === null) return htmlReply(bareLayout(title, errorBody(problem)), status);
   const viewer = { by, csrf: csrfToken(sessionOf(parts, { headers })) };
   const body = html`<div class="narrow">${errorBody(problem)}</div>`;

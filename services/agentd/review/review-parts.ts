@@ -3,6 +3,7 @@ import type { ProgressUpdate, RunChanges } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import type { IdentityProvider } from './oidc/provider.ts';
 import type { Sessions } from './session.ts';
+import type { SignInStore } from './sign-in-store.ts';
 
 /** What the review page works with. */
 export interface ReviewParts {
@@ -17,6 +18,7 @@ export interface ReviewParts {
   /** What `--home` of commands must be; undefined where none is needed. */
   readonly home: string | undefined;
   readonly sessions: Sessions;
+  readonly signIns: SignInStore;
   /** Where people sign in who have no link, where one is configured. */
   readonly provider: IdentityProvider;
   readonly redactor: Redactor;

@@ -30,7 +30,7 @@ export function signInRoutes(parts: ReviewParts): Route[] {
         },
       },
       async ({ query: { code = '', run }, headers }) => {
-        const opened = sessions.openLink(code, cookieText('link', headers, binding));
+        const opened = await sessions.openLink(code, cookieText('link', headers, binding));
         if (opened === null) throw expired();
         const { identity, browser } = opened;
         const page = htmlReply(
@@ -59,7 +59,7 @@ ${run === undefined ? '' : html`<input type="hidden" name="run" value="${run}">`
       },
       async ({ body: { code, run = '' }, headers }) => {
         const before = cookieText('session', headers, binding);
-        const text = sessions.signIn(code, cookieText('link', headers, binding), before);
+        const text = await sessions.signIn(code, cookieText('link', headers, binding), before);
         if (text === null) throw expired();
         const cookie = setCookie('session', text, headers, binding, sessionMs / 1000);
         return goTo(pagePath(run), { 'Set-Cookie': cookie });
@@ -69,7 +69,7 @@ ${run === undefined ? '' : html`<input type="hidden" name="run" value="${run}">`
       parts,
       { path: '/sign-out', summary: 'Sign out', scope: 'read', body: SignOutForm },
       async ({ by, request: { headers } }) => {
-        sessions.end(cookieText('session', headers, binding) ?? '');
+        await sessions.end(cookieText('session', headers, binding) ?? '');
         return goTo(by.providerAccount === undefined ? '/signed-out' : '/signed-out?of=provider', {
           'Set-Cookie': setCookie('session', null, headers, binding),
         });

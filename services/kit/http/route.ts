@@ -89,7 +89,7 @@ export interface RouteFacts {
   readonly scope: Scope | null;
   readonly tokenIn?: TokenPlaces;
   /** Who asks, in place of the token of a request. A page knows people by a cookie. */
-  readonly identify?: (headers: IncomingHttpHeaders) => Identity | null;
+  readonly identify?: (headers: IncomingHttpHeaders) => Promise<Identity | null>;
   /** A page for browsers, which the description of the interface for programs leaves out. */
   readonly isPage?: boolean;
   readonly query?: Readonly<Record<string, ParameterDescription>>;
@@ -106,7 +106,7 @@ export interface RouteFacts {
 }
 
 /** A request that was not answered as its route describes. */
-export interface FailedRequest extends Pick<RouteRequest, 'id' | 'headers'> {
+export interface FailedRequest extends Pick<RouteRequest, 'id' | 'headers' | 'identity'> {
   /** As it was asked for. */
   readonly path: string;
 }

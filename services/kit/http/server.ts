@@ -131,9 +131,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   function errorReply(ctx: Context, error: unknown): Reply {
-    const { id, route, admitted } = ctx.state;
+    const { id, route, admitted, identity } = ctx.state;
     if (route?.errorReply !== undefined)
-      return route.errorReply(error, { id, path: ctx.path, headers: ctx.headers });
+      return route.errorReply(error, { id, path: ctx.path, headers: ctx.headers, identity });
     if (options.refuseUnknown !== undefined && !admitted && ctx.path.startsWith('/v1/')) {
       const reply = options.refuseUnknown(error, id);
       return { ...reply, headers: { ...problemHeaders(error), ...reply.headers } };

@@ -6,7 +6,7 @@ import type { Folders } from '#kit/folders.ts';
 import { type Connections, openConnections } from '#kit/http/client.ts';
 import { once } from '#kit/once.ts';
 import type { Scope } from '#kit/tokens/tokens.ts';
-import type { Attempt } from './attempts.ts';
+import type { Attempt } from '../sign-in-store.ts';
 import { type Claims, groupsOf, isIncomplete, scopesOf, shownNameOf } from './claims.ts';
 import { type OidcSettings, readClientSecret } from './configuration.ts';
 import { signInError, unavailable, wordsOf } from './provider-errors.ts';

@@ -6,6 +6,7 @@ import { html } from '../html.ts';
 import { bareLayout, notice } from '../layout.ts';
 import { common, goTo, htmlReply, pagePath, providerPath } from '../page.ts';
 import type { ReviewParts } from '../review-parts.ts';
+import { sessionDigest } from '../session.ts';
 import { shownLine } from '../visible-text.ts';
 import { SignInAttempts } from './attempts.ts';
 import { scopesOf } from './claims.ts';
@@ -19,8 +20,8 @@ const maxShownGroups = 50;
  * configuration, none from a request.
  */
 export function providerRoutes(parts: ReviewParts): Route[] {
-  const { sessions, provider, binding } = parts;
-  const attempts = new SignInAttempts();
+  const { sessions, signIns, provider, binding } = parts;
+  const attempts = new SignInAttempts(signIns);
   return [
     // No form: browsers let none lead to another site here, also not by a redirect.
     route(
@@ -41,8 +42,8 @@ export function providerRoutes(parts: ReviewParts): Route[] {
         if (isElsewhere(headers, settings)) return toAddress(settings, run, moved, headers);
         const { issuer, client_id } = settings;
         const had = cookieText('provider', headers, binding);
-        const before = cookieText('session', headers, binding);
-        const { attempt, state, browser } = attempts.begin(
+        const before = sessionDigest(cookieText('session', headers, binding));
+        const { attempt, state, browser } = await attempts.begin(
           { run: run ?? null, before, issuer, client_id },
           had,
         );
@@ -64,7 +65,7 @@ export function providerRoutes(parts: ReviewParts): Route[] {
       },
       async ({ query: { state = '' }, headers, search, log }) => {
         const settings = configured(provider);
-        const attempt = attempts.end(state, cookieText('provider', headers, binding));
+        const attempt = await attempts.end(state, cookieText('provider', headers, binding));
         if (
           attempt === null ||
           attempt.issuer !== settings.issuer ||
@@ -91,7 +92,7 @@ export function providerRoutes(parts: ReviewParts): Route[] {
         }
         const owner = { kind: 'account' as const, account, shown, groups };
         const seconds = settings.session_minutes * 60;
-        const text = sessions.begin(owner, seconds * 1000, attempt.before);
+        const text = await sessions.begin(owner, seconds * 1000, attempt.before);
         log.info('an account was signed in', { account, groups });
         return arrived(pagePath(attempt.run), setCookie('session', text, headers, binding, seconds));
       },
