@@ -184,7 +184,7 @@ describe('Signing in by an identity provider, attacked', () => {
     const arrived = await mira.get(callback);
     expect(arrived.headers.getSetCookie()).to.have.length(1);
     expect(arrived.headers.getSetCookie()[0]).to.match(
-      /^core_review_\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^core_review_\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=3600$/,
     );
     expect(arrived.headers.get('referrer-policy')).to.equal('no-referrer');
     expect(sessionCookie(mira)).to.not.equal(planted);

@@ -59,7 +59,9 @@ describe('Signing in by an identity provider behind a proxy that ends TLS', () =
     const arrived = await ask(pathname + search, { cookie });
     expect([arrived.status, arrived.cookies.length]).to.deep.equal([200, 1]);
     expect(arrived.cookies[0]).to.match(
-      new RegExp(`^__Host-core_review_${port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict; Secure$`),
+      new RegExp(
+        `^__Host-core_review_${port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict; Secure; Max-Age=3600$`,
+      ),
     );
     const page = await ask('/', { cookie: arrived.cookies[0]!.split(';')[0]! });
     expect([page.status, page.text.includes('>mira@example.org</span>')]).to.deep.equal([200, true]);
