@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Picture, settled, takePictures } from '../../site/pictures/pictures.ts';
+import { takeScreenshots } from '../../site/pictures/review-pages.ts';
 import { describeWith } from '../needs.ts';
 import { siteFolder } from './site-build.ts';
 
@@ -34,5 +35,23 @@ describeWith(['git', 'script', 'bubblewrap', 'time'], 'the pictures of a run', f
     ])
       expect(loop).to.contain(part);
     expect(loop).to.contain('prefers-reduced-motion');
+  });
+});
+
+describeWith(['chromium', 'git'], 'the pictures of the review page', function () {
+  this.timeout(300_000);
+
+  it('can be taken, are all of those of the site, and stand on its pages', async () => {
+    const taken = (await takeScreenshots()).map(({ name }) => name).toSorted();
+    const committed = readdirSync(join(siteFolder, 'public')).filter((name) => name.endsWith('.png'));
+    expect(taken).to.deep.equal(committed.toSorted());
+    const pages = readdirSync(siteFolder)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => readFileSync(join(siteFolder, name), 'utf8'));
+    for (const name of taken)
+      expect(
+        pages.some((text) => text.includes(`/${name}`)),
+        name,
+      ).to.equal(true);
   });
 });

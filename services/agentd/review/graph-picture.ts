@@ -18,7 +18,8 @@ type Edge = readonly [from: string, to: string];
 
 const size = { width: 210, height: 46, across: 254, down: 66, margin: 16 };
 const maxSources = 8;
-const maxTitle = 24;
+/** Wide letters are cut off at the edge of the box besides. */
+const maxTitle = 22;
 const maxNote = 30;
 
 export function graphPart(run: Run): Html {
@@ -164,8 +165,8 @@ function nodeBox({ kind, title, note, tone }: Node, { x, y }: Place): Html {
   const shownNote = plainLine(note);
   return html`<g class="node ${kind} ${tone}"><title>${shown}${shownNote === '' ? nothing : html`: ${shownNote}`}</title>
 <rect x="${x}" y="${y}" width="${size.width}" height="${size.height}" rx="8"/>
-<text x="${x + 12}" y="${y + 20}">${cut}</text>
-<text class="note" x="${x + 12}" y="${y + 36}">${shownNote.length > maxNote ? `${shownNote.slice(0, maxNote - 1)}…` : shownNote}</text></g>`;
+<svg x="${x}" y="${y}" width="${size.width - 6}" height="${size.height}"><text x="12" y="20">${cut}</text>
+<text class="note" x="12" y="36">${shownNote.length > maxNote ? `${shownNote.slice(0, maxNote - 1)}…` : shownNote}</text></svg></g>`;
 }
 
 /** To the right, or within a column: straight down to the next, around what stands between. */
