@@ -2,12 +2,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { hostileMarkdown } from '../fixtures/review/hostile-markdown.ts';
-import {
-  axeFindings,
-  openBrowsers,
-  type PeopleInBrowsers,
-  pageWidth,
-} from '../fixtures/review/people-in-browsers.ts';
+import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { until } from '../fixtures/until.ts';
 import { everybody, ref } from '../fixtures/world/world.ts';
@@ -220,57 +215,6 @@ describeWith(['chromium'], 'The review page in a browser', function () {
     await page.getByText('The run was cancelled.').waitFor();
     await keys('q');
     await page.getByRole('heading', { name: 'Runs' }).waitFor();
-  });
-
-  const pages = ['', '/issue', '/transcript', '/timeline', '/graph', '/recovery', '/change'] as const;
-
-  for (const colorScheme of ['light', 'dark'] as const) {
-    it(`has no finding of axe-core on any page, ${colorScheme}`, async () => {
-      const run = await review.planned(
-        '- a list\n\n> with [a link](https://example.com)\n\n| a |\n|---|\n| b |\n',
-      );
-      const { page } = await person('mira', { colorScheme, bypassCSP: true });
-      const addresses = [
-        '/',
-        '/?text=nothing',
-        '/plan',
-        '/inbox',
-        '/inbox?all=true',
-        '/runs/run_00000000',
-        ...pages.map((part) => `/runs/${run.run_id}${part}`),
-        '/signed-out',
-      ];
-      for (const address of addresses) {
-        await page.goto(review.url + address);
-        const found = await axeFindings(page);
-        expect(found, `${address} ${colorScheme}`).to.deep.equal([]);
-      }
-    });
-  }
-
-  it('fits 390 pixels, without anything beside the window', async () => {
-    const run = await review.planned('A narrow one.');
-    const { page } = await person('mira', {
-      viewport: { width: 390, height: 844 },
-      isMobile: true,
-      hasTouch: true,
-    });
-    for (const address of ['/', '/plan', '/inbox', ...pages.map((part) => `/runs/${run.run_id}${part}`)]) {
-      await page.goto(review.url + address);
-      expect(await pageWidth(page), address).to.equal(390);
-    }
-  });
-
-  it('shows the sign of a changed line within the line', async () => {
-    const run = await review.planned('To be read.');
-    const { page } = await person('mira');
-    await open(page, run);
-    const row = page.locator('core-diff .row.ins').first();
-    await row.scrollIntoViewIfNeeded();
-    const line = (await row.boundingBox())!;
-    const sign = (await row.locator('.sign').boundingBox())!;
-    expect(sign.y).to.be.at.least(line.y);
-    expect(sign.y + sign.height).to.be.at.most(line.y + line.height + 1);
   });
 
   it('counts in the header what waits, and follows it', async () => {
