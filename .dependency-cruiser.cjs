@@ -53,7 +53,7 @@ module.exports = {
       from: { path: '^(services|test)/', pathNot: '^services/kit/decode\\.ts$' },
       to: { path: 'node_modules/fp-ts' },
     },
-    { name: 'no-tests-in-production', severity: 'error', from: { pathNot: '(\\.test\\.ts$|^test/)' }, to: { path: '(\\.test\\.ts$|^test/)' } },
+    { name: 'no-tests-in-production', severity: 'error', from: { pathNot: '(\\.test\\.ts$|^(test|site)/)' }, to: { path: '(\\.test\\.ts$|^test/)' } },
     {
       name: 'no-unresolved',
       severity: 'error',
