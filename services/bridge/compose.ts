@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client';
 import type { Bus } from '#kit/bus/bus.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import type { PostgresSettings } from '#kit/config/storage.ts';
@@ -9,6 +8,7 @@ import { byWebhookForge } from '#kit/forges/registry.ts';
 import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
+import type { Registry } from '#kit/prometheus.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openSecretFile, type SecretFile } from '#kit/webhooks/secret-file.ts';
 import type { BridgeConfig } from './configuration.ts';

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from '#kit/prometheus.ts';
 import type { AcceptedEvent } from './queue/accept-event.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 

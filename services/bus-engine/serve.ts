@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { Gauge, Registry } from 'prom-client';
 import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { urlOf } from '#kit/config/address.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
@@ -10,6 +9,7 @@ import { resolveFolders } from '#kit/folders.ts';
 import { cannotListen, listener } from '#kit/http/listener.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import type { Logger } from '#kit/log.ts';
+import { Gauge, Registry } from '#kit/prometheus.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { startupLogLevel } from '#kit/supervisor-channel.ts';
 import { composeBus } from './compose.ts';

@@ -1,5 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { SemaphoreState } from '#kit/jobs/fair-semaphore.ts';
+import { Counter, Gauge, Histogram, Registry } from '#kit/prometheus.ts';
 import { dollarsOf } from './ledger/money.ts';
 import type { CallResult, Settlement } from './ledger/settlement.ts';
 import type { DialectName } from './providers/endpoints.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { Registry } from 'prom-client';
 import { eventStates } from '#kit/contracts/bridge/events.ts';
 import { measureHttp } from '#kit/http/metrics.ts';
+import { measureProcess, Registry } from '#kit/prometheus.ts';
 import { createNotificationMetrics } from '../../services/agentd/notifications/metrics.ts';
 import { createBridgeMetrics } from '../../services/bridge/metrics.ts';
 import type { Outcome } from '../../services/bridge/processing/attempt.ts';
@@ -119,6 +119,7 @@ function exportedLabels(): Map<string, readonly string[]> {
     new Registry(),
   ];
   measureHttp('core-agentd', registries.at(-1)!);
+  measureProcess(registries.at(-1)!);
   const labels = new Map<string, readonly string[]>();
   for (const metric of registries.flatMap((registry) => registry.getMetricsAsArray())) {
     const { name, type, labelNames } = metric as typeof metric & { readonly labelNames: readonly string[] };

@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client';
 import { urlOf } from '#kit/config/address.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { runningService } from '#kit/config/running-service.ts';
@@ -10,6 +9,7 @@ import { messageOf, NotFound } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Logger } from '#kit/log.ts';
 import { ownVersion } from '#kit/program.ts';
+import type { Registry } from '#kit/prometheus.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { Channel } from './channel.ts';
 import { openChannel } from './channels/registry.ts';

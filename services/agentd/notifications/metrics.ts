@@ -1,4 +1,4 @@
-import { Gauge, Registry } from 'prom-client';
+import { Gauge, Registry } from '#kit/prometheus.ts';
 import type { NotificationQueue } from './queue.ts';
 
 /** @param counts asked when the measurements are read */

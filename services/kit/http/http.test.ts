@@ -186,6 +186,14 @@ describe('The HTTP server', () => {
       expect(text).to.match(/http_requests_total\{.*route="\/v1\/things\/\{id\}",status="200".*\} 2/);
     });
 
+    it('measure the process, already at the first reading', async () => {
+      const text = await (await fetch(`${url}/v1/metrics`)).text();
+      const lag = Number(/^nodejs_eventloop_lag_min_seconds\{service="[^"]+"\} (\S+)$/m.exec(text)?.[1]);
+      expect(lag).to.be.within(0, 60);
+      const memory = /^process_resident_memory_bytes\{service="[^"]+"\} (\d+)$/m.exec(text)?.[1];
+      expect(Number(memory)).to.be.above(1024 * 1024);
+    });
+
     it('describe every route', async () => {
       const document = (await (await fetch(`${url}/v1/openapi.json`)).json()) as {
         paths: Record<string, object>;

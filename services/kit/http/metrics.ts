@@ -1,12 +1,24 @@
-import { Counter, collectDefaultMetrics, Histogram, type Registry } from 'prom-client';
+import { setTimeout as pause } from 'node:timers/promises';
+import { once } from '../once.ts';
+import { Counter, Histogram, measureProcess, type Registry } from '../prometheus.ts';
 
-/** Counts an answer. @param seconds until it began */
-export type ObserveAnswer = (method: string, route: string, status: number, seconds: number) => void;
+export interface HttpMetrics {
+  /** Counts an answer. @param seconds until it began */
+  observe(method: string, route: string, status: number, seconds: number): void;
+  /** In the text format of Prometheus. The process is measured from the first reading on: many services are never read. */
+  read(): Promise<{ readonly type: string; readonly bytes: string }>;
+}
+
+/** Milliseconds until the event loop was measured at least once. */
+const firstLagMs = 25;
 
 /** Adds measurements of the process and of its HTTP interface. */
-export function measureHttp(service: string, registry: Registry): ObserveAnswer {
+export function measureHttp(service: string, registry: Registry): HttpMetrics {
   registry.setDefaultLabels({ service });
-  collectDefaultMetrics({ register: registry });
+  const measured = once(() => {
+    measureProcess(registry);
+    return pause(firstLagMs);
+  });
   const registers = [registry];
   const requests = new Counter({
     name: 'http_requests_total',
@@ -21,8 +33,14 @@ export function measureHttp(service: string, registry: Registry): ObserveAnswer 
     labelNames: ['method', 'route'],
     registers,
   });
-  return (method, route, status, seconds) => {
-    requests.inc({ method, route, status });
-    duration.observe({ method, route }, seconds);
+  return {
+    observe(method, route, status, seconds) {
+      requests.inc({ method, route, status });
+      duration.observe({ method, route }, seconds);
+    },
+    async read() {
+      await measured();
+      return { type: registry.contentType, bytes: await registry.metrics() };
+    },
   };
 }

@@ -4,10 +4,10 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
 import Koa from 'koa';
-import { Registry } from 'prom-client';
 import type { Health } from '../contracts/health.ts';
 import { CoreError, codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
+import { Registry } from '../prometheus.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { shutdownGraceMs, startupLogLevel } from '../supervisor-channel.ts';
 import type { Identity, Tokens } from '../tokens/tokens.ts';
@@ -87,9 +87,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { service, version, binding, logger, redactor } = options;
   const { bodyLimit = 1024 * 1024, settings = 'agentd', registry = new Registry() } = options;
   const access = createAccess(binding, options.tokens, settings);
-  const observe = measureHttp(service, registry);
+  const metrics = measureHttp(service, registry);
   const ending = new AbortController();
-  const routes = [...options.routes, ...standardRoutes({ ...options, registry })];
+  const routes = [...options.routes, ...standardRoutes({ ...options, metrics })];
   let streams = 0;
 
   async function answerAndRecord(ctx: Context, next: Koa.Next): Promise<void> {
@@ -107,7 +107,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     }
     const ended = performance.now();
     const { route, identity, begun } = ctx.state;
-    observe(ctx.method, route?.path ?? 'none', ctx.status, ((begun ?? ended) - started) / 1000);
+    metrics.observe(ctx.method, route?.path ?? 'none', ctx.status, ((begun ?? ended) - started) / 1000);
     logger[levelOf(ctx)](`${ctx.method} ${ctx.path} ${ctx.status}`, {
       request_id: id,
       ms: Math.round(ended - started),

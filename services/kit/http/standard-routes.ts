@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
-import type { Registry } from 'prom-client';
 import { Health } from '../contracts/health.ts';
 import { Unauthorized } from '../errors.ts';
 import { ShownToken } from '../tokens/token.ts';
+import type { HttpMetrics } from './metrics.ts';
 import { openApiDocument } from './openapi.ts';
 import { type Route, route } from './route.ts';
 
@@ -15,9 +15,9 @@ export function standardRoutes(options: {
   readonly version: string;
   readonly routes: readonly Route[];
   readonly health: () => Promise<Health>;
-  readonly registry: Registry;
+  readonly metrics: HttpMetrics;
 }): readonly Route[] {
-  const { service, version, registry } = options;
+  const { service, version, metrics } = options;
   let document: object | null = null;
   let checked: { readonly at: number; readonly health: Promise<Health> } | null = null;
 
@@ -67,9 +67,7 @@ export function standardRoutes(options: {
         scope: 'read',
         answers: { 200: { description: 'Text exposition format', content: 'text/plain' } },
       },
-      async () => {
-        return { content: { type: registry.contentType, bytes: await registry.metrics() } };
-      },
+      async () => ({ content: await metrics.read() }),
     ),
     route(
       {

@@ -8,7 +8,7 @@ import type { DocumentedService } from './services.ts';
 export function allRoutes({ name, routes }: DocumentedService): Route[] {
   // Pages are for browsers; the page about them says what they are.
   const own = routes().filter(({ isPage }) => isPage !== true);
-  const unasked = { health: absent, registry: absent };
+  const unasked = { health: absent, metrics: absent };
   const standard = standardRoutes({ service: name, version: ownVersion(), routes: own, ...unasked });
   return [...own, ...standard];
 }
