@@ -55,6 +55,7 @@ describe('what may be asked for', () => {
   for (const [args, exitCode, code, words] of asked) {
     it(`answers plan-issue ${args.join(' ').slice(0, 60).replace('\u001b', '')} with ${code}`, async () => {
       const before = fingerprint(join(world.home, 'state/forge'));
+      const runs = (await world.agent.runs({ limit: 100 })).runs.length;
       const { code: ended, stderr, stdout } = await world.command(['plan-issue', ...args, '--json']);
       const { error } = JSON.parse(stderr.trim().split('\n').at(-1)!);
       expect(error.code).to.equal(code);
@@ -63,6 +64,7 @@ describe('what may be asked for', () => {
       expect(ended).to.equal(exitCode);
       expect(stdout).to.equal('');
       expect(differences(before, fingerprint(join(world.home, 'state/forge')))).to.deep.equal([]);
+      expect((await world.agent.runs({ limit: 100 })).runs).to.have.length(runs);
     });
   }
 

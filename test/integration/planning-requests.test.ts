@@ -208,7 +208,9 @@ describe('requests for planning', () => {
       });
 
     it('go on in the same run when they come again', async () => {
-      server.faults.push({ path: /\/issues\/1$/, answer: { status: 429, headers: { 'retry-after': '1' } } });
+      const busy = { path: /\/issues\/1$/, answer: { status: 429, headers: { 'retry-after': '1' } } };
+      // Asked before a run is made, and by the planning.
+      server.faults.push(busy, { ...busy });
       const first = await plan().catch((error: Error & { code: string }) => error.code);
       const { runs } = await client.get(
         '/v1/runs',

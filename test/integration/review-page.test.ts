@@ -279,6 +279,14 @@ describe('The review page over HTTP', () => {
     const neither = await post('/plan', { repository: 'demo/hello', number: '', task: '' });
     expect(neither.status).to.equal(400);
     expect(neither.text).to.contain('Open issues of demo/hello');
+    const before = (await review.world.agent.runs({ limit: 1 })).runs[0]?.run_id;
+    const unknown = await post('/plan', { repository: 'demo/hello', number: '987654', task: '' });
+    expect(unknown.status).to.equal(404);
+    expect(unknown.text)
+      .to.contain('has no issue demo/hello#987654')
+      .and.to.contain('Open issues of demo/hello')
+      .and.to.contain('value="987654"');
+    expect((await review.world.agent.runs({ limit: 1 })).runs[0]?.run_id).to.equal(before);
     const missing = await mira.get('/runs/run_00000000');
     expect([missing.status, await missing.text()].join(' '))
       .to.match(/^404/)

@@ -75,7 +75,7 @@ export function planRoutes(parts: ReviewParts): Route[] {
         } catch (error) {
           if (!(error instanceof CoreError) || error.status >= 500) throw error;
           // What was typed stays, to be corrected.
-          const lists = error.code === 'issue_or_task';
+          const lists = ['issue_or_task', 'issue_not_found', 'issue_is_pull_request'].includes(error.code);
           return htmlReply(await page(visit, body, lists, messageOf(error)), error.status);
         }
       },
