@@ -67,6 +67,10 @@ const things = {
     ],
     provide: 'apt-get install postgresql (or set CORE_TEST_POSTGRES_URL)',
   },
+  s3: {
+    command: ['versitygw', '--version'],
+    provide: 'GOBIN=a folder of PATH go install github.com/versity/versitygw/cmd/versitygw@v1.8.0',
+  },
   agents: {
     command: ['sh', '-c', 'test -x "$CORE_TEST_AGENTS/.bin/opencode"'],
     provide:
@@ -124,6 +128,7 @@ const notInQuick: readonly NeedName[] = [
   'iii',
   'gitea',
   'postgres',
+  's3',
   'agents',
   'jj',
   'chromium',

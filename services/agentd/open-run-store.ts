@@ -1,6 +1,8 @@
-import { readPostgresSettings } from '#kit/config/storage.ts';
+import { readPostgresSettings, readS3Settings } from '#kit/config/storage.ts';
+import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { FileRunStore, type RunStoreOptions } from './runs/file-run-store.ts';
+import type { RunObjects } from './runs/postgres/run-artifacts.ts';
 import type { RunStore } from './runs/run-store.ts';
 
 /** The runs that `storage` of core.json means. What talks to a database is loaded where one is named. */
@@ -14,5 +16,16 @@ export async function openRunStore(
     import('#kit/postgres/database.ts'),
     import('./runs/postgres/postgres-run-store.ts'),
   ]);
-  return new PostgresRunStore({ ...options, database: openPostgres(settings, 'core-agentd') });
+  return new PostgresRunStore({
+    ...options,
+    database: openPostgres(settings, 'core-agentd'),
+    objects: await openObjects(folders),
+  });
+}
+
+async function openObjects(folders: Pick<Folders, 'config'>): Promise<RunObjects | null> {
+  const settings = readS3Settings(folders);
+  if (settings === null) return null;
+  const { openS3 } = await import('#kit/objects/s3.ts');
+  return { store: openS3(settings, environment), minBytes: settings.min_bytes };
 }

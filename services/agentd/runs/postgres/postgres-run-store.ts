@@ -39,12 +39,15 @@ import { verifyRun } from '../verify/verify.ts';
 import { writeEvidence, writeMirror } from './mirror.ts';
 import { pruneRows } from './prune.ts';
 import { recoverRows } from './recover.ts';
+import { RunArtifacts, type RunObjects } from './run-artifacts.ts';
 import { listRows, summaryColumns, valuesOf } from './run-rows.ts';
 import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './stored-runs.ts';
 
 export interface PostgresRunStoreOptions {
   readonly stateDir: string;
   readonly database: Database;
+  /** A bucket for large artifacts; none: all are in the database. */
+  readonly objects?: RunObjects | null;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
   /** Masks every text of every event before it is written; asked for once, at the first writing. */
@@ -62,15 +65,20 @@ const noSecrets: Pick<SecretFinder, 'mask'> = { mask: (text) => text };
 export class PostgresRunStore implements RunStore {
   readonly stateDir: string;
   readonly #database: Database;
+  readonly #objects: RunObjects | null;
+  readonly #artifacts: RunArtifacts;
   readonly #leases: FencedLeases;
   readonly #runs = new StoredRuns();
   readonly #begun = new BegunLeases();
   readonly #clock: () => number;
   readonly #secrets: () => Promise<Pick<SecretFinder, 'mask'>>;
 
-  constructor({ stateDir, database, clock = Date.now, secrets, leaseMs }: PostgresRunStoreOptions) {
+  constructor(options: PostgresRunStoreOptions) {
+    const { stateDir, database, objects = null, clock = Date.now, secrets, leaseMs } = options;
     this.stateDir = stateDir;
     this.#database = database;
+    this.#objects = objects;
+    this.#artifacts = new RunArtifacts(database, objects);
     this.#clock = clock;
     this.#secrets = once(async () => (secrets === undefined ? noSecrets : secrets()));
     this.#leases = createFencedLeases(database, leaseMs === undefined ? {} : { durationMs: leaseMs });
@@ -157,40 +165,26 @@ export class PostgresRunStore implements RunStore {
 
   async putArtifact(runId: string, content: string | Uint8Array): Promise<string> {
     checkRunId(runId);
-    const digest = sha256(content);
-    const rows = await this.#database.query(
-      `INSERT INTO run_artifacts (run_id, digest, content)
-       SELECT run_id, $2, $3 FROM runs WHERE run_id = $1 AND tombstone IS NULL
-       ON CONFLICT (run_id, digest) DO UPDATE SET content = excluded.content
-       RETURNING 1`,
-      [runId, digest, Buffer.from(content as string)],
-    );
-    if (rows.length === 0) await this.read(runId);
-    return digest;
+    const bytes = Buffer.from(content as string);
+    if (!(await this.#artifacts.put(runId, bytes))) await this.read(runId);
+    return sha256(bytes);
   }
 
   async artifact(runId: string, digest: string): Promise<Uint8Array> {
     checkDigest(digest);
     checkRunId(runId);
-    const [row] = await this.#database.query<{ content: Buffer }>(
-      'SELECT content FROM run_artifacts WHERE run_id = $1 AND digest = $2',
-      [runId, digest],
-    );
-    if (row === undefined) {
+    const content = await this.#artifacts.read(runId, digest);
+    if (content === null) {
       await this.read(runId);
       throw missingArtifact(digest);
     }
-    requireDigest(row.content, digest);
-    return row.content;
+    requireDigest(content, digest);
+    return content;
   }
 
   async requireArtifacts(runId: string): Promise<void> {
     const events = await this.events(runId);
-    const rows = await this.#database.query<{ digest: string; found: string }>(
-      "SELECT digest, encode(sha256(content), 'hex') AS found FROM run_artifacts WHERE run_id = $1",
-      [runId],
-    );
-    const found = new Map(rows.map((row) => [row.digest, row.found]));
+    const found = await this.#artifacts.digests(runId);
     requireArtifacts(runId, (digest) => found.get(digest) ?? null, events);
   }
 
@@ -207,7 +201,7 @@ export class PostgresRunStore implements RunStore {
   async writeViews(runId: string): Promise<void> {
     await this.read(runId);
     try {
-      await writeMirror(this.#database, { stateDir: this.stateDir, runId });
+      await writeMirror(this.#database, this.#artifacts, { stateDir: this.stateDir, runId });
     } catch (error) {
       if (!['disk_full', 'state_not_writable'].includes(codeOf(storageError(error, this.stateDir))))
         throw error;
@@ -217,7 +211,7 @@ export class PostgresRunStore implements RunStore {
   async mirror(runId: string): Promise<string> {
     await this.read(runId);
     try {
-      await writeMirror(this.#database, { stateDir: this.stateDir, runId, rewrite: true });
+      await writeMirror(this.#database, this.#artifacts, { stateDir: this.stateDir, runId, rewrite: true });
     } catch (error) {
       throw storageError(error, this.stateDir);
     }
@@ -259,6 +253,7 @@ export class PostgresRunStore implements RunStore {
     return pruneRows(
       {
         database: this.#database,
+        objects: this.#objects?.store ?? null,
         leases: this.#leases,
         stateDir: this.stateDir,
         now: () => this.#now(),
@@ -292,6 +287,7 @@ export class PostgresRunStore implements RunStore {
 
   async close(): Promise<void> {
     await this.#leases.close();
+    await this.#objects?.store.close();
     await this.#database.close();
   }
 
@@ -377,7 +373,7 @@ export class PostgresRunStore implements RunStore {
   ): Promise<T> {
     const stateDir = await mkdtemp(join(tmpdir(), 'core-record-'));
     try {
-      await writeEvidence(this.#database, { stateDir, runId: checkRunId(runId) });
+      await writeEvidence(this.#database, this.#artifacts, { stateDir, runId: checkRunId(runId) });
       const runsDir = join(stateDir, 'runs');
       return await work({ runsDir, heads: new Heads(stateDir), folder: join(runsDir, runId) });
     } finally {

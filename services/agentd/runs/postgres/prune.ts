@@ -4,6 +4,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { decode, Timestamp } from '#kit/decode.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
+import type { ObjectStore } from '#kit/objects/object-store.ts';
 import type { Database } from '#kit/postgres/database.ts';
 import type { FencedLeases } from '#kit/postgres/leases.ts';
 import type { PruneRequest, PruneResult } from '../../agent.ts';
@@ -11,9 +12,12 @@ import { isRunId, tombstoneName } from '../log/run-folder.ts';
 import { clonePaths, reasonToKeep, remove, removeAllButTombstone, setAside, tombstoneOf } from '../prune.ts';
 import type { Run } from '../run.ts';
 import { executorLease } from '../run-store.ts';
+import { deleteUnnamed } from './unnamed-objects.ts';
 
 export interface PruneRowsAccess {
   readonly database: Database;
+  /** The bucket of large artifacts. */
+  readonly objects: ObjectStore | null;
   readonly leases: FencedLeases;
   readonly stateDir: string;
   readonly now: () => string;
@@ -29,7 +33,7 @@ type Collected = {
  * its own pruning.
  */
 export async function pruneRows(access: PruneRowsAccess, request: PruneRequest): Promise<PruneResult> {
-  const { database, stateDir } = access;
+  const { database, objects, stateDir } = access;
   const limit = new Date(decode(Timestamp, request.before, 'before')).toISOString();
   const result: Collected = { clones: [], runs: [], kept: [], bytes: 0 };
   const old = await database.query<{ run_id: string }>(
@@ -42,6 +46,7 @@ export async function pruneRows(access: PruneRowsAccess, request: PruneRequest):
   }
   for (const path of await leftMirrors(access)) result.bytes += removeAllButTombstone(path, request.dry_run);
   for (const path of await leftClones(access)) result.bytes += remove(path, request.dry_run);
+  if (objects !== null && !request.dry_run) await deleteUnnamed(database, objects);
   return result;
 }
 
@@ -80,8 +85,11 @@ async function bury({ database, leases, stateDir, now }: PruneRowsAccess, run: R
   const bytes = await bytesOf(database, run_id);
   await database.transaction(async (sql) => {
     await leases.fence(sql, executorLease(run_id));
+    // Whoever names an object for it holds this row.
+    await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [run_id]);
     await sql.query('DELETE FROM run_events WHERE run_id = $1', [run_id]);
     await sql.query('DELETE FROM run_artifacts WHERE run_id = $1', [run_id]);
+    await sql.query("UPDATE run_objects SET state = 'going' WHERE run_id = $1 AND state = 'named'", [run_id]);
     await sql.query("UPDATE runs SET tombstone = $2, status = 'pruned', size = -1 WHERE run_id = $1", [
       run_id,
       JSON.stringify(tombstone),
@@ -97,7 +105,8 @@ async function bury({ database, leases, stateDir, now }: PruneRowsAccess, run: R
 async function bytesOf(database: Database, runId: string): Promise<number> {
   const [row] = await database.query<{ bytes: string }>(
     `SELECT (SELECT coalesce(sum(octet_length(line) + 1), 0) FROM run_events WHERE run_id = $1)
-          + (SELECT coalesce(sum(length(content)), 0) FROM run_artifacts WHERE run_id = $1) AS bytes`,
+          + (SELECT coalesce(sum(length(content)), 0) FROM run_artifacts WHERE run_id = $1)
+          + (SELECT coalesce(sum(bytes), 0) FROM run_objects WHERE run_id = $1 AND state = 'named') AS bytes`,
     [runId],
   );
   return Number(row?.bytes ?? 0);

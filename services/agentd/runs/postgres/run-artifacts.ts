@@ -1,0 +1,212 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { sha256 } from '#kit/digest.ts';
+import { replaceFile, writeAll } from '#kit/durable-file.ts';
+import { Failed, Unavailable } from '#kit/errors.ts';
+import type { ObjectStore } from '#kit/objects/object-store.ts';
+import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
+
+/** Where large artifacts go. */
+export interface RunObjects {
+  readonly store: ObjectStore;
+  /** Smaller ones stay in the database. */
+  readonly minBytes: number;
+}
+
+interface ArtifactRow {
+  readonly content: Buffer | null;
+  /** Its name in the bucket, where it is not in the row. */
+  readonly object: string | null;
+}
+
+/** Content of runs by its digest: in rows, or in objects of a bucket that rows name. */
+export class RunArtifacts {
+  readonly #database: Database;
+  readonly #objects: RunObjects | null;
+
+  constructor(database: Database, objects: RunObjects | null) {
+    this.#database = database;
+    this.#objects = objects;
+  }
+
+  /** @returns false of a run that is not there, or pruned */
+  async put(runId: string, content: Uint8Array): Promise<boolean> {
+    const objects = this.#objects;
+    if (objects === null || content.byteLength < objects.minBytes) return this.#putRow(runId, content);
+    return this.#putObject(objects.store, runId, content);
+  }
+
+  /** As it is stored now, sound or not; null where nothing is. */
+  async read(runId: string, digest: string): Promise<Uint8Array | null> {
+    for (let before: string | null = null; ; ) {
+      const row = await rowOf(this.#database, runId, digest);
+      if (row === null || row.object === null) return row?.content ?? null;
+      const pieces = await this.#store(row.object).get(row.object);
+      if (pieces !== null) return await joined(pieces);
+      // It may have been replaced since its name was read.
+      if (row.object === before) return null;
+      before = row.object;
+    }
+  }
+
+  /** The sha256 of what is stored now, by the digest that names it. */
+  async digests(runId: string): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.#database.query<{ digest: string; found: string | null; object: string | null }>(
+      "SELECT digest, encode(sha256(content), 'hex') AS found, object FROM run_artifacts WHERE run_id = $1",
+      [runId],
+    );
+    const found = new Map<string, string>();
+    for (const row of rows) {
+      const digest = row.object === null ? row.found : await this.#digestOf(row.object);
+      if (digest !== null) found.set(row.digest, digest);
+    }
+    return found;
+  }
+
+  /** As it is stored now, sound or not; no file where nothing is. */
+  async write(sql: Sql, runId: string, digest: string, path: string): Promise<void> {
+    const row = await rowOf(sql, runId, digest);
+    if (row === null) return;
+    if (row.object === null) return replaceFile(path, row.content!);
+    // The transaction waits for the bucket, which has limits of its own.
+    await sql.query('SET LOCAL idle_in_transaction_session_timeout = 0');
+    const pieces = await this.#store(row.object).get(row.object);
+    if (pieces !== null) await writePieces(path, pieces);
+  }
+
+  async #putRow(runId: string, content: Uint8Array): Promise<boolean> {
+    const rows = await this.#database.query(
+      `WITH before AS (SELECT object FROM run_artifacts WHERE run_id = $1 AND digest = $2),
+            gone AS (UPDATE run_objects SET state = 'going' WHERE object IN (SELECT object FROM before))
+       INSERT INTO run_artifacts (run_id, digest, content)
+       SELECT run_id, $2, $3 FROM runs WHERE run_id = $1 AND tombstone IS NULL
+       ON CONFLICT (run_id, digest) DO UPDATE SET content = excluded.content, object = NULL
+       RETURNING 1`,
+      [runId, sha256(content), content],
+    );
+    return rows.length > 0;
+  }
+
+  /** The object is there, whole and read back, before any row names it. An undamaged one that is there already stays. */
+  async #putObject(store: ObjectStore, runId: string, content: Uint8Array): Promise<boolean> {
+    const digest = sha256(content);
+    const before = await rowOf(this.#database, runId, digest);
+    if (before !== null && before.object !== null && (await this.#digestOf(before.object)) === digest)
+      return true;
+    const object = `runs/${runId}/${digest}-${randomUUID()}`;
+    const begun = await this.#database.query(
+      `INSERT INTO run_objects (object, run_id, bytes)
+       SELECT $2, run_id, $3 FROM runs WHERE run_id = $1 AND tombstone IS NULL RETURNING 1`,
+      [runId, object, content.byteLength],
+    );
+    if (begun.length === 0) return false;
+    await store.put(object, content);
+    const found = await this.#digestOf(object);
+    if (found !== digest) throw notKept(store, object, found);
+    const name = () => this.#database.transaction((sql) => nameObject(sql, { runId, digest, object, store }));
+    try {
+      return await name();
+    } catch (error) {
+      if (!(error instanceof CommitUnknown)) throw error;
+      return await name().catch((again) => {
+        throw again instanceof CommitUnknown ? again.cause : again;
+      });
+    }
+  }
+
+  async #digestOf(object: string): Promise<string | null> {
+    const pieces = await this.#store(object).get(object);
+    if (pieces === null) return null;
+    const hash = createHash('sha256');
+    for await (const piece of pieces) hash.update(piece);
+    return hash.digest('hex');
+  }
+
+  #store(object: string): ObjectStore {
+    if (this.#objects !== null) return this.#objects.store;
+    throw new Failed(
+      'objects_not_configured',
+      `${object} is in a bucket, and storage.s3.bucket is null on this host`,
+      {
+        facts: { object },
+        hint: 'Give every host the same storage.s3 in core.json.',
+      },
+    );
+  }
+}
+
+/** Repeated without harm after a commit whose answer was lost. @returns false of a run that was pruned meanwhile */
+async function nameObject(
+  sql: Sql,
+  { runId, digest, object, store }: { runId: string; digest: string; object: string; store: ObjectStore },
+): Promise<boolean> {
+  const run = await sql.query('SELECT 1 FROM runs WHERE run_id = $1 AND tombstone IS NULL FOR SHARE', [
+    runId,
+  ]);
+  if (run.length === 0) return false;
+  const named = await sql.query(
+    "UPDATE run_objects SET state = 'named' WHERE object = $1 AND state <> 'going' RETURNING 1",
+    [object],
+  );
+  if (named.length === 0)
+    throw new Unavailable(
+      'objects_unavailable',
+      `${store.name} took so long for ${object} that it was given up`,
+      {
+        facts: { objects: store.name, object },
+        hint: 'Try again.',
+      },
+    );
+  await sql.query(
+    `WITH before AS (SELECT object FROM run_artifacts WHERE run_id = $1 AND digest = $2 FOR UPDATE)
+     UPDATE run_objects SET state = 'going' WHERE object IN (SELECT object FROM before) AND object <> $3`,
+    [runId, digest, object],
+  );
+  await sql.query(
+    `INSERT INTO run_artifacts (run_id, digest, object) VALUES ($1, $2, $3)
+     ON CONFLICT (run_id, digest) DO UPDATE SET content = NULL, object = excluded.object`,
+    [runId, digest, object],
+  );
+  return true;
+}
+
+function notKept(store: ObjectStore, object: string, found: string | null): Failed {
+  const what = found === null ? 'is not there' : `has the sha256 ${found}`;
+  return new Failed(
+    'object_not_kept',
+    `${store.name} acknowledged ${object}, which ${what}; nothing names it`,
+    {
+      facts: { objects: store.name, object },
+      hint: 'It does not keep what it acknowledges, or something on the way changes it. Use another server or endpoint.',
+    },
+  );
+}
+
+async function rowOf(sql: Sql, runId: string, digest: string): Promise<ArtifactRow | null> {
+  const [row] = await sql.query<ArtifactRow>(
+    'SELECT content, object FROM run_artifacts WHERE run_id = $1 AND digest = $2',
+    [runId, digest],
+  );
+  return row ?? null;
+}
+
+async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
+async function writePieces(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  const partial = `${path}.${randomUUID()}.partial`;
+  const fd = openSync(partial, 'wx', 0o600);
+  try {
+    for await (const piece of pieces) writeAll(fd, piece);
+    fsyncSync(fd);
+    renameSync(partial, path);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
