@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
+import { runView } from '../../services/agentd/http/run-view.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
 import { everyScope, makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
@@ -154,9 +155,14 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
     expect(await first.getByRole('button', { name: /Approve/ }).isVisible()).to.equal(false);
     await page.getByRole('button', { name: 'Execute', exact: true }).click();
     await first.getByText('approval lapsed').waitFor();
+    // As the terminal interface and programs get it.
+    expect(runView(await current(run)).actions.map(({ approval_lapsed }) => approval_lapsed)).to.include(
+      true,
+    );
     await first.getByRole('button', { name: 'Approve again' }).click();
     await first.getByText('approved by jo').waitFor();
     const [action] = (await current(run)).actions;
     expect([action!.approval, action!.decision?.approver]).to.deep.equal(['approved', 'jo']);
+    expect(runView(await current(run)).actions[0]!.approval_lapsed).to.equal(undefined);
   });
 });

@@ -1,6 +1,7 @@
 import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
 import { type ActionState, approvalProgress, draftOf, type Run, waitsOf } from '../runs/run.ts';
+import { isLapsed } from '../runs/what-is-open.ts';
 
 /** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */
 export function actionView(action: ActionState): ProposedAction {
@@ -11,6 +12,7 @@ export function actionView(action: ActionState): ProposedAction {
     decision: now.decision,
     decisions: [...now.decisions],
     approval_progress: approvalProgress(action, new Date().toISOString()),
+    approval_lapsed: isLapsed(action, new Date()) ? true : undefined,
     state: now.state,
     outcome: now.outcome,
     started_at: now.started_at,

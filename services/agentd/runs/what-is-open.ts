@@ -52,6 +52,11 @@ export function needsDecision(action: ActionState, now: Date): boolean {
   return approval === 'required' || isExpired(action, now) || lapsed.includes(outcome?.code ?? '');
 }
 
+/** Whether it was approved, and must be again before it runs. */
+export function isLapsed(action: ActionState, now: Date): boolean {
+  return action.approval === 'approved' && isOpen(action) && needsDecision(action, now);
+}
+
 const lapsed: readonly string[] = [
   'approver_revoked',
   'approval_rules_changed',

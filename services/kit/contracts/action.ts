@@ -96,6 +96,8 @@ export const ProposedAction = t.strict({
   decisions: optional(t.array(Approval)),
   /** Left out where no rule asks about the action: one approval is enough. */
   approval_progress: optional(ApprovalProgress),
+  /** Approved, but it does not count any more: it expired, a token was revoked or the rules changed. Left out otherwise. */
+  approval_lapsed: optional(t.literal(true)),
   dry_run: t.boolean,
   depends_on: t.array(t.string),
   params: t.UnknownRecord,

@@ -4,7 +4,15 @@ import type { Panes } from '../layout/pane-content.ts';
 import { decisionOn, gateActions, notYetShown, type Readiness, readiness } from '../state/decisions.ts';
 import type { Step } from '../state/messages.ts';
 import { named, unapprovedNeeds, whyOver } from '../state/naming.ts';
-import { actionOf, type Decision, type Gate, isOpen, type OpenRun, type State } from '../state/state.ts';
+import {
+  actionOf,
+  type Decision,
+  type Gate,
+  isOpen,
+  needsApproval,
+  type OpenRun,
+  type State,
+} from '../state/state.ts';
 import { asked, only, say } from '../state/steps.ts';
 import { firstUnseen } from './pane-input.ts';
 
@@ -15,7 +23,7 @@ export const anywayWord = 'anyway';
 export function approve(state: State, open: OpenRun, panes: Panes): Step<State> {
   const action = decidable(state, open);
   if ('effects' in action) return action;
-  if (action.approval === 'approved') {
+  if (action.approval === 'approved' && !needsApproval(action)) {
     const by = action.decision === null ? 'somebody' : approverText(action.decision);
     return say(state, `${named(action)} is approved already, by ${by}`);
   }

@@ -3,7 +3,7 @@ import type { ProposedAction } from '#kit/contracts/action.ts';
 import { movedText, type RunDetail } from '#kit/contracts/run.ts';
 import { shapeOf } from '../layout/known-params.ts';
 import { isPushed, named } from '../state/naming.ts';
-import { isOpen, type Notice, type OpenRun } from '../state/state.ts';
+import { type Notice, needsApproval, type OpenRun } from '../state/state.ts';
 
 /** Says what work came to when it ends while the page is open; null when nothing ended. */
 export function whatEnded({ detail: before, decided }: OpenRun, now: RunDetail): Notice | null {
@@ -76,7 +76,7 @@ function howItEnded(now: RunDetail): Notice {
       text: `${named(stuck)} was not executed: ${stuck.outcome?.message ?? stuck.state}`,
     };
   }
-  const waits = actions.some((action) => isOpen(action) && action.approval === 'required');
+  const waits = actions.some(needsApproval);
   const next = waits ? '; A approves the next gate' : '';
   if (waits && base_moved !== null && !isPushed(now)) return { tone: 'bad', text: movedText(base_moved) };
   const { url, number } = actions.find(({ kind }) => kind === 'open_pull_request')?.outcome?.facts ?? {};

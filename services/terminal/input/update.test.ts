@@ -288,6 +288,17 @@ describe('Approving', () => {
     terminal.send({ kind: 'run', run_id: approved.run_id, detail: approved }).keys('a');
     expect(terminal.taken()).to.deep.equal([]);
     expect(terminal.screen()).to.contain('1 create_branch is approved already, by mira');
+
+    // Once it does not count any more, it is approved again, by what was seen.
+    const lapsed = structuredClone(approved);
+    lapsed.actions[0]!.approval_lapsed = true;
+    terminal.send({ kind: 'run', run_id: lapsed.run_id, detail: lapsed });
+    expect(terminal.screen())
+      .to.contain('lapsed')
+      .and.to.contain('it does not count any more: a approves it');
+    const [again] = terminal.keys('a').taken();
+    const [{ action_id, digest }] = lapsed.actions as [(typeof lapsed.actions)[number]];
+    expect(again).to.deep.include({ actions: [{ action_id, digest, seen_approval: 'approved' }] });
   });
 
   it('rejects at a line, which the reason names', () => {

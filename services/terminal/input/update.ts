@@ -9,8 +9,8 @@ import {
   actionOf,
   appliedPatch,
   isBusy,
-  isOpen,
   type Notice,
+  needsApproval,
   type OpenRun,
   type State,
 } from '../state/state.ts';
@@ -226,7 +226,7 @@ function withDetail(state: State, open: OpenRun, detail: RunDetail): State {
 /** What a person most likely came for: what waits, else the beginning. */
 function firstItem({ actions }: RunDetail): string {
   const wrong = actions.find(({ state }) => state === 'failed' || state === 'unknown');
-  const waiting = actions.find((action) => isOpen(action) && action.approval === 'required');
+  const waiting = actions.find(needsApproval);
   return (wrong ?? waiting ?? actions[0])?.action_id ?? 'plan';
 }
 

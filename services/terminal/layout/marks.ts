@@ -3,7 +3,7 @@ import type { ProposedAction } from '#kit/contracts/action.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { type Color, type Span, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
-import type { OpenRun } from '../state/state.ts';
+import { needsApproval, type OpenRun } from '../state/state.ts';
 
 /** How statuses, risks and states look: always a word, the colour only helps. */
 
@@ -58,6 +58,7 @@ export function standing(action: ProposedAction, open: OpenRun, glyphs: Glyphs):
     case 'refused':
     case 'blocked': {
       if (approval === 'rejected') return span('rejected', { color: 'red' });
+      if (needsApproval(action) && approval === 'approved') return span('lapsed', { color: 'yellow' });
       if (state !== 'pending' && approval === 'approved') return span(state, { color: 'yellow' });
       if (approval === 'approved') return span('approved', { color: 'green' });
       const seen = open.seen[action_id];

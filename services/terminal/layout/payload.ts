@@ -121,7 +121,14 @@ function targetLines({ target }: ProposedAction): TextLine[] {
   return [field('acts on', `${forge} ${owner}/${repo}${base}`)];
 }
 
-export function approvalText({ approval, decision, decisions, approval_progress }: ProposedAction): string {
+export function approvalText(action: ProposedAction): string {
+  const text = currentApproval(action);
+  if (action.approval_lapsed !== true) return text;
+  const why = action.outcome === null ? '' : ` (${action.outcome.message})`;
+  return `${text}; it does not count any more${why}: a approves it again`;
+}
+
+function currentApproval({ approval, decision, decisions, approval_progress }: ProposedAction): string {
   if (approval_progress !== undefined && approval !== 'rejected') {
     const who = (decisions ?? []).map(({ approver }) => approver).join(', ');
     const so = approval === 'required' ? 'waits for people' : approval;

@@ -15,7 +15,7 @@ import { rowText } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
 import { decisionOn, gateActions, notYetShown, readiness } from '../state/decisions.ts';
 import { named } from '../state/naming.ts';
-import { appliedPatch, isOpen, type OpenRun, openRun } from '../state/state.ts';
+import { appliedPatch, isOpen, needsApproval, type OpenRun, openRun } from '../state/state.ts';
 import { type Confirming, confirmApproval } from './confirm-approval.ts';
 import { spokenLine } from './spoken-line.ts';
 
@@ -78,7 +78,7 @@ export class PlainRun {
       visibleLine(`${subject}, ${statusWord(detail!.status)}: ${issueFacts(this.#open).title ?? ''}`),
       ...detail!.actions.map(
         (action) =>
-          `${named(action)}, gate ${action.gate}, risk ${action.risk} ${action.risk_score}, ${action.approval === 'required' ? 'waits' : action.approval}, ${action.state}: ${visibleLine(action.title)}`,
+          `${named(action)}, gate ${action.gate}, risk ${action.risk} ${action.risk_score}, ${action.approval_lapsed === true ? 'approval lapsed' : action.approval === 'required' ? 'waits' : action.approval}, ${action.state}: ${visibleLine(action.title)}`,
       ),
     );
   }
@@ -139,7 +139,7 @@ export class PlainRun {
 
   async #approve(action: ProposedAction): Promise<void> {
     const { dialogue } = this.#options;
-    if (action.approval === 'approved') {
+    if (action.approval === 'approved' && !needsApproval(action)) {
       dialogue.say(
         visibleLine(
           `${named(action)} is approved already, by ${action.decision === null ? 'somebody' : approverText(action.decision)}.`,

@@ -2,7 +2,7 @@ import type { ProposedAction } from '#kit/contracts/action.ts';
 import { isChanged } from '#kit/diff/line-text.ts';
 import type { Patch } from '#kit/diff/patch.ts';
 import type { Shown } from './messages.ts';
-import { type Decision, type Gate, isOpen, type OpenRun, type Seen } from './state.ts';
+import { type Decision, type Gate, needsApproval, type OpenRun, type Seen } from './state.ts';
 
 /** Nothing is approved that was not on the screen, and only with the digest of what was there. */
 
@@ -41,9 +41,7 @@ export function decisionOn(open: OpenRun, action: ProposedAction): Decision {
 
 /** What an approval of the gate would cover: never what was rejected. */
 export function gateActions(open: OpenRun, gate: Gate): readonly ProposedAction[] {
-  return (open.detail?.actions ?? []).filter(
-    (action) => action.gate === gate && isOpen(action) && action.approval === 'required',
-  );
+  return (open.detail?.actions ?? []).filter((action) => action.gate === gate && needsApproval(action));
 }
 
 export function notYetShown(open: OpenRun, gate: Gate): readonly ProposedAction[] {

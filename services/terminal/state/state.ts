@@ -261,6 +261,15 @@ export function isOpen({ state }: Pick<ProposedAction, 'state'>): boolean {
   return state === 'pending' || state === 'refused' || state === 'blocked';
 }
 
+/** Whether it waits for an approval: the first one, or one in place of what does not count any more. */
+export function needsApproval({
+  state,
+  approval,
+  approval_lapsed,
+}: Pick<ProposedAction, 'state' | 'approval' | 'approval_lapsed'>): boolean {
+  return isOpen({ state }) && (approval === 'required' || approval_lapsed === true);
+}
+
 /** Whether somebody works on the run. */
 export function isBusy({ status, undo }: RunDetail): boolean {
   return status === 'executing' || status === 'planning' || undo?.finished === false;

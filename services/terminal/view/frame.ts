@@ -11,7 +11,7 @@ import type { Glyphs } from '../screen/glyphs.ts';
 import type { Cursor } from '../screen/writer.ts';
 import { readiness } from '../state/decisions.ts';
 import type { Shown } from '../state/messages.ts';
-import { actionOf, isOpen, type Link, type OpenRun, type State } from '../state/state.ts';
+import { actionOf, type Link, needsApproval, type OpenRun, type State } from '../state/state.ts';
 import { dialogRows, questionRow } from './dialog-view.ts';
 import { type Keys, keyHints } from './help.ts';
 import { listRowsView } from './list-view.ts';
@@ -71,7 +71,7 @@ function placeText(state: State, { panes }: Looks): string {
   const { content } = panes(open, pane);
   const place = `${placeOf(open.pane.top, pane.rows, content.count)}`;
   const action = actionOf(open, open.selected);
-  if (action === null || !isOpen(action) || action.approval !== 'required') return place;
+  if (action === null || !needsApproval(action)) return place;
   const seen = seenWord(open, action, content);
   return place === 'all' ? seen : `${place}, ${seen}`;
 }

@@ -1,7 +1,7 @@
 import { executable, wasCutOff } from '../input/work.ts';
 import { notYetShown } from '../state/decisions.ts';
 import { whyOver } from '../state/naming.ts';
-import { actionOf, type Dialog, isOpen, type OpenRun, type State } from '../state/state.ts';
+import { actionOf, type Dialog, isOpen, needsApproval, type OpenRun, type State } from '../state/state.ts';
 
 /** Keys and what they do, for the last line, the help page and the documentation. */
 export type Keys = readonly (readonly [key: string, what: string])[];
@@ -92,10 +92,10 @@ function decisionHints({ open }: State): Keys {
   const hints: [string, string][] = [];
   const over = whyOver(open.detail) !== null;
   if (action !== null && isOpen(action) && !over) {
-    if (action.approval !== 'approved') hints.push(['a', 'approve']);
+    if (action.approval !== 'approved' || needsApproval(action)) hints.push(['a', 'approve']);
     if (action.approval !== 'rejected') hints.push(['r', 'reject']);
   }
-  const waits = open.detail?.actions.some((one) => isOpen(one) && one.approval === 'required');
+  const waits = open.detail?.actions.some(needsApproval);
   if (waits === true && !over) hints.push(['A', 'gate']);
   if (executable(open).length > 0 && open.detail?.status !== 'executing' && !over)
     hints.push(['x', 'execute']);
