@@ -14,6 +14,7 @@ import { Refused } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
 import { readObjects } from '#kit/git/objects.ts';
 import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
+import { writeGitDir } from './git-dir.ts';
 import { pathProblem } from './patch.ts';
 
 /**
@@ -28,7 +29,8 @@ export async function exportTree(gitDir: string, tree: string, intoDir: string):
   mkdirSync(intoDir, { recursive: true, mode: 0o700 });
   const aside = `${intoDir}.git`;
   try {
-    writeGitDir(aside, id);
+    writeGitDir(aside, id.length);
+    writeFileSync(join(aside, 'info/attributes'), '* -text -filter -ident -working-tree-encoding\n');
     await git(['read-tree', '-u', '--reset', id], {
       gitDir: aside,
       cwd: intoDir,
@@ -39,19 +41,6 @@ export async function exportTree(gitDir: string, tree: string, intoDir: string):
   } finally {
     rmSync(aside, { recursive: true, force: true });
   }
-}
-
-/** Just enough for git to take it for a repository with a work tree. */
-function writeGitDir(gitDir: string, objectId: string): void {
-  const sha256 = objectId.length === 64;
-  for (const part of ['refs', 'objects', 'info'])
-    mkdirSync(join(gitDir, part), { recursive: true, mode: 0o700 });
-  writeFileSync(join(gitDir, 'HEAD'), 'ref: refs/heads/unborn\n');
-  writeFileSync(
-    join(gitDir, 'config'),
-    `[core]\n\trepositoryformatversion = ${sha256 ? 1 : 0}\n${sha256 ? '[extensions]\n\tobjectformat = sha256\n' : ''}`,
-  );
-  writeFileSync(join(gitDir, 'info', 'attributes'), '* -text -filter -ident -working-tree-encoding\n');
 }
 
 export function checkNames(entries: readonly TreeEntry[]): void {

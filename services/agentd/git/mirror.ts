@@ -2,20 +2,21 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { CoreError, Failed, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import { CoreError, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import { mirrorFolder } from '#kit/git/mirror-folder.ts';
 import { hasObject, lookUp } from '#kit/git/objects.ts';
 import { differenceBetween, resolve } from '#kit/git/tree.ts';
 import { checkRemoteUrl, clearStaleLock } from './remote.ts';
+import { refObject } from './tree.ts';
 
 /** Our bare copy of one forge repository. Can be deleted at any time: `update` makes it again. */
 export interface Mirror {
   readonly dir: string;
   /**
    * Fetches all branches, and forgets those that are gone.
-   * @throws Refused `repository_empty`, Unavailable `remote_unavailable`, Unauthorized `remote_unauthorized`
+   * @throws Unavailable `remote_unavailable`, Unauthorized `remote_unauthorized`
    */
   update(url: string, credential: GitCredential | null, signal?: AbortSignal): Promise<void>;
   branchCommit(branch: string): Promise<string | null>;
@@ -46,17 +47,19 @@ export async function openMirror({ stateDir, forge, owner, repo }: MirrorName): 
   return {
     dir,
     update: (url, credential, signal) => update(dir, url, credential, signal),
-    branchCommit: (branch) => resolve(dir, `refs/heads/${branch}^{commit}`),
+    branchCommit: (branch) => refObject(dir, `refs/heads/${branch}`),
     has: (objectId) => hasObject(dir, objectId),
     async holdings(runId, objectIds) {
       const [pinned = null, ...found] = await lookUp(dir, [pinRef(runId), ...objectIds]);
       return { pinned, present: new Set(found.filter((id) => id !== null)) };
     },
     async pin(runId, commit) {
-      if ((await resolve(dir, `${commit}^{commit}`)) === null) {
+      try {
+        await git(['update-ref', '--no-deref', pinRef(runId), commit], { gitDir: dir });
+      } catch (error) {
+        if ((await resolve(dir, `${commit}^{commit}`)) !== null) throw error;
         throw new NotFound('commit_not_found', `the mirror ${dir} has no commit ${commit}`);
       }
-      await git(['update-ref', '--no-deref', pinRef(runId), commit], { gitDir: dir });
     },
     async changedPaths(from, to) {
       const { changed, deleted } = await differenceBetween(dir, from, to);
@@ -117,12 +120,6 @@ async function update(
       if (remedy === undefined || attempt >= 20) throw error;
       await remedy.apply(dir, words);
     }
-  }
-  const branches = await git(['for-each-ref', '--count=1', 'refs/heads'], { gitDir: dir });
-  if (branches.stdout.length === 0) {
-    throw new Refused('repository_empty', `${url} has no commit yet`, {
-      hint: 'push a first commit to it, then plan again',
-    });
   }
 }
 

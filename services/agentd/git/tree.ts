@@ -49,6 +49,7 @@ export function treeReader(gitDir: string, treeish: string): WholeTree {
 
 /** The patch from one tree to another, renames shown, that `applyPatchToTree` turns into exactly `tree` again. */
 export async function patchBetween(gitDir: string, base: string, tree: string): Promise<Buffer> {
+  if (base === tree) return Buffer.alloc(0);
   const args = ['diff-tree', '-r', '-p', '-M', '--binary', '--full-index', '--no-color', '--no-ext-diff'];
   const sides = ['--no-textconv', '--src-prefix=a/', '--dst-prefix=b/', '--end-of-options', base, tree];
   return (await git([...args, ...sides], { gitDir })).stdout;
@@ -171,6 +172,8 @@ export function isPlainRef(gitDir: string, ref: string): boolean {
 }
 
 function ownFile(gitDir: string, ref: string): string | null {
+  // No name of git's, and it might lead out of the folder.
+  if (ref.includes('..')) return null;
   try {
     return /^([0-9a-f]{40}|[0-9a-f]{64})\n$/.exec(readFileSync(join(gitDir, ref), 'latin1'))?.[1] ?? null;
   } catch (error) {

@@ -14,7 +14,7 @@ import { changeForAnotherRole, oneLine } from '../actions/published-texts.ts';
 import { type ActionDefinition, actionDigest, actionType } from '../actions/registry.ts';
 import { sameAsRejectedText, withHistory } from '../actions/risk.ts';
 import type { Mirror } from '../git/mirror.ts';
-import { changesBetween, patchBetween, treeReader } from '../git/tree.ts';
+import { changesBetween, treeReader } from '../git/tree.ts';
 import { type Policy, whyProtected } from '../policy.ts';
 import type { Repository } from '../ports/forge.ts';
 import type { PlanFacts } from '../runs/event.ts';
@@ -117,13 +117,12 @@ async function draftChange(
   explanation: string,
 ): Promise<Draft> {
   const { run, role, sources, scratch, validation, sandbox } = proposed;
-  const { mirror, base_commit, issue } = sources;
-  const { tree } = await scratch.diff();
+  const { mirror, base_commit, base, issue } = sources;
+  const { tree, patch } = await scratch.diff();
   const files = await changesBetween(scratch.gitDir, base_commit, tree);
   if (files.length === 0) {
     throw new Refused('change_empty', 'the planner proposed a change, but no file differs from the base');
   }
-  const patch = await patchBetween(scratch.gitDir, base_commit, tree);
   requireSmall(files.length, patch.length, policy);
   await requireNoSecrets(scratch.gitDir, base_commit, tree, secrets);
   if (!role.may_propose.includes('apply_patch')) {
@@ -139,12 +138,11 @@ async function draftChange(
     vcs: await vcs(mirror, base_commit),
   };
   const digest = await store.putArtifact(run.run_id, patch);
-  const before = treeReader(mirror.dir, base_commit);
   const after = treeReader(mirror.dir, tree);
   const { influences, rejections } = proposed;
   const same_rejected = sameAsRejected(rejections, digest, null);
   const change = {
-    ...(await changeFacts(files, before, after, validation, influences, rejections.length)),
+    ...(await changeFacts(files, base, after, validation, influences, rejections.length)),
     ...guardedPaths(files, policy),
     reaches_out: proposed.reaches_out,
   };
@@ -165,7 +163,7 @@ async function draftChange(
     patch: digest,
     change,
     ...(sandbox === null ? { validation: null, sandbox: null } : { validation, sandbox }),
-    workflows: (await after.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
+    workflows: (await scratch.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
   const missing = validation === null || sandbox === null ? null : missingPrograms(validation, sandbox);
   const notices = [

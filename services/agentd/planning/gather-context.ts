@@ -3,7 +3,6 @@ import { messageOf } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import { type ActionHistory, actionKinds } from '../action.ts';
 import type { Watch } from '../agent.ts';
-import { treeReader } from '../git/tree.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { type Context, contextRepository, entityId } from './context.ts';
@@ -135,11 +134,11 @@ async function askAll(
 /** The service masks what it reads; which secrets those were is found in the file at the base commit. */
 async function maskedPassage(
   passage: ContextPassage,
-  { mirror, base_commit }: Sources,
+  { base }: Sources,
   tally: MaskTally,
 ): Promise<ContextPassage> {
   if (passage.path !== null && passage.text.includes('[redacted ')) {
-    const content = await treeReader(mirror.dir, base_commit).read(passage.path);
+    const content = await base.read(passage.path);
     if (content !== null) tally.mask(Buffer.from(content).toString('utf8'), `file ${passage.path}`);
   }
   return { ...passage, ...tally.maskDeep(shownOf(passage), `context ${passage.source}`) };

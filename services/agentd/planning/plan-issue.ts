@@ -9,7 +9,7 @@ import type { ReadApprovals } from '../approval/current.ts';
 import { planTerms, termsNotices } from '../approval/plan-terms.ts';
 import { touchedPaths } from '../approval/terms.ts';
 import type { Mirror } from '../git/mirror.ts';
-import { type TreeReader, treeReader } from '../git/tree.ts';
+import type { TreeReader } from '../git/tree.ts';
 import type { Repository } from '../ports/forge.ts';
 import type { ContextUse, NewEvent, PlanFacts } from '../runs/event.ts';
 import { maskedEvents, nowFor, type Run } from '../runs/run.ts';
@@ -145,9 +145,9 @@ export class PlanIssue {
     const forge = this.#ports.forge(run.request.forge);
     const alreadyThere = await requireNeedOfPlan(store, forge, run, sources, watch);
     const role = this.#ports.role(run.request.role);
-    const { mirror, base_commit, repository } = sources;
+    const { mirror, base_commit, base, repository } = sources;
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
-    const validation = await this.#ports.findValidation(treeReader(mirror.dir, base_commit), repository);
+    const validation = await this.#ports.findValidation(base, repository);
     const sandbox = await this.#ports.sandbox();
     // A smoke test leaves nothing in graph and memory, and asks no model for embeddings.
     const context = run.request.forge === smokeForge.name ? null : this.#ports.context;
@@ -214,7 +214,6 @@ export class PlanIssue {
     const paths = touchedPaths(
       draft.actions.flatMap((action) => (action.kind === 'apply_patch' ? action.params.files : [])),
     );
-    const base = treeReader(mirror.dir, base_commit);
     const approval_terms = await planTerms(this.#ports.approvals(), {
       request: run.request,
       actions: draft.actions,

@@ -5,6 +5,7 @@ import type { Target } from '../action.ts';
 import { oneLine } from '../actions/published-texts.ts';
 import type { Watch } from '../agent.ts';
 import type { Mirror } from '../git/mirror.ts';
+import { type TreeReader, treeReader } from '../git/tree.ts';
 import type { Forge, Issue, Repository } from '../ports/forge.ts';
 import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
@@ -17,6 +18,8 @@ export interface Sources extends IssueText {
   /** Of the forge. */
   readonly where: Required<Pick<Target, 'forge_url' | 'account'>>;
   readonly base_commit: string;
+  /** The files of that commit. */
+  readonly base: TreeReader;
   readonly base_branch: string;
   /** Of the issue, when this planning or its resumption began. */
   readonly state: Issue['state'];
@@ -69,7 +72,8 @@ export async function readSources(
   await mirror.pin(run.run_id, base_commit);
   const { masked, ...clean } = text;
   const where = await whereIs(forge, watch.signal);
-  const sources = { ...clean, repository, mirror, where, base_commit, base_branch, state: issue.state };
+  const base = treeReader(mirror.dir, base_commit);
+  const sources = { ...clean, repository, mirror, where, base_commit, base, base_branch, state: issue.state };
   await record(ports, tally, run, sources, masked);
   crashPoint('plan.source_read');
   return sources;
@@ -164,6 +168,7 @@ async function readAgain(
   await mirror.pin(run.run_id, base_commit);
   const { number } = run.request;
   const { state } = number === null ? stored.issue : await forge.issue(repository, number, watch.signal);
-  const read = { issue: stored.issue, comments: stored.comments, base_branch, base_commit, state };
+  const base = treeReader(mirror.dir, base_commit);
+  const read = { issue: stored.issue, comments: stored.comments, base_branch, base_commit, base, state };
   return { ...read, repository, mirror, where: await whereIs(forge, watch.signal) };
 }

@@ -5,6 +5,7 @@ import { InvalidInput, TooLarge } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
 import { readObject } from '#kit/git/objects.ts';
 import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
+import { writeGitDir } from '../git/git-dir.ts';
 import { applyPatchToTree, pathProblem } from '../git/patch.ts';
 import { patchBetween, type TreeReader } from '../git/tree.ts';
 
@@ -49,9 +50,7 @@ export async function createScratchCopy(options: ScratchCopyOptions): Promise<Gi
   const gitDir = join(options.folder, 'repository.git');
   await rm(options.folder, { recursive: true, force: true });
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
-  const format = options.base_commit.length === 64 ? 'sha256' : 'sha1';
-  await git(['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, gitDir]);
-  await mkdir(join(gitDir, 'objects/info'), { recursive: true });
+  writeGitDir(gitDir, options.base_commit.length);
   await writeFile(join(gitDir, 'objects/info/alternates'), `${resolve(options.gitDir, 'objects')}\n`);
   const base = await treeOf(gitDir, options.base_commit);
   return new GitScratchCopy(gitDir, base, entryMap(await readTree(gitDir, base)));
@@ -69,6 +68,9 @@ export class GitScratchCopy implements ScratchCopy {
   readonly #base: string;
   #tree: string;
   #entries: Entries;
+  /** The tree that `scratch-index` holds; null where it may hold anything. */
+  #indexed: string | null = null;
+  #diff: { readonly tree: string; readonly patch: Uint8Array } | null = null;
 
   constructor(gitDir: string, base: string, entries: Entries) {
     this.gitDir = gitDir;
@@ -87,14 +89,13 @@ export class GitScratchCopy implements ScratchCopy {
   async read(path: string): Promise<Uint8Array | null> {
     const entry = this.#entries.get(path);
     if (entry === undefined || !isRegular(entry)) return null;
-    const size = Number(await gitText(['cat-file', '-s', entry.id], { gitDir: this.gitDir }));
-    if (size > maxFileBytes) {
+    return readObject(this.gitDir, entry.id, (size) => {
+      if (size <= maxFileBytes) return;
       throw new TooLarge(
         'file_too_large',
         `'${path}' has ${size} bytes; planning reads up to ${maxFileBytes}`,
       );
-    }
-    return readObject(this.gitDir, entry.id);
+    });
   }
 
   async search(text: string, options: { limit: number; path_prefix?: string }): Promise<SearchHit[]> {
@@ -138,8 +139,11 @@ export class GitScratchCopy implements ScratchCopy {
     return this.#put(entry, replaced(edit.path, content, edit.old_text, edit.new_text));
   }
 
-  async diff(): Promise<{ tree: string; patch: Uint8Array }> {
-    return { tree: this.#tree, patch: await patchBetween(this.gitDir, this.#base, this.#tree) };
+  async diff(): Promise<{ readonly tree: string; readonly patch: Uint8Array }> {
+    const tree = this.#tree;
+    if (this.#diff?.tree !== tree)
+      this.#diff = { tree, patch: await patchBetween(this.gitDir, this.#base, tree) };
+    return this.#diff;
   }
 
   /**
@@ -175,9 +179,12 @@ export class GitScratchCopy implements ScratchCopy {
   /** @param record as `git update-index --index-info` takes it */
   async #update(record: string | Buffer): Promise<void> {
     const at = { gitDir: this.gitDir, env: { GIT_INDEX_FILE: join(this.gitDir, 'scratch-index') } };
-    await git(['read-tree', this.#tree], at);
+    if (this.#indexed !== this.#tree) await git(['read-tree', this.#tree], at);
+    this.#indexed = null;
     await git(['update-index', '-z', '--index-info'], { ...at, input: record });
-    await this.#become(await gitText(['write-tree'], at));
+    const tree = await gitText(['write-tree'], at);
+    await this.#become(tree);
+    this.#indexed = tree;
   }
 
   async #become(tree: string): Promise<void> {

@@ -1,5 +1,5 @@
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
-import { changesBetween, patchBetween } from '../git/tree.ts';
+import { changesBetween } from '../git/tree.ts';
 import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { requireNoSecrets } from './change-checks.ts';
@@ -23,10 +23,9 @@ export function storedAgentWork(
     keep: (text) => store.putArtifact(run.run_id, text),
     read: (digest) => store.artifact(run.run_id, digest),
     async keepPatch() {
-      const { tree } = await scratch.diff();
+      const { tree, patch } = await scratch.diff();
       const files = await changesBetween(scratch.gitDir, base_commit, tree);
       if (files.length === 0) return null;
-      const patch = await patchBetween(scratch.gitDir, base_commit, tree);
       requireSmall(files.length, patch.length, policy);
       await requireNoSecrets(scratch.gitDir, base_commit, tree, secrets);
       return store.putArtifact(run.run_id, patch);

@@ -10,10 +10,14 @@ export interface GitObject {
   readonly bytes: Buffer;
 }
 
-/** Reads objects in the order of `ids`, one process for all, holding no more than one in memory. */
+/**
+ * Reads objects in the order of `ids`, one process for all, holding no more than one in memory.
+ * @param checkSize may throw before an object of that many bytes is read
+ */
 export async function* readObjects(
   gitDir: string,
   ids: readonly string[],
+  checkSize: (size: number) => void = () => {},
 ): AsyncGenerator<GitObject, void, undefined> {
   if (ids.length === 0) return;
   const args = ['cat-file', '--batch', '--buffer'];
@@ -33,6 +37,7 @@ export async function* readObjects(
       if (header === null) break;
       const [, type, size] = header.split(' ');
       if (type === 'missing') throw new Failed('object_missing', `${gitDir} has no object ${id}`);
+      checkSize(Number(size));
       const bytes = await output.take(Number(size));
       await output.take(1);
       yield { id, bytes };
@@ -44,8 +49,14 @@ export async function* readObjects(
   }
 }
 
-export async function readObject(gitDir: string, id: string): Promise<Buffer> {
-  return (await git(['cat-file', 'blob', id], { gitDir })).stdout;
+/** The same for one object. */
+export async function readObject(
+  gitDir: string,
+  id: string,
+  checkSize?: (size: number) => void,
+): Promise<Buffer> {
+  for await (const { bytes } of readObjects(gitDir, [id], checkSize)) return bytes;
+  throw new Failed('object_missing', `${gitDir} has no object ${id}`);
 }
 
 /**
