@@ -15,7 +15,12 @@ import { startGiteaServer } from '../../test/fixtures/forges/gitea-server.ts';
 import { displayWith } from '../../test/fixtures/terminal/display.ts';
 import { itWith } from '../../test/needs.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
+import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
+import { checkCypher } from './health-checks/cypher.ts';
+import { checkModels } from './health-checks/installation.ts';
+import { checkNotifications } from './health-checks/notifications.ts';
 import { checkNode, checkToolPaths } from './health-checks/programs.ts';
+import { checkAgents, checkForges } from './health-checks/services.ts';
 
 describe('core doctor', () => {
   let home: string;
@@ -25,9 +30,14 @@ describe('core doctor', () => {
   });
   afterEach(() => rmSync(home, { recursive: true, force: true }));
 
+  const folders = () => resolveFolders({ home }, environment);
+
   async function found(name: string): Promise<Finding | undefined> {
-    const findings = await examine(resolveFolders({ home }, environment));
-    return findings.find((finding) => finding.name.startsWith(name));
+    return (await examine(folders())).find((finding) => finding.name.startsWith(name));
+  }
+
+  async function forgeWork(): Promise<Finding | undefined> {
+    return (await checkForges(folders())).find(({ name }) => name === 'forge work');
   }
 
   async function run(json: boolean): Promise<{ code: number; text: string }> {
@@ -44,7 +54,7 @@ describe('core doctor', () => {
   it('says of each configured coding agent whether it works, and what to do', async () => {
     const agents = { mine: { command: ['/no/such/agent'] } };
     writeFileSync(join(home, 'config/agents.json'), JSON.stringify({ agents }));
-    expect(await found('agent mine')).to.deep.equal({
+    expect((await checkAgents(folders()))[0]).to.deep.equal({
       name: 'agent mine',
       state: 'warning',
       detail: 'agent mine: /no/such/agent is not installed',
@@ -55,7 +65,7 @@ describe('core doctor', () => {
   it('checks the folders of tools that validations see', async () => {
     const put = (path: string) =>
       writeFileSync(join(home, 'config/validation.json'), JSON.stringify({ tool_paths: [path] }));
-    const check = () => checkToolPaths(resolveFolders({ home }, environment));
+    const check = () => checkToolPaths(folders());
     expect(check()).to.include({ state: 'works' });
     put(home);
     expect(check()).to.include({ state: 'broken' });
@@ -80,9 +90,8 @@ describe('core doctor', () => {
       expect(finding!.detail).to.match(
         new RegExp(`^taken on 127\\.0\\.0\\.1 by .*pid ${child.pid}.*did not answer within 1 s$`),
       );
-      const folders = resolveFolders({ home }, environment);
       const url = `http://127.0.0.1:${agentd.port}`;
-      const note = announceService('core-agentd', folders, { url, host: '127.0.0.1', ...agentd });
+      const note = announceService('core-agentd', folders(), { url, host: '127.0.0.1', ...agentd });
       expect(await found(`port ${agentd.port}`)).to.include({ state: 'warning' });
       note.withdraw();
     } finally {
@@ -109,21 +118,24 @@ describe('core doctor', () => {
       'models',
       'bus',
       'schedules',
+      'notifications',
+      'Grafeo',
       'forge github',
+      'agents',
     ]);
   });
 
   it('names the configured models, and how to configure one', async () => {
-    expect(await found('models')).to.include({ state: 'missing', fix: './core model add' });
+    expect(checkModels(folders())).to.include({ name: 'models', state: 'missing', fix: './core model add' });
     const upstreams = [{ kind: 'openai', base_url: 'http://127.0.0.1:1/v1', model: 'x' }];
     const models = { big: { tier: 'large', upstreams }, other: { upstreams } };
     writeFileSync(join(home, 'config/models.json'), JSON.stringify({ models }));
-    expect((await found('models'))?.detail).to.contain('big (large), other');
+    expect(checkModels(folders()).detail).to.contain('big (large), other');
     const keyed = { upstreams: [{ ...upstreams[0], credential: 'absent-key' }] };
     writeFileSync(join(home, 'config/models.json'), JSON.stringify({ models: { ...models, keyed } }));
-    const lacking = await found('models');
-    expect(lacking?.state).to.equal('warning');
-    expect(lacking?.detail).to.contain('absent-key is missing in ');
+    const lacking = checkModels(folders());
+    expect(lacking.state).to.equal('warning');
+    expect(lacking.detail).to.contain('absent-key is missing in ');
   });
 
   it('names a broken setting with its fix, and fails', async () => {
@@ -195,11 +207,14 @@ describe('core doctor', () => {
         return (server.address() as { port: number }).port;
       }),
     );
-    const folders = resolveFolders({ home }, environment);
     const host = '127.0.0.1';
     const notes = [
-      announceService('core-agentd', folders, { url: `http://${host}:${ports[0]}`, host, port: ports[0]! }),
-      announceService('core-context', folders, { url: `https://${host}:${ports[1]}`, host, port: ports[1]! }),
+      announceService('core-agentd', folders(), { url: `http://${host}:${ports[0]}`, host, port: ports[0]! }),
+      announceService('core-context', folders(), {
+        url: `https://${host}:${ports[1]}`,
+        host,
+        port: ports[1]!,
+      }),
     ];
     try {
       expect(await found(`port ${ports[0]}`)).to.include({
@@ -219,16 +234,21 @@ describe('core doctor', () => {
   });
 
   it('says which engine answers Cypher', async () => {
-    expect((await found('Grafeo'))?.detail).to.match(/^\d+\.\d+\.\d+, for Cypher without a server$/);
+    expect((await checkCypher(folders())).detail).to.match(/^\d+\.\d+\.\d+, for Cypher without a server$/);
     const configured = (neo4j: unknown) =>
       writeFileSync(join(home, 'config/context.json'), JSON.stringify({ neo4j }));
     configured({ url: 'bolt://127.0.0.1:9', user: 'neo4j', password_file: 'x', database: 'neo4j' });
-    expect(await found('Neo4j')).to.deep.include({
+    expect(await checkCypher(folders())).to.deep.include({
+      name: 'Neo4j',
       state: 'warning',
       fix: 'Start it, or correct neo4j in context.json.',
     });
     configured({ url: 7 });
-    expect(await found('Cypher')).to.include({ state: 'broken', fix: 'Correct context.json.' });
+    expect(await checkCypher(folders())).to.include({
+      name: 'Cypher',
+      state: 'broken',
+      fix: 'Correct context.json.',
+    });
   });
 
   it('says where the bus is, what waits without it, and when schedules are due', async () => {
@@ -239,7 +259,7 @@ describe('core doctor', () => {
     const configured = (bus: unknown) => writeFileSync(join(home, 'config/bus.json'), JSON.stringify(bus));
     try {
       configured({ url });
-      expect(await found('bus')).to.include({
+      expect(await checkBus(folders())).to.include({
         state: 'works',
         detail: `another engine at ${url} accepts connections`,
       });
@@ -247,42 +267,43 @@ describe('core doctor', () => {
       server.close();
       await once(server, 'close');
     }
-    expect(await found('bus')).to.include({
+    expect(await checkBus(folders())).to.include({
       state: 'warning',
       fix: 'Start it, or correct the address: url in bus.json, or CORE_BUS_URL.',
     });
-    expect(await found('port 49134'), 'a port that is left to another engine').to.equal(undefined);
-    expect(await found('port 3111')).to.equal(undefined);
+    expect(await checkEnginePorts(folders()), 'ports that are left to another engine').to.deep.equal([]);
     configured({ port });
     expect(await found(`port ${port}`)).to.include({ state: 'works' });
-    expect((await found('bus'))?.detail).to.contain(`our own engine does not run (${url}): events wait`);
+    expect((await checkBus(folders())).detail).to.contain(
+      `our own engine does not run (${url}): events wait`,
+    );
     configured({ url: 'http://127.0.0.1' });
-    expect(await found('bus')).to.include({ state: 'broken' });
+    expect(await checkBus(folders())).to.include({ state: 'broken' });
 
     const schedule = { name: 'nightly', cron: '30 6 * * *', zone: 'Europe/Berlin', owner: 'a', repo: 'b' };
     const planned = (...schedules: unknown[]) =>
       writeFileSync(join(home, 'config/schedules.json'), JSON.stringify({ schedules }));
     planned(schedule, { ...schedule, name: 'never', enabled: false });
-    expect((await found('schedules'))?.detail).to.match(/^nightly: next \d{4}-\d\d-\d\dT0[45]:30:00.000Z$/);
+    expect(checkSchedules(folders()).detail).to.match(/^nightly: next \d{4}-\d\d-\d\dT0[45]:30:00.000Z$/);
     planned({ ...schedule, cron: 'daily' });
-    expect(await found('schedules')).to.include({ state: 'broken', fix: 'Correct schedules.json.' });
+    expect(checkSchedules(folders())).to.include({ state: 'broken', fix: 'Correct schedules.json.' });
   });
 
   it('names who is notified, and the secrets of their channels that are missing', async () => {
-    expect((await found('notifications'))?.detail).to.contain('nobody is notified');
+    expect(checkNotifications(folders()).detail).to.contain('nobody is notified');
     const write = (channels: object) =>
       writeFileSync(
         join(home, 'config/notifications.json'),
         JSON.stringify({ people: { mira: { channels } } }),
       );
     write({ desktop: {} });
-    expect(await found('notifications')).to.include({ state: 'works', detail: 'mira' });
+    expect(checkNotifications(folders())).to.include({ state: 'works', detail: 'mira' });
     write({ slack: { url_file: 'slack-mira' } });
-    const lacking = await found('notifications');
+    const lacking = checkNotifications(folders());
     expect(lacking).to.include({ state: 'warning' });
-    expect(lacking?.detail).to.contain('slack-mira missing in ');
+    expect(lacking.detail).to.contain('slack-mira missing in ');
     writeFileSync(join(home, 'config/notifications.json'), '{"people": []}');
-    expect(await found('notifications')).to.include({ state: 'broken', fix: 'Correct notifications.json.' });
+    expect(checkNotifications(folders())).to.include({ state: 'broken', fix: 'Correct notifications.json.' });
   });
 
   it('asks forges that have a token, and only those', async () => {
@@ -290,9 +311,9 @@ describe('core doctor', () => {
       { name: 'work', kind: 'gitea', base_url: 'http://127.0.0.1:9', token_file: 'work-token' },
     ];
     writeFileSync(join(home, 'config/forges.json'), JSON.stringify({ forges }));
-    expect(await found('forge work')).to.include({ state: 'missing' });
+    expect(await forgeWork()).to.include({ state: 'missing' });
     writeFileSync(join(home, 'config/secrets/work-token'), 'x', { mode: 0o600 });
-    expect(await found('forge work')).to.include({ state: 'warning' });
+    expect(await forgeWork()).to.include({ state: 'warning' });
   });
 
   it('names the account of each forge and the scopes that its token lacks, and never calls a silent one gone', async () => {
@@ -303,18 +324,18 @@ describe('core doctor', () => {
     writeFileSync(join(home, 'config/forges.json'), JSON.stringify({ forges }));
     writeFileSync(secret, state.token, { mode: 0o600 });
     state.scopes = ['write:repository', 'write:issue', 'read:user'];
-    const limited = await found('forge work');
+    const limited = await forgeWork();
     expect(limited).to.include({ state: 'warning' });
     expect(limited!.detail)
       .to.contain('token of core-bot')
       .and.contain('lacks read:organization, for plan-issue');
     writeFileSync(secret, 'revoked');
-    const refused = await found('forge work');
+    const refused = await forgeWork();
     expect(refused).to.include({ state: 'broken' });
     expect(refused!.detail).to.contain(secret);
     writeFileSync(join(home, 'config/core.json'), JSON.stringify({ answers: { seconds: 1 } }));
     faults.push({ path: /^\/user/, answer: 'hang', times: 10 });
-    const silent = await found('forge work');
+    const silent = await forgeWork();
     expect(silent).to.include({ state: 'warning' });
     expect(silent!.detail).to.contain('did not answer within 1 s');
     await gitea.close();

@@ -11,7 +11,7 @@ import { scriptedAgent } from '../fixtures/agents/scripted-settings.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { until } from '../fixtures/until.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { describeWith } from '../needs.ts';
+import { describeWith, itWith } from '../needs.ts';
 
 const better = "export function greet(name) {\n  return 'Hello ' + (name || 'stranger');\n}\n";
 const solve: Step[] = [
@@ -130,24 +130,28 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     expect(states).to.include.members(['run_validation failed', 'push_branch blocked']);
   });
 
-  it('refuses 100,000 files by the bound that they pass, in little memory, and keeps none of them', async () => {
-    const files = 'seq 100000 | (mkdir many && cd many && xargs touch)';
-    configure([], { protocol: 'command', command: ['sh', '-c', `${files} && ls many | wc -l >&2`] });
-    const beside = () => String(execFileSync('find', [world.checkout.dir, '-printf', '%p %T@ %C@\n']));
-    const number = await world.newIssue('Greet strangers.');
-    const before = beside();
-    const heap = { NODE_OPTIONS: '--max-old-space-size=64' };
-    const { code, stderr } = await world.command(planArgs(number), heap);
-    expect(stderr).to.contain('more than 20000 changed files').and.to.contain('[agent_tree_too_large]');
-    expect(code).to.equal(3);
-    expect(beside()).to.equal(before);
-    expect((await world.command(['show', 'last', '--prompt'])).stdout).to.match(/standard error\s+100000/);
-    expect(processes()).to.deep.equal([]);
-    expect(leftovers()).to.deep.equal([]);
-    const [found] = (await world.agent.runs({ limit: 1, ...ref, number })).runs;
-    expect(found!.status).to.equal('failed');
-    expect((await world.agent.verify(found!.run_id)).problems).to.deep.equal([]);
-  });
+  itWith(
+    ['time'],
+    'refuses 100,000 files by the bound that they pass, in little memory, and keeps none of them',
+    async () => {
+      const files = 'seq 100000 | (mkdir many && cd many && xargs touch)';
+      configure([], { protocol: 'command', command: ['sh', '-c', `${files} && ls many | wc -l >&2`] });
+      const beside = () => String(execFileSync('find', [world.checkout.dir, '-printf', '%p %T@ %C@\n']));
+      const number = await world.newIssue('Greet strangers.');
+      const before = beside();
+      const heap = { NODE_OPTIONS: '--max-old-space-size=64' };
+      const { code, stderr } = await world.command(planArgs(number), heap);
+      expect(stderr).to.contain('more than 20000 changed files').and.to.contain('[agent_tree_too_large]');
+      expect(code).to.equal(3);
+      expect(beside()).to.equal(before);
+      expect((await world.command(['show', 'last', '--prompt'])).stdout).to.match(/standard error\s+100000/);
+      expect(processes()).to.deep.equal([]);
+      expect(leftovers()).to.deep.equal([]);
+      const [found] = (await world.agent.runs({ limit: 1, ...ref, number })).runs;
+      expect(found!.status).to.equal('failed');
+      expect((await world.agent.verify(found!.run_id)).problems).to.deep.equal([]);
+    },
+  );
 
   it('ends an agent that fills its disk, names the limit, and keeps nothing of it', async () => {
     const limits = { seconds: 600, memory_mib: 4096, processes: 512, disk_mib: 64, output_bytes: 8_388_608 };

@@ -1,13 +1,14 @@
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { codeOf, messageOf } from '#kit/errors.ts';
+import type { Services } from '../../services/agentd/cli/services.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { type Attack, attacks } from '../fixtures/approved/attacks.ts';
 import { otherThanApproved } from '../fixtures/approved/effects.ts';
-import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { copyFolder, temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { everybody, helloFiles, makeWorld, quiet, type World } from '../fixtures/world/world.ts';
 import { has, itWith } from '../needs.ts';
 
@@ -35,45 +36,53 @@ interface Attacked {
 
 describe('What was approved is what runs', () => {
   let world: World;
+  let approved: Run;
   let saved: string;
-  let base: string;
+  let services: Services;
 
   before(async () => {
-    world = await makeWorld({ vcs: has('jj') ? 'jj' : 'git', files });
+    const planned = await makeWorld({ vcs: has('jj') ? 'jj' : 'git', files });
     const validation = {
       sandbox: has('bubblewrap') ? 'bubblewrap' : 'none',
       allow_unsandboxed: true,
       prepare_environment: { npm_config_registry: registry },
     };
-    writeFileSync(join(world.home, 'config/validation.json'), JSON.stringify(validation));
-    base = world.remote.git('rev-parse', 'refs/heads/main');
+    writeFileSync(join(planned.home, 'config/validation.json'), JSON.stringify(validation));
+    approved = await planned.plannedAndApproved();
+    await planned.close();
     saved = temporaryFolder();
-    for (const [from, to] of places()) cpSync(from, join(saved, to), { recursive: true });
+    for (const [path, name] of placesOf(planned)) copyFolder(path, join(saved, name));
+    world = planned;
   });
-  after(() => world.close());
-  afterEach(restore);
+  beforeEach(begin);
+  afterEach(end);
 
-  function places(): [string, string][] {
+  /** What an attack or an execution can change: the configuration, the record, the forge, and the checkout. */
+  function placesOf({ home, checkout }: World): [string, string][] {
     return [
-      [join(world.home, 'config'), 'config'],
-      [join(world.remote.dir, '../repository.json'), 'repository.json'],
-      [join(world.checkout.dir, '.git/config'), 'git-config'],
+      [home, 'home'],
+      [checkout.gitDir, 'checkout'],
     ];
   }
 
-  function restore(): void {
-    world.remote.git('update-ref', 'refs/heads/main', base);
-    for (const [path, name] of places()) {
+  /** Puts everything back to where the run was approved, and opens it as a process that was there before the attack. */
+  async function begin(): Promise<void> {
+    for (const [path, name] of placesOf(world)) {
       rmSync(path, { recursive: true, force: true });
-      cpSync(join(saved, name), path, { recursive: true });
+      copyFolder(join(saved, name), path);
     }
+    services = await openServices({ home: world.home });
+    world = { ...world, agent: services.agent, forgeAdmin: await services.localForge() };
+  }
+
+  function end(): Promise<void> {
+    return services.close();
   }
 
   async function attacked(...chosen: readonly Attack[]): Promise<Attacked> {
-    const run = await world.plannedAndApproved();
-    const env = Object.assign({}, ...chosen.map((attack) => attack.apply(world, run)));
-    const error = await execute(run, env);
-    const done = await world.agent.run(run.run_id);
+    const env = Object.assign({}, ...chosen.map((attack) => attack.apply(world, approved)));
+    const error = await execute(approved, env);
+    const done = await world.agent.run(approved.run_id);
     const refused = done.actions.find(({ state }) => state !== 'succeeded')?.outcome;
     if (refused != null)
       return { run: done, refusal: { code: refused.code ?? '', message: refused.message } };
@@ -88,16 +97,16 @@ describe('What was approved is what runs', () => {
       const { stderr } = await world.command(args, env);
       return { code: 'command', message: stderr };
     }
-    const services = await openServices({ home: world.home });
+    const later = await openServices({ home: world.home });
     try {
-      const agent = services.agent;
+      const { agent } = later;
       const request = { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody };
       await agent.execute(request, quiet);
       return null;
     } catch (error) {
       return { code: codeOf(error), message: messageOf(error) };
     } finally {
-      await services.close();
+      await later.close();
     }
   }
 
@@ -154,7 +163,10 @@ describe('What was approved is what runs', () => {
       const { run } = await attacked(...chosen);
       expect(await otherThanApproved(world, run)).to.deep.equal([]);
     });
-    await fc.assert(property.afterEach(restore), { numRuns: 6, endOnFailure: true });
+    await fc.assert(
+      property.afterEach(() => end().then(begin)),
+      { numRuns: 6, endOnFailure: true },
+    );
   });
 
   itWith(
