@@ -71,6 +71,10 @@ const things = {
     command: ['versitygw', '--version'],
     provide: 'GOBIN=a folder of PATH go install github.com/versity/versitygw/cmd/versitygw@v1.8.0',
   },
+  pgbouncer: {
+    command: ['pgbouncer', '--version'],
+    provide: 'apt-get install pgbouncer',
+  },
   agents: {
     command: ['sh', '-c', 'test -x "$CORE_TEST_AGENTS/.bin/opencode"'],
     provide:
@@ -129,6 +133,7 @@ const notInQuick: readonly NeedName[] = [
   'gitea',
   'postgres',
   's3',
+  'pgbouncer',
   'agents',
   'jj',
   'chromium',

@@ -18,6 +18,10 @@ const hosts = {
     more: ['compose.multi-host-bus.yaml'],
     needed: { REDIS_URL: 'rediss://r.example', AMQP_URL: 'amqps://a.example' },
   },
+  engine: {
+    more: ['compose.embedded-bus.yaml', 'compose.multi-host-embedded-bus.yaml'],
+    needed: {},
+  },
   context: {
     more: ['compose.multi-host-context.yaml'],
     needed: { CORE_NEO4J_URL: 'neo4j+s://g.example' },
@@ -65,6 +69,19 @@ describeWith(['docker'], 'The stack on several hosts', () => {
       'core-model-gateway',
       'tools',
     ]);
+  });
+
+  it('gives the folder of the database to who asks it, and neither to iii nor to the worker', async () => {
+    const withFolder = async (name: 'bus' | 'engine') => {
+      const services = servicesIn(await configured(hosts[name].more, hosts[name].needed));
+      const has = ({ volumes = [] }: Service) => volumes.some(({ target }) => target === '/run/database');
+      return Object.keys(services)
+        .filter((service) => has(services[service]!))
+        .sort();
+    };
+    const clients = ['core-agentd', 'core-bridge', 'core-context', 'core-model-gateway'];
+    expect(await withFolder('bus')).to.deep.equal([...clients, 'tools'].sort());
+    expect(await withFolder('engine')).to.deep.equal([...clients, 'core-bus-engine', 'tools'].sort());
   });
 
   it('has clones of its own for a core-context without core-agentd beside it, and what fills them', async () => {

@@ -17,8 +17,8 @@ const made: Readonly<Record<string, (folder: string) => string>> = {
     webhookForges.map((kind) => [`${kind}-webhook`, () => randomBytes(32).toString('hex')]),
   ),
 };
-/** Folders that containers mount; others give what is in the last two. */
-const folders = ['tokens', 'registry', 'forges', 'models'];
+/** Folders that containers mount; others give what is in the last three. */
+const folders = ['tokens', 'registry', 'forges', 'models', 'database'];
 
 export interface SecretFiles {
   readonly folder: string;

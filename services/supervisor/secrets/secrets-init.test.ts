@@ -55,13 +55,13 @@ describe('The secrets of the compose stack', () => {
       .list()
       .find(({ kind }) => kind === 'person')!.name;
     const expected = filesIn(example)
-      .filter((path) => !/^(forges|models)\//.test(path))
+      .filter((path) => !/^(forges|models|database)\//.test(path))
       .map((path) => (path === 'tokens/you.token' ? `tokens/${person}.token` : path));
     expect(filesIn(join(project, 'secrets'))).to.deep.equal(expected.sort());
     expect([...made, 'registry/registry.json'].sort()).to.deep.equal(expected);
     const contents = expected.map((path) => readFileSync(join(project, 'secrets', path), 'utf8').trim());
     expect(new Set(contents).size).to.equal(contents.length);
-    for (const path of ['', 'tokens', 'registry', 'forges', 'models'])
+    for (const path of ['', 'tokens', 'registry', 'forges', 'models', 'database'])
       expect(statSync(join(project, 'secrets', path)).mode & 0o777, path).to.equal(0o700);
     for (const path of expected)
       expect(statSync(join(project, 'secrets', path)).mode & 0o777, path).to.equal(0o600);

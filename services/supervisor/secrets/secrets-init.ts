@@ -49,7 +49,7 @@ export function secretsInit({
       (unreadable === undefined
         ? ''
         : `${unreadable} cannot be read by that user: chmod -R a+rX ${shellWord(dirname(file))}/config\n`) +
-      `add yours  ${folder}/forges/github-token for GitHub, ${folder}/models/NAME for a model\n`,
+      `add yours  ${folder}/forges/github-token for GitHub, ${folder}/models/NAME for a model, ${folder}/database/password for a database\n`,
     display,
     stdout,
   );
