@@ -7,7 +7,7 @@ import { type Environment, environment } from '#kit/environment.ts';
 import { Refused } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { createHttpClient } from '#kit/http/client.ts';
-import { openServiceProcess } from '#kit/service-process.ts';
+import { openClientProcess } from '#kit/service-process.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import { platformFunctions, type Services } from './functions.ts';
 import { Planning } from './planning.ts';
@@ -28,7 +28,7 @@ export function readConfiguration({ home }: WorkerOptions): LiveConfig<number> {
 
 export async function serve(options: WorkerOptions): Promise<number> {
   const allowed = readConfiguration(options);
-  const { folders, logger, shutdown, signalled } = await openServiceProcess('core-bus-worker', options);
+  const { folders, logger, shutdown, signalled } = openClientProcess('core-bus-worker', options);
   allowed.report(logger);
   const services = openServices({ folders, environment });
   shutdown.add('its clients', () => services.close());

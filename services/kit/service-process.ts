@@ -26,14 +26,35 @@ export interface ServiceProcess {
   readonly signalled: Promise<number>;
 }
 
+interface ServiceProcessOptions {
+  readonly home: string | undefined;
+  readonly flags?: SettingFlags;
+}
+
 /**
- * Folders with the tokens in them, a log that prints no known secret, and an orderly end.
- * @throws InvalidInput (`config_invalid`), Failed where a folder cannot be made
+ * The process of a service that others call with tokens, which it registers and looks up in the database where there is one.
+ * @throws InvalidInput (`config_invalid`), Failed where a folder cannot be made or the database refuses
  */
 export async function openServiceProcess(
   service: ServiceName,
-  { home, flags = {} }: { readonly home: string | undefined; readonly flags?: SettingFlags },
+  options: ServiceProcessOptions,
 ): Promise<ServiceProcess> {
+  const opened = openClientProcess(service, options);
+  const { folders, logger, shutdown } = opened;
+  const tokens = await openRegistry(folders, { warn: (message) => logger.warn(message) });
+  shutdown.add('the registry of tokens', () => tokens.close());
+  return { ...opened, tokens };
+}
+
+/**
+ * The process of a service that only calls others, and asks nobody for a token: folders with the tokens in them, a log that prints no
+ * known secret, and an orderly end. It needs no database.
+ * @throws InvalidInput (`config_invalid`), Failed where a folder cannot be made
+ */
+export function openClientProcess(
+  service: ServiceName,
+  { home, flags = {} }: ServiceProcessOptions,
+): Omit<ServiceProcess, 'tokens'> {
   const folders = resolveFolders({ home }, environment);
   const { log } = readSettings({ folders, environment, flags });
   prepareFolder(folders.state, 'state');
@@ -43,9 +64,7 @@ export async function openServiceProcess(
   const logger = createLogger({ service, ...log, redactor });
   const shutdown = new Shutdown({ deadlineMs: 20_000, warn: (message) => logger.warn(message) });
   const signalled = new Promise<number>((resolve) => shutdown.listen(resolve));
-  const tokens = await openRegistry(folders, { warn: (message) => logger.warn(message) });
-  shutdown.add('the registry of tokens', () => tokens.close());
-  return { service, version: ownVersion(), folders, tokens, redactor, logger, shutdown, signalled };
+  return { service, version: ownVersion(), folders, redactor, logger, shutdown, signalled };
 }
 
 const maxSecretLength = 64 * 1024;
