@@ -330,6 +330,7 @@ describe('The review page over HTTP', () => {
         expect(answer.status, address).to.equal(401);
         expect(await answer.text())
           .to.contain('./core review')
+          .and.to.contain('docker compose run --rm tools core-agentd review --address')
           .and.to.not.contain('demo/hello');
       }
     }

@@ -94,6 +94,9 @@ export interface OfferedProvider {
   readonly problem: string | null;
 }
 
+/** The container reaches the daemon by another name than the browser. */
+export const inContainers = html`<p class="faint">Where Core runs in containers, type <code>docker compose run --rm tools core-agentd review --address ADDRESS</code> with the address of this page, and open the link that it prints.</p>`;
+
 export function signInBody(provider: OfferedProvider | null): Html {
   return html`<h1>Sign in</h1>
 <p>Nobody is signed in in this browser, or the session has ended.</p>
@@ -106,7 +109,8 @@ ${
 }
 <p>${provider === null ? 'In' : 'Or, in'} a terminal, type</p>
 <pre class="command">./core review</pre>
-<p>It opens this page with a link that signs you in once. Nothing else needs to be typed.</p>`;
+<p>It opens this page with a link that signs you in once. Nothing else needs to be typed.</p>
+${inContainers}`;
 }
 
 export function errorBody({ status, title, detail, hint, code, request_id }: Problem): Html {

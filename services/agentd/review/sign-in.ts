@@ -4,7 +4,7 @@ import { Unauthorized } from '#kit/errors.ts';
 import { type Route, route, routeWithForm } from '#kit/http/route.ts';
 import { cookieText, setCookie } from './cookie.ts';
 import { html } from './html.ts';
-import { bareLayout } from './layout.ts';
+import { bareLayout, inContainers } from './layout.ts';
 import { common, formRoute, goTo, htmlReply, offeredProvider, pagePath } from './page.ts';
 import type { ReviewParts } from './review-parts.ts';
 import { sessionMs } from './session.ts';
@@ -98,7 +98,8 @@ ${run === undefined ? '' : html`<input type="hidden" name="run" value="${run}">`
 ${there === null ? '' : html`<p>At ${settings!.name} you may be signed in still. <a href="${there}" rel="noreferrer">Sign out there too</a></p>`}
 ${offered === null ? '' : html`<p><a class="button" href="${offered.path}">Sign in with ${offered.name}</a></p>`}
 <p>To sign in again by a link, type</p>
-<pre class="command">./core review</pre>`,
+<pre class="command">./core review</pre>
+${inContainers}`,
           ),
         );
       },

@@ -42,6 +42,6 @@ export function signingBlock(
   return html`<div class="signing" id="${id}" data-sign>
 <p>An approval of ${what} must be signed with your SSH key. Type in a terminal:</p>
 <pre class="command" tabindex="0" aria-label="Command that signs an approval of ${what}">${signingCommand(run, actions, terms)}</pre>
-<p><button type="button" data-copy>Copy<span class="visually-hidden"> the command for ${what}</span></button> <span class="faint">This page shows the approval once it has arrived. The key is <code>signing.key</code> of core.json or git’s <code>user.signingkey</code>; <code>--key FILE</code> names another. On another machine add <code>--as NAME</code>, which prints the request to send.</span></p>
+<p><button type="button" data-copy>Copy<span class="visually-hidden"> the command for ${what}</span></button> <span class="faint">This page shows the approval once it has arrived. The key is <code>signing.key</code> of core.json or git’s <code>user.signingkey</code>; <code>--key FILE</code> names another. Containers hold no key: there, and from another machine, type it where your key is and add <code>--as NAME</code>, with the name of your token, which prints the request to send.</span></p>
 </div>`;
 }
