@@ -1,6 +1,6 @@
 import type { Bus } from '#kit/bus/bus.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
-import type { PostgresSettings } from '#kit/config/storage.ts';
+import type { PostgresSettings, StorageKind } from '#kit/config/storage.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -20,13 +20,14 @@ import { otherRoutes } from './http/other-routes.ts';
 import { DashboardSource } from './ingress/dashboard-source.ts';
 import { ForgeWebhookSource } from './ingress/forge-webhook-source.ts';
 import { createBridgeMetrics } from './metrics.ts';
-import { openBridgeStorage } from './open-storage.ts';
 import { Processing } from './processing/processing.ts';
 import type { AcceptedEvent } from './queue/accept-event.ts';
 import { EventQueue } from './queue/event-queue.ts';
 import { beginPruning } from './queue/pruning.ts';
 import type { Schedule } from './schedules/configuration.ts';
 import { everyMinute, Schedules, tickFunction } from './schedules/schedules.ts';
+import type { BridgeStorage } from './storage/bridge-storage.ts';
+import { openSqliteStorage } from './storage/sqlite/storage.ts';
 import { CatchUp } from './sync/catch-up.ts';
 import { WebhookDashboard } from './sync/dashboard.ts';
 import { Sync } from './sync/sync.ts';
@@ -180,4 +181,25 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
 
 function secretOf(name: string | null, { folders, redactor }: BridgeParts): SecretFile | null {
   return name === null ? null : openSecretFile(folders.secrets, name, (value) => redactor.addSecret(value));
+}
+
+interface StorageOptions {
+  /** The state folder. */
+  readonly state: string;
+  /** null where files are used. */
+  readonly postgres: PostgresSettings | null;
+}
+
+/** By where Core keeps its things. PostgreSQL's client is loaded where it is used. */
+const storages: Readonly<Record<StorageKind, (options: StorageOptions) => Promise<BridgeStorage>>> = {
+  files: async ({ state }) => openSqliteStorage(state),
+  postgres: async ({ postgres }) => {
+    const { openPostgresStorage } = await import('./storage/postgres/storage.ts');
+    return openPostgresStorage(postgres!);
+  },
+};
+
+/** @throws Conflict (`queue_held`), Failed (`queue_damaged`, `queue_newer`), Unavailable (`disk_full`); a database is connected to later */
+export function openBridgeStorage(options: StorageOptions): Promise<BridgeStorage> {
+  return storages[options.postgres === null ? 'files' : 'postgres'](options);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
-import { fileTokens } from '#kit/tokens/file-tokens.ts';
+import { fileTokens } from '#kit/tokens/open-registry.ts';
 import { openPostgresTokens, type SharedOptions } from '#kit/tokens/postgres-tokens.ts';
 import type { TokenRegistry } from '#kit/tokens/registry.ts';
 import { readRegistry } from '#kit/tokens/token-files.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { valueForms } from '#kit/redaction/value-forms.ts';
+import { valueForms } from '#kit/redaction/redactor.ts';
 import {
   type ModelUpstream,
   type Script,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { openBridgeStorage } from '../../services/bridge/open-storage.ts';
+import { openBridgeStorage } from '../../services/bridge/compose.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';

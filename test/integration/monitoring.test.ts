@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { eventStates } from '#kit/contracts/bridge/events.ts';
 import { measureHttp } from '#kit/http/metrics.ts';
 import { measureProcess, Registry } from '#kit/prometheus.ts';
-import { createNotificationMetrics } from '../../services/agentd/notifications/metrics.ts';
+import { createNotificationMetrics } from '../../services/agentd/notifications/compose.ts';
 import { createBridgeMetrics } from '../../services/bridge/metrics.ts';
 import type { Outcome } from '../../services/bridge/processing/attempt.ts';
 import type { OutboxParts } from '../../services/bridge/sync/outbox.ts';

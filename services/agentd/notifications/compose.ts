@@ -2,14 +2,14 @@ import { urlOf } from '#kit/config/address.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import type { Settings } from '#kit/config/settings.ts';
-import type { PostgresSettings } from '#kit/config/storage.ts';
+import type { PostgresSettings, StorageKind } from '#kit/config/storage.ts';
 import { backlogInWords, type HealthCheck } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf, NotFound } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Logger } from '#kit/log.ts';
 import { ownVersion } from '#kit/program.ts';
-import type { Registry } from '#kit/prometheus.ts';
+import { Gauge, Registry } from '#kit/prometheus.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { Channel } from './channel.ts';
 import { openChannel } from './channels/registry.ts';
@@ -20,11 +20,11 @@ import {
   type NotifiedPerson,
   readNotifications,
 } from './configuration.ts';
-import { createNotificationMetrics } from './metrics.ts';
 import type { Notice } from './notice.ts';
+import type { NotificationRows } from './notification-rows.ts';
 import { Notifier, type NotifierParts, sendBy } from './notifier.ts';
-import { openNotificationRows } from './open-rows.ts';
 import { NotificationQueue } from './queue.ts';
+import { SqliteNotificationRows } from './sqlite-notification-rows.ts';
 
 /** How the test of one channel of a person went. */
 export interface TestedChannel {
@@ -155,4 +155,49 @@ function testNotice(person: string): Notice {
     title: null,
     text: `This is a test of core notify for ${person}. No run waits.`,
   };
+}
+
+interface RowsOptions {
+  /** The state folder. */
+  readonly state: string;
+  /** null where files are used. */
+  readonly postgres: PostgresSettings | null;
+  readonly now: () => number;
+}
+
+/** Beside those of the runs: notifications never wait for them. */
+const rowConnections = 2;
+
+/** By where Core keeps its things. PostgreSQL's client is loaded where it is used. */
+const rowsOf: Readonly<Record<StorageKind, (options: RowsOptions) => Promise<NotificationRows>>> = {
+  files: async ({ state, now }) => new SqliteNotificationRows(state, now),
+  postgres: async ({ postgres }) => {
+    const [{ openPostgres }, { PostgresNotificationRows }] = await Promise.all([
+      import('#kit/postgres/database.ts'),
+      import('./postgres-notification-rows.ts'),
+    ]);
+    return new PostgresNotificationRows(
+      openPostgres({ ...postgres!, connections: rowConnections }, 'core-agentd'),
+    );
+  },
+};
+
+/** Opens nothing yet: the first use does. */
+function openNotificationRows(options: RowsOptions): Promise<NotificationRows> {
+  return rowsOf[options.postgres === null ? 'files' : 'postgres'](options);
+}
+
+/** @param counts asked when the measurements are read */
+export function createNotificationMetrics(counts: NotificationQueue['counts']): Registry {
+  const registry = new Registry();
+  new Gauge({
+    name: 'agentd_notifications',
+    help: 'Notifications in the queue; done were sent, skipped were dealt with before, dead were given up',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      for (const [state, count] of Object.entries(await counts())) this.set({ state }, count);
+    },
+  });
+  return registry;
 }

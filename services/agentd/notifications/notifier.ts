@@ -1,16 +1,24 @@
+import { minimatch } from 'minimatch';
+import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
+import { subjectOf } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
 import { inboxItems } from '../inbox/inbox-items.ts';
-import { openRuns, readerOf } from '../inbox/read-inbox.ts';
+import { openRuns, type Reader, readerOf } from '../inbox/read-inbox.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { type Channel, sendMs } from './channel.ts';
-import { type ChannelKind, kindsOf, type NotificationsConfig, type NotifiedPerson } from './configuration.ts';
+import {
+  type ChannelKind,
+  kindsOf,
+  type NotificationEvent,
+  type NotificationsConfig,
+  type NotifiedPerson,
+} from './configuration.ts';
 import type { Letter, Notice } from './notice.ts';
-import { noticesFor } from './notices.ts';
 import type { Job, Target } from './notification-rows.ts';
 import type { Claimed, NotificationQueue } from './queue.ts';
 import { quietUntil } from './quiet-hours.ts';
@@ -187,4 +195,40 @@ export async function sendBy(open: () => Channel | null, letter: Letter, signal:
   } finally {
     await channel.close();
   }
+}
+
+/** null where nobody is notified: people see it in their inbox. */
+const eventOf: Readonly<Record<InboxKind, NotificationEvent | null>> = {
+  approval: 'waits_for_you',
+  lapsed: 'waits_for_you',
+  execution: null,
+  validation: 'validation_failed',
+  outcome: 'execution_stopped',
+  interrupted: 'execution_stopped',
+  draft: 'planning_failed',
+  planning: 'planning_failed',
+};
+
+/** What one person is notified of about a run. @param reader who they are */
+function noticesFor(
+  run: Run,
+  items: readonly InboxItem[],
+  { events, repositories }: NotifiedPerson,
+  reader: Pick<Reader, 'waits'>,
+): Notice[] {
+  const { owner, repo } = run.request;
+  if (repositories?.every((glob) => !minimatch(`${owner}/${repo}`, glob, { nocase: true, dot: true })))
+    return [];
+  const about = { run_id: run.run_id, subject: subjectOf(run.request), title: run.issue?.title ?? null };
+  const found = items.flatMap((item): Notice[] => {
+    const event = eventOf[item.kind];
+    if (event === null || (event === 'waits_for_you' && !reader.waits(item))) return [];
+    return [{ ...about, id: item.id, event, at: item.since, text: item.text }];
+  });
+  const pull = run.pull_request;
+  if (pull?.state === 'merged') {
+    const text = `pull request ${pull.number} was merged`;
+    found.push({ ...about, id: `${run.run_id} merged`, event: 'merged', at: pull.at, text });
+  }
+  return found.filter(({ event }) => events === undefined || events.includes(event));
 }

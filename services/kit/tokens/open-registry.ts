@@ -1,11 +1,10 @@
 import { readPostgresSettings } from '../config/storage.ts';
-import { Conflict } from '../errors.ts';
+import { Conflict, NotFound } from '../errors.ts';
 import type { Folders } from '../folders.ts';
-import type { Identity } from './check-tokens.ts';
-import { fileTokens } from './file-tokens.ts';
+import { type Identity, openTokens, type TokenFolders } from './check-tokens.ts';
 import type { TokenRegistry } from './registry.ts';
 import { tokenPath } from './token-files.ts';
-import { ownToken } from './tokens.ts';
+import { createToken, ownToken, revokeToken } from './tokens.ts';
 
 export interface OpenOptions {
   /** Called with which of this host's own tokens the database does not take. */
@@ -45,4 +44,22 @@ export async function registeredOwnToken(folders: Folders, registry: TokenRegist
       hint: `Copy ${name}.token from that host to here, or make one of another name: ./core token create NAME --scopes ${scopes.join(',')}`,
     },
   );
+}
+
+/** Tokens of one machine. */
+export function fileTokens(folders: TokenFolders): TokenRegistry {
+  return {
+    ...openTokens(folders),
+    shared: null,
+    create: async (token) => createToken(folders, token),
+    async revoke(name, host) {
+      if (host === undefined) return { record: revokeToken(folders, name), elsewhere: [] };
+      throw new NotFound(
+        'token_not_found',
+        `there is no token ${JSON.stringify(name)} of host ${JSON.stringify(host)}: storage.kind is files, so that all tokens are this machine's`,
+        { hint: `./core token revoke ${name}` },
+      );
+    },
+    close: async () => {},
+  };
 }

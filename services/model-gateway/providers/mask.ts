@@ -1,5 +1,5 @@
 import { maskSpans, secretSpans } from '#kit/redaction/find-secrets.ts';
-import { base64Forms } from '#kit/redaction/value-forms.ts';
+import { base64Forms } from '#kit/redaction/redactor.ts';
 
 /** Shorter values, such as the words that local servers take for a key, stand in ordinary text. */
 export const minHiddenLength = 8;
