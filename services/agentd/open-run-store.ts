@@ -10,7 +10,7 @@ export async function openRunStore(
   folders: Pick<Folders, 'config'>,
   options: RunStoreOptions,
 ): Promise<RunStore> {
-  const settings = readPostgresSettings(folders);
+  const settings = readPostgresSettings({ ...folders, state: options.stateDir });
   if (settings === null) return new FileRunStore(options);
   const [{ openPostgres }, { PostgresRunStore }] = await Promise.all([
     import('#kit/postgres/database.ts'),
@@ -23,7 +23,8 @@ export async function openRunStore(
   });
 }
 
-async function openObjects(folders: Pick<Folders, 'config'>): Promise<RunObjects | null> {
+/** Where large artifacts are, as core.json says; null where all are in the database. */
+export async function openObjects(folders: Pick<Folders, 'config'>): Promise<RunObjects | null> {
   const settings = readS3Settings(folders);
   if (settings === null) return null;
   const { openS3 } = await import('#kit/objects/s3.ts');

@@ -1,9 +1,11 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { type CommandContext, type RunCommand, runProgram } from '#kit/cli/program.ts';
+import { storageKinds } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { MigrateOptions } from './storage/commands.ts';
 
 /** Declares the commands of the supervisor. The code of each is loaded when it is called. */
 export function define(program: Command, run: RunCommand): void {
@@ -118,6 +120,23 @@ export function define(program: Command, run: RunCommand): void {
       action(async (context, file: string, { stateOnly = false }: { stateOnly?: boolean }) => {
         const { restoreCommand } = await import('./backup/commands.ts');
         return restoreCommand(context, file, stateOnly);
+      }),
+    );
+
+  program
+    .command('storage')
+    .description('where runs, tokens, money and queues are kept')
+    .command('migrate')
+    .description('move all of it from files into a database, or back, compare both sides, and switch over')
+    .addOption(new Option('--to <kind>', 'where to').choices(storageKinds).makeOptionMandatory())
+    .option('--url <url>', 'of the database; without it, storage.url of core.json')
+    .option('--password-file <file>', 'with its password; without it, storage.password_file')
+    .option('--ca-file <file>', 'with the authority of its certificate; without it, storage.ca_file')
+    .option('--yes', 'without asking')
+    .action(
+      action(async (context, options: MigrateOptions) => {
+        const { migrateCommand } = await import('./storage/commands.ts');
+        return migrateCommand(context, options);
       }),
     );
 

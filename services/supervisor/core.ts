@@ -20,6 +20,7 @@ const ownCommands = [
   'quickstart',
   'backup',
   'restore',
+  'storage',
   'secrets',
   'install',
   'completion',

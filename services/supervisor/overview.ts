@@ -36,6 +36,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
     prune: 'remove what old runs left on this disk',
     backup: 'all state in one file, also while it runs; backup verify checks one',
     restore: 'put a backup into empty folders',
+    'storage migrate': 'move what files hold into a database, or back',
   },
   Know: {
     'context refresh': 'read repositories into the graph, only what changed',

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ProgramStart } from '#kit/cli/program.ts';
 import { ownVersion } from '#kit/program.ts';
+import type { MoveOptions, MovePart } from '#kit/storage-move/part.ts';
 
 /** Programs other than core-agentd that `./core WORD` starts, with the folder of each. */
 export const services: ReadonlyMap<string, string> = new Map([
@@ -28,4 +29,12 @@ export async function declaredBy(service: string): Promise<Command> {
   await startService(service, { args: [], program: `core-${service}`, declared });
   if (found === null) throw new Error(`services/${service}/main.ts does not declare its commands`);
   return found;
+}
+
+/** Kinds of records that a service keeps, held for a move of the storage until they are closed. */
+export async function openMoveParts(service: string, options: MoveOptions): Promise<MovePart[]> {
+  const { openMoveParts: open } = await import(
+    new URL(`../${service}/move-storage.ts`, import.meta.url).href
+  );
+  return open(options);
 }

@@ -42,6 +42,9 @@ const coveredElsewhere = [
   // test/integration/backup-crash.test.ts
   ...['backup.copied', 'backup.written', 'backup.named', 'restore.unpacked', 'restore.moving'],
   ...['restore.moved', 'restore.placed', 'restore.retired'],
+  // test/integration/storage-migrate.test.ts
+  ...['storage.begun', 'storage.rows_written', 'storage.run_moved', 'storage.copied', 'storage.compared'],
+  ...['storage.source_left', 'storage.target_in_use', 'storage.switched'],
 ];
 
 describe('the crash matrix', () => {

@@ -72,6 +72,7 @@ const others = [
   ...['up', 'serve', 'context serve', 'model serve', 'bridge serve', 'bus serve', 'worker serve'],
   ...['quickstart', 'run', 'tui', 'status', 'install', 'completion', 'mcp', 'secrets init', 'diff', 'review'],
   ...['token create', 'token revoke', 'session revoke', 'backup', 'backup verify', 'restore'],
+  'storage migrate',
   ...['execute-approved', 'resume', 'cancel', 'attest'],
   ...['forge init', 'forge issue new', 'forge comment', 'forge pr merge'],
   ...['context remember', 'context outcome', 'context forget', 'context export', 'context import'],

@@ -231,7 +231,9 @@ describe('the manifests for Kubernetes', () => {
     expect(readStatusConfig(folders)).to.include({ manager: 'none', production_like: 'yes' });
     const database = manifests.find(({ metadata }) => metadata.name === 'core-database')!;
     const [file] = Object.keys(database.object.stringData as Labels);
-    expect(readPostgresSettings(folders)!.password_file).to.equal(`/run/core/secrets/${file}`);
+    expect(readPostgresSettings({ ...folders, state: folder })!.password_file).to.equal(
+      `/run/core/secrets/${file}`,
+    );
   });
 
   it('deny every flow but those of compose.yaml, each let out and let in, at ports that there are', () => {

@@ -22,7 +22,7 @@ const tables = `
   CREATE TABLE seen (run_id TEXT PRIMARY KEY, size INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
-const kind: DatabaseKind = {
+export const notificationsKind: DatabaseKind = {
   codePrefix: 'notifications',
   name: 'the queue of notifications',
   migrations: [tables],
@@ -126,7 +126,7 @@ export class SqliteNotificationRows implements NotificationRows {
   #opened() {
     if (this.#open === null) {
       makePrivateFolder(this.#stateDir);
-      const db = openDatabase(this.#path, kind);
+      const db = openDatabase(this.#path, notificationsKind);
       const table = { name: 'jobs', ready: 'true', dueIndex: 'jobs_due' };
       this.#open = { db, jobs: new SqliteJobs(db, table, { now: this.#now }) };
     }

@@ -14,6 +14,9 @@ import {
   type SignInStore,
 } from './sign-in-store.ts';
 
+/** In the state folder. */
+export const sessionsName = 'review-sessions.json';
+
 const SessionFile = t.strict({ sessions: t.array(Session) });
 
 interface KeptLink extends SignInLink {
@@ -151,7 +154,7 @@ export class FileSignInStore implements SignInStore {
   }
 
   get #path(): string {
-    return join(this.#state, 'review-sessions.json');
+    return join(this.#state, sessionsName);
   }
 }
 

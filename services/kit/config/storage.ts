@@ -4,6 +4,7 @@ import { InvalidInput } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import { AbsolutePath } from './address.ts';
 import { readConcernPart } from './concern.ts';
+import { requireFilesInUse } from './storage-note.ts';
 
 export const storageKinds = ['files', 'postgres'] as const;
 export type StorageKind = (typeof storageKinds)[number];
@@ -86,11 +87,20 @@ export interface PostgresSettings extends Omit<Storage, 'kind' | 'url' | 's3'> {
   readonly url: string;
 }
 
-/** The database that core.json names; null where files are used. @throws InvalidInput (`config_invalid`) */
-export function readPostgresSettings(folders: Pick<Folders, 'config'>): PostgresSettings | null {
-  const { storage } = readConcernPart(t.type({ storage: Storage }), 'core', folders);
-  const { kind, url, s3: _, ...others } = storage;
-  if (kind === 'files') return null;
+export function readStorage(folders: Pick<Folders, 'config'>): Storage {
+  return readConcernPart(t.type({ storage: Storage }), 'core', folders).storage;
+}
+
+/**
+ * The database that core.json names; null where files are used.
+ * @throws InvalidInput (`config_invalid`), Conflict (`storage_moved`) where files are named that moved to a database
+ */
+export function readPostgresSettings(folders: Pick<Folders, 'config' | 'state'>): PostgresSettings | null {
+  const { kind, url, s3: _, ...others } = readStorage(folders);
+  if (kind === 'files') {
+    requireFilesInUse(folders.state);
+    return null;
+  }
   if (url !== null) return { url, ...others };
   throw new InvalidInput('config_invalid', '/storage/url is null: storage.kind is postgres, which needs it', {
     errors: [{ pointer: '/storage/url', detail: 'is null' }],
@@ -109,7 +119,7 @@ export interface S3Settings
 
 /** The bucket that core.json names; null without one. @throws InvalidInput (`config_invalid`) */
 export function readS3Settings(folders: Pick<Folders, 'config'>): S3Settings | null {
-  const { s3 } = readConcernPart(t.type({ storage: Storage }), 'core', folders).storage;
+  const { s3 } = readStorage(folders);
   const { bucket, endpoint, access_key_id_file, secret_access_key_file } = s3;
   if (bucket === null) return null;
   if (endpoint === null) throw missing('endpoint', 'https://s3.eu-central-1.amazonaws.com');

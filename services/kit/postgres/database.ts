@@ -30,13 +30,22 @@ export class CommitUnknown extends Error {
   }
 }
 
+export interface OpenOptions {
+  /** The installation whose move of its storage this is: it alone uses a database that is being filled, or was left. */
+  readonly mover?: string | null;
+}
+
 const attempts = 5;
 
 /**
  * Opens nothing yet: the first query connects, and brings the tables up to date.
  * @param application shown by `pg_stat_activity`, for example `core-agentd`
  */
-export function openPostgres(settings: PostgresSettings, application: string): Database {
+export function openPostgres(
+  settings: PostgresSettings,
+  application: string,
+  { mover = null }: OpenOptions = {},
+): Database {
   const config = clientConfig(settings, application);
   const pool = new pg.Pool({ ...config, max: settings.connections, idleTimeoutMillis: 30_000 });
   // A connection that ends is replaced with the next query; who uses it learns it from that query.
@@ -44,11 +53,14 @@ export function openPostgres(settings: PostgresSettings, application: string): D
   pool.on('connect', (client) => client.on('error', () => {}));
   const name = databaseName(settings.url);
   const begin = `BEGIN; SET LOCAL statement_timeout = ${settings.statement_seconds * 1000}; SET LOCAL idle_in_transaction_session_timeout = ${settings.statement_seconds * 1000}`;
+  // A uuid: nothing in it ends the text.
+  const beginAs = mover === null ? begin : `${begin}; SET LOCAL core.mover = '${mover}'`;
   let migrated: Promise<void> | null = null;
 
   return { name, query, transaction, close };
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    if (mover !== null) return transaction((sql) => sql.query<R>(text, values));
     try {
       await ready();
       return (await pool.query<R>(text, [...values])).rows;
@@ -75,7 +87,7 @@ export function openPostgres(settings: PostgresSettings, application: string): D
     const client = await pool.connect();
     let broken = false;
     try {
-      await client.query(begin);
+      await client.query(beginAs);
       const result = await work({
         query: async <R extends object>(text: string, values: readonly unknown[] = []) =>
           (await client.query<R>(text, [...values])).rows,
@@ -101,7 +113,7 @@ export function openPostgres(settings: PostgresSettings, application: string): D
 
   /** Tried again with the next query where the database was away. */
   function ready(): Promise<void> {
-    migrated ??= migrateDatabase(config, name).catch((error) => {
+    migrated ??= migrateDatabase(config, { name, mover }).catch((error) => {
       migrated = null;
       throw postgresError(error, name);
     });

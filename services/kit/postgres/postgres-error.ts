@@ -1,4 +1,4 @@
-import { CoreError, codeOf, Failed, messageOf, Unavailable } from '../errors.ts';
+import { Conflict, CoreError, codeOf, Failed, messageOf, Unavailable } from '../errors.ts';
 
 /** SQLSTATE codes (postgresql.org/docs/current/errcodes-appendix.html) that mean something to Core. */
 export const sqlStates = {
@@ -14,6 +14,8 @@ export const sqlStates = {
   tooManyConnections: '53300',
   lockNotAvailable: '55P03',
   cancelled: '57014',
+  /** Raised by `core_refuse_writes`. */
+  storageMoved: 'CR001',
 } as const;
 
 /** Classes of errors after which the same can succeed: the connection, a lack of resources, a stop by an administrator. */
@@ -47,6 +49,14 @@ export function isConnectionLoss(error: unknown): boolean {
   return network.includes(codeOf(error)) || ended.test(messageOf(error));
 }
 
+/** @param how what became of it, as in "it moved to host:/state" */
+export function storageMoved(where: string, how: string): Conflict {
+  return new Conflict('storage_moved', `${where} cannot be used: ${how}`, {
+    facts: { database: where },
+    hint: 'Where that was begun, ./core storage migrate finishes it; if it has come to its end, name the storage that is in use in core.json here.',
+  });
+}
+
 /** Maps what the server, the driver and the network report; anything else is returned unchanged. @param where the database, for people */
 export function postgresError(error: unknown, where: string): unknown {
   if (error instanceof CoreError) return error;
@@ -58,6 +68,8 @@ export function postgresError(error: unknown, where: string): unknown {
     case sqlStates.noSuchDatabase:
     case sqlStates.missingRight:
       return refused();
+    case sqlStates.storageMoved:
+      return storageMoved(where, said);
     case sqlStates.diskFull:
       return new Unavailable('disk_full', `the disk of ${where} takes no more: ${said}`, {
         cause: error,

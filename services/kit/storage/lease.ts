@@ -170,6 +170,16 @@ function prepareStatements(db: DatabaseSync) {
   };
 }
 
+/** @throws Conflict (`lease_held`) naming somebody living who holds any lease */
+export function requireNoHolder(db: DatabaseSync): void {
+  createLeaseTable(db);
+  const rows = db.prepare('SELECT * FROM leases ORDER BY name').all() as unknown as (Row & {
+    name: string;
+  })[];
+  const row = rows.find((one) => isRunning(one) ?? one.expires_at > Date.now());
+  if (row !== undefined) throw heldBy(row.name, row);
+}
+
 /** Done by itself with the first lease; do it earlier where that could happen in a transaction that is rolled back. */
 export function createLeaseTable(db: DatabaseSync): void {
   db.exec(`CREATE TABLE IF NOT EXISTS leases (

@@ -3,14 +3,23 @@ import { Interrupted } from '#kit/errors.ts';
 
 export interface Progress {
   begin(what: string, total: number): void;
-  add(bytes: number): void;
+  add(amount: number): void;
   end(): void;
 }
 
 const mebibyte = 1024 * 1024;
 
+/** What a bar counts: how many of what is added make one, and its name. */
+interface ProgressUnit {
+  readonly size: number;
+  readonly name: string;
+}
+
+const mebibytes: ProgressUnit = { size: mebibyte, name: ' MiB' };
+export const entries: ProgressUnit = { size: 1, name: '' };
+
 /** A bar on a terminal; nothing elsewhere, where the result is enough. */
-export function createProgress(stream: NodeJS.WriteStream): Progress {
+export function createProgress(stream: NodeJS.WriteStream, unit: ProgressUnit = mebibytes): Progress {
   if (stream.isTTY !== true) return { begin() {}, add() {}, end() {} };
   let bar: cliProgress.SingleBar | null = null;
   let done = 0;
@@ -24,16 +33,16 @@ export function createProgress(stream: NodeJS.WriteStream): Progress {
       done = 0;
       bar = new cliProgress.SingleBar({
         stream,
-        format: `${what}  {bar}  {value}/{total} MiB`,
+        format: `${what}  {bar}  {value}/{total}${unit.name}`,
         barsize: 24,
         hideCursor: true,
         clearOnComplete: true,
       });
-      bar.start(Math.ceil(total / mebibyte), 0);
+      bar.start(Math.ceil(total / unit.size), 0);
     },
-    add(bytes) {
-      done += bytes;
-      const shown = Math.round(done / mebibyte);
+    add(amount) {
+      done += amount;
+      const shown = Math.round(done / unit.size);
       if (bar !== null && shown > bar.getTotal()) bar.setTotal(shown);
       bar?.update(shown);
     },
@@ -41,11 +50,14 @@ export function createProgress(stream: NodeJS.WriteStream): Progress {
   };
 }
 
-/** Does work that a signal ends in order: what it has begun is taken back. */
-export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** Does work that a signal ends in order. @param left what became of what it had begun */
+export async function untilSignal<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  left = 'nothing of it is left',
+): Promise<T> {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) =>
-    controller.abort(new Interrupted('interrupted', `interrupted by ${name}; nothing of it is left`));
+    controller.abort(new Interrupted('interrupted', `interrupted by ${name}; ${left}`));
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const name of signals) process.once(name, stop);
   try {

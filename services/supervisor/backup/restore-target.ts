@@ -237,7 +237,7 @@ function holdParts(state: string): HeldParts {
 }
 
 /** Who works with a state folder, as far as this process can see; null when nobody does. */
-function whoRunsIn(state: string): string | null {
+export function whoRunsIn(state: string): string | null {
   const stack = readStack(join(state, stackFolder, stackNoteName));
   if (stack !== null && isRunning(stack.holder) === true) {
     return `core up, process ${stack.holder.pid} on ${stack.holder.host}`;

@@ -53,7 +53,7 @@ function peopleOf({ request, plan, actions }: Run): Pick<IndexRow, 'asked_by' | 
   return { asked_by: namesText(asked), decided_by: namesText(decided) };
 }
 
-function prunedRow({ run_id, forge, owner, repo, number, pruned_at }: Tombstone): IndexRow {
+export function prunedRow({ run_id, forge, owner, repo, number, pruned_at }: Tombstone): IndexRow {
   return {
     run_id,
     size: -1,

@@ -1,7 +1,13 @@
 import type { Sql } from '#kit/postgres/database.ts';
 import { postgresText } from '#kit/postgres/postgres-text.ts';
 import { indexRow } from '../index/row-reader.ts';
-import { type RowDialect, type RowFilter, rowColumns, rowConditions } from '../index/run-index.ts';
+import {
+  type IndexRow,
+  type RowDialect,
+  type RowFilter,
+  rowColumns,
+  rowConditions,
+} from '../index/run-index.ts';
 import { checkQuery, encodeCursor, fits } from '../index/run-list.ts';
 import { isActive, type Run, type RunSummary } from '../run.ts';
 import type { RunPage, RunQuery } from '../run-store.ts';
@@ -11,7 +17,10 @@ import { type Holder, holderColumns, lives, withHolder } from './stored-runs.ts'
 export const summaryColumns = [...rowColumns.filter((name) => name !== 'run_id'), 'words'] as const;
 
 export function valuesOf(run: Run, size: number): readonly unknown[] {
-  const row = indexRow(run, size);
+  return valuesOfRow(indexRow(run, size));
+}
+
+export function valuesOfRow(row: IndexRow): readonly unknown[] {
   const { title, owner, repo, number } = row;
   const words = `${title ?? ''} ${owner}/${repo}${number === null ? '' : `#${number}`}`.toLowerCase();
   return summaryColumns.map((name) => {
