@@ -48,13 +48,17 @@ const ObjectPrefix = stringThat(
 
 /** `storage.s3` of core.json: a bucket for large artifacts of runs in PostgreSQL; none where `bucket` is null. */
 const S3 = t.strict({
+  /** Address of the server, without the bucket. */
   endpoint: nullable(S3Endpoint),
+  /** Part of signatures; servers of one's own mostly take any. */
   region: Region,
+  /** Exists already; null: all artifacts are in the database. */
   bucket: nullable(BucketName),
   /** Of all names of objects. */
   prefix: ObjectPrefix,
-  /** Files with one line each. */
+  /** A file with the id of the access key on its one line. */
   access_key_id_file: nullable(AbsolutePath),
+  /** A file with the secret of the access key on its one line. */
   secret_access_key_file: nullable(AbsolutePath),
   /** As `ca_file` of the database. */
   ca_file: nullable(AbsolutePath),
@@ -78,6 +82,7 @@ export const Storage = t.strict({
   connections: integerBetween(2, 100),
   /** How long one statement may take. */
   statement_seconds: integerBetween(1, 600),
+  /** A bucket for large artifacts. */
   s3: S3,
 });
 export type Storage = t.TypeOf<typeof Storage>;
