@@ -5,7 +5,8 @@ import { type Executors, executorsFor } from './actions/registry.ts';
 import type { Watch } from './agent.ts';
 import type { ReadApprovals } from './approval/current.ts';
 import { statementDigest } from './attestation/statement.ts';
-import { checkCheckout, deliver, whyInUse, withdraw } from './execution/delivery.ts';
+import { checkCheckout, whyInUse } from './execution/delivery.ts';
+import { deliveryUnder, type Effects, writerUnder } from './execution/effects.ts';
 import { type ExecuteOptions, type ExecutionParts, executeApproved } from './execution/execute-approved.ts';
 import { type BaseSeen, lookAtBase } from './execution/moved-base.ts';
 import { runClone } from './execution/run-clone.ts';
@@ -39,7 +40,7 @@ export function composeExecution({
   forge: forgeNamed,
   openApproved,
 }: ExecutionOptions) {
-  async function executorsOf(run: Run): Promise<Executors> {
+  async function executorsOf(run: Run, effects: Effects): Promise<Executors> {
     const { target } = run.plan!;
     const forge = forgeNamed(target.forge);
     requireSameForge(forge, target);
@@ -50,12 +51,15 @@ export function composeExecution({
       mirror: await openMirror({ stateDir: folders.state, ...target }),
       state_dir: folders.state,
       credential: () => forge.gitCredential(),
+      effects,
     });
     return executorsFor({
       forge,
-      writer: forge,
+      writer: writerUnder(effects, forge),
+      late: { deleteComment: (ref, number, id) => forge.deleteComment(ref, number, id) },
+      quietMs: () => effects.quietMs(),
       clone,
-      checkout: { check: checkCheckout, deliver, withdraw, whyInUse },
+      checkout: { check: checkCheckout, whyInUse, ...deliveryUnder(effects) },
       safeguards: safeguardsFor(forge, policy, store),
       record: {
         putArtifact: (content) => store.putArtifact(run.run_id, content),

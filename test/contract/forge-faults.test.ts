@@ -167,7 +167,7 @@ for (const [name, open] of [
       });
     });
 
-    it('stops waiting when it is cancelled: a read is interrupted, a write has an unknown outcome', async () => {
+    it('stops waiting for a read that is cancelled', async () => {
       bench.server.faults.push({ path: issue, answer: 'hang' });
       const patient = bench.again({ timeout_ms: 250_000 });
       const started = Date.now();
@@ -176,12 +176,6 @@ for (const [name, open] of [
       await until('a request', () => sent('GET').length > before);
       stop.abort();
       expect(await read).to.include({ name: 'Interrupted', code: 'interrupted' });
-      bench.server.faults.push({ method: 'POST', path: comments, answer: 'hang' });
-      const abort = new AbortController();
-      const written = failure(patient.comment(bench.ref, number, 'cancelled', abort.signal));
-      await until('a request', () => sent('POST').length > 0);
-      abort.abort(new Error('the person pressed Ctrl-C'));
-      expect(await written).to.include({ name: 'TimedOut', code: 'forge_timeout' });
       expect(Date.now() - started).to.be.below(100_000);
       expect(await failure(bench.forge.repository(bench.ref, AbortSignal.abort()))).to.include({
         name: 'Interrupted',

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
+import { PermitEnded } from '#kit/permit.ts';
 import { isBy } from '../../services/agentd/actions/account.ts';
 import { gitIn } from '../fixtures/forges/bare-repository.ts';
 import { until } from '../fixtures/until.ts';
@@ -326,6 +327,33 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         expect(found.reason).to.match(/rule|protected/);
       }
       expect((await bench.forge.protection(bench.ref, 'core/7-free')).protected).to.equal(false);
+    });
+
+    it('lets nothing leave once its permit has ended, and asks for it last', async () => {
+      await bench.addBranch('core/1-permit', { 'permit.txt': 'hello\n' });
+      const number = await issueBy('mira');
+      const made = await bench.forge.comment(bench.ref, number, 'first');
+      const request = { title: 'x', body: '', head: 'core/1-permit', base: 'main' };
+      const ended = new PermitEnded('run x');
+      let asked = 0;
+      const permit = {
+        require() {
+          asked++;
+          throw ended;
+        },
+      };
+      for (const write of [
+        () => bench.forge.comment(bench.ref, number, 'second', permit),
+        () => bench.forge.deleteComment(bench.ref, number, made.id, permit),
+        () => bench.forge.openPullRequest(bench.ref, request, permit),
+      ])
+        expect(await failure(write())).to.equal(ended);
+      expect(asked).to.equal(3);
+      expect(await bench.forge.comments(bench.ref, number)).to.deep.equal([made]);
+      expect(await bench.forge.findPullRequests(bench.ref, request.head)).to.deep.equal([]);
+      const pull = await bench.forge.openPullRequest(bench.ref, request, { require() {} });
+      expect(await failure(bench.forge.closePullRequest(bench.ref, pull.number, permit))).to.equal(ended);
+      expect(await bench.forge.findPullRequests(bench.ref, request.head)).to.deep.equal([pull]);
     });
 
     it('opens a pull request that is found by its branch, in every state', async () => {

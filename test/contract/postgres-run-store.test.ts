@@ -5,9 +5,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
+import { PermitEnded } from '#kit/permit.ts';
 import { openPostgres } from '#kit/postgres/database.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import {
+  PostgresRunStore,
+  type PostgresRunStoreOptions,
+} from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
@@ -162,6 +166,35 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await taken.release();
     });
 
+    it('gives no leave to have an effect once a lease is lost', async () => {
+      const lease = await store.lease('branch x');
+      const permit = await lease.permit();
+      permit.require();
+      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      // Nobody has taken it.
+      (await lease.permit()).require();
+      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      const taken = await hosts.host().store.lease('branch x');
+      expect(codeOf(await failure(lease.permit()))).to.equal('lease_lost');
+      expect(lease.lost.aborted).to.equal(true);
+      expect(permit.require).to.throw(Error, 'branch x was lost to another process');
+      await lease.release();
+      (await taken.permit()).require();
+      await taken.release();
+      expect(codeOf(await failure(taken.permit()))).to.equal('lease_lost');
+    });
+
+    it('takes leave back from a process that stood still, until it has asked for its lease again', async () => {
+      const host = hosts.host(settings, { leaseMs: 500 }).store;
+      const lease = await host.lease('branch x');
+      const permit = await lease.permit();
+      permit.require();
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+      expect(permit.require).to.throw(PermitEnded);
+      (await lease.permit()).require();
+      await lease.release();
+    });
+
     it('knows whether its events are there where the answer to a commit was lost', async () => {
       const { run_id } = await store.create(sampleRequest());
       const url = new URL(settings.url);
@@ -263,7 +296,7 @@ function makeHosts(settings: PostgresSettings) {
   const homes: string[] = [];
   const stores: PostgresRunStore[] = [];
   return {
-    host(own: PostgresSettings = settings) {
+    host(own: PostgresSettings = settings, { leaseMs }: Pick<PostgresRunStoreOptions, 'leaseMs'> = {}) {
       const home = mkdtempSync(join(tmpdir(), 'core-host-'));
       homes.push(home);
       mkdirSync(join(home, 'config'));
@@ -275,6 +308,7 @@ function makeHosts(settings: PostgresSettings) {
       const store = new PostgresRunStore({
         stateDir: join(home, 'state'),
         database: openPostgres(own, 'core-test'),
+        ...(leaseMs === undefined ? {} : { leaseMs }),
       });
       stores.push(store);
       return { home, store };

@@ -290,8 +290,12 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const refused = await failure(under.another().lease('branch x'));
       expect(codeOf(refused)).to.equal('lease_held');
       expect(String(refused)).to.contain('branch x').and.contain(`${process.pid}`);
+      const permit = await lease.permit();
+      permit.require();
       await lease.release();
       await lease.release();
+      const asked = lease.permit().then((late) => late.require());
+      expect(codeOf(await failure(asked))).to.equal('lease_lost');
       await (await under.another().lease('branch x')).release();
       expect(lease.lost.aborted).to.equal(false);
     });

@@ -67,6 +67,8 @@ describe('the crash matrix', () => {
       'undo.intent',
       'undo.effect',
       'undo.result',
+      'effect.permitted',
+      'effect.leaving',
     ];
     const expected = covered.map(
       (point) => families.find((family) => point.startsWith(`${family}.`)) ?? point,

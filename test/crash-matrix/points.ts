@@ -1,8 +1,11 @@
 import type { StorageKind } from '#kit/config/storage.ts';
 import { actionKinds } from '../../services/agentd/action.ts';
+import type { EffectName } from '../../services/agentd/execution/effects.ts';
 import { isQuick } from '../needs.ts';
 
 export const each = (prefix: string) => actionKinds.map((kind) => `${prefix}.${kind}`);
+
+const effectPoints = (name: EffectName) => [`effect.permitted.${name}`, `effect.leaving.${name}`];
 
 const planSteps = ['plan.started', 'plan.source_read', 'plan.proposed', 'plan.before_seal', 'plan.sealed'];
 /** Of a plan that takes the place of two. */
@@ -16,6 +19,7 @@ const executeSteps = [
   'commit.delivered',
   ...each('execute.effect'),
   ...actionKinds.map((_, index) => `execute.result:${index + 1}`),
+  ...(['deliver', 'push', 'openPullRequest', 'comment'] as const).flatMap(effectPoints),
   'execute.before_finish',
 ];
 
@@ -51,6 +55,7 @@ export const undoPoints = [
   ...each('undo.intent'),
   ...each('undo.effect'),
   ...each('undo.result'),
+  ...(['closePullRequest', 'deleteComment', 'unpublish', 'withdraw'] as const).flatMap(effectPoints),
 ];
 
 /** One point of each family, for `npm test`. */
@@ -67,6 +72,7 @@ const representative = [
   'head_written:6',
   'undo.intent.open_pull_request',
   'undo.effect.push_branch',
+  'effect.leaving.comment',
 ];
 
 /** Whether this run of the tests kills at the point. */

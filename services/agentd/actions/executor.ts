@@ -101,6 +101,10 @@ export interface ActionExecutor<Definition> {
 export interface ExecutionPorts {
   readonly forge: Forge;
   readonly writer: ForgeWriter;
+  /** Takes back what reached the forge although the lease was lost meanwhile; needs none. */
+  readonly late: Pick<ForgeWriter, 'deleteComment'>;
+  /** Milliseconds, at the least, since an effect of the run last left a process. */
+  quietMs(): number;
   readonly clone: Clone;
   readonly checkout: Checkout;
   readonly safeguards: Safeguards;

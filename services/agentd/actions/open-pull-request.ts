@@ -120,12 +120,20 @@ function executor({
         operation_before: null,
       };
     },
-    async perform({ action }, intent) {
+    async perform(step, intent) {
+      const { action } = step;
       await requireAccount(forge, intent);
       const { head, base } = action.params;
       const title = String(intent.rendered.title);
       const body = String(intent.rendered.body);
-      return effectOf(await writer.openPullRequest(action.target, { title, body, head, base }));
+      try {
+        return effectOf(await writer.openPullRequest(action.target, { title, body, head, base }));
+      } catch (error) {
+        // Forges refuse a second one of the same branches: the first is ours where an earlier try, or a host before us, was slow.
+        const pull = error instanceof Refused ? await find(step) : undefined;
+        if (pull?.state !== 'open') throw error;
+        return effectOf(pull);
+      }
     },
     async reconcile(step, intent) {
       const pull = await find(step);

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
-import { NotFound, Unavailable } from '#kit/errors.ts';
+import { NotFound, Refused, Unavailable } from '#kit/errors.ts';
 import { sampleAction } from '../../../test/contract/run-store.sample.ts';
 import { until } from '../../../test/fixtures/until.ts';
 import type { ActionIntent, ActionKind } from '../action.ts';
@@ -23,7 +23,12 @@ interface Place {
   readonly pulls?: readonly PullRequest[];
   readonly comments?: readonly Comment[];
   readonly deadline?: number;
+  readonly quiet?: number;
 }
+
+/** Comments that somebody else has deleted, and that cannot be deleted. */
+const gone = '8';
+const kept = '9';
 
 const authorOf = ({ login, id }: Account) => ({ login, id, association: 'none' as const, bot: true });
 
@@ -85,6 +90,14 @@ async function reconciled(
         calls.push(`restore ${operation}`);
       },
     },
+    late: {
+      async deleteComment(_ref: object, _number: number, id: string) {
+        calls.push(`delete ${id}`);
+        if (id === gone) throw new NotFound('comment_not_found', 'it is gone');
+        if (id === kept) throw new Refused('forge_refused', 'it stays');
+      },
+    },
+    quietMs: () => place.quiet ?? 60_000,
   } as unknown as ExecutionPorts;
   const action = sampleAction(runId, 1, kind);
   const earlier = (kind: ActionKind, state: string, commit: string) => ({
@@ -126,6 +139,10 @@ const pushed = done('core/1-x is at cccccccccccc', {
 });
 const opened = (number: number) => done(`#${number}`, { number, url: null });
 const commented = (id: string) => done(`/c/${id}`, { id, url: `/c/${id}` });
+const cleaned = (id: string, deleted: readonly string[]) =>
+  done(`/c/${id}; deleted ${deleted.length} more that a host had made which lost the run meanwhile`, {
+    ...{ id, url: `/c/${id}`, deleted },
+  });
 const older = { account: undefined };
 
 type Case = readonly [place: Place, found: Reconciliation, change?: Parameters<typeof reconciled>[2]];
@@ -188,9 +205,17 @@ const cases: Readonly<Partial<Record<ActionKind, Readonly<Record<string, Case>>>
       { comments: [comment('1', { author: { ...authorOf(bot), id: undefined } })] },
       commented('1'),
     ],
-    'is asked of a person where several carry our marker': [
-      { comments: [comment('1'), comment('2')] },
-      { kind: 'ask', message: '2 comments carry our marker; delete all but one, then resume' },
+    'is the oldest where several carry our marker; the others are deleted': [
+      { comments: [comment('11'), comment('2'), comment('3', { created_at: '2027-01-01T00:00:00.000Z' })] },
+      cleaned('2', ['11', '3']),
+    ],
+    'is the oldest where another host has deleted the other': [
+      { comments: [comment(gone), comment('2')] },
+      cleaned('2', [gone]),
+    ],
+    'is the oldest where the other cannot be deleted': [
+      { comments: [comment(kept), comment('2')] },
+      commented('2'),
     ],
     'is repeated where none is of us, with our marker and newer than its begin': [
       {
@@ -198,7 +223,7 @@ const cases: Readonly<Partial<Record<ActionKind, Readonly<Record<string, Case>>>
           comment('1', { author: authorOf(other) }),
           comment('2', { body: 'See #7' }),
           comment('3', { body: marker(runId, 'act_2_comment_issue') }),
-          comment('4', { created_at: '2026-01-02T03:04:04.000Z' }),
+          comment('4', { created_at: '2026-01-02T02:54:04.000Z' }),
         ],
       },
       again,
@@ -210,7 +235,7 @@ const cases: Readonly<Partial<Record<ActionKind, Readonly<Record<string, Case>>>
     ],
     'is that of the record': [
       { comments: [comment('1'), comment('2', { body: 'edited', author: authorOf(other) })] },
-      commented('2'),
+      cleaned('2', ['1']),
       { facts: { id: '2' } },
     ],
     'is not repeated as another account': [{ self: other }, changed('else-bot', ' (id 8)')],
@@ -270,11 +295,7 @@ describe('what became of an action that was not answered', () => {
   it('is asked for again until a comment cannot be on its way any more', async () => {
     const calls: string[] = [];
     const comments: Comment[] = [];
-    const asked = reconciled(
-      'comment_issue',
-      { comments, deadline: 60_000 },
-      { calls, intent: { effect_at: new Date().toISOString() } },
-    );
+    const asked = reconciled('comment_issue', { comments, deadline: 60_000, quiet: 500 }, { calls });
     await until('the first question', () => calls.length > 0);
     comments.push(comment('1'));
     expect(await asked).to.deep.equal(commented('1'));

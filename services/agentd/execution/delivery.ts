@@ -5,6 +5,7 @@ import { Conflict, CoreError, Failed, messageOf, NotFound, Refused } from '#kit/
 import { foreignOwner } from '#kit/folders.ts';
 import type { GitOptions } from '#kit/git/git.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
+import type { Permit } from '#kit/permit.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { UndoResult } from '../actions/executor.ts';
 import { type Checkout, findCheckout, checkoutGit as git, remotesOf } from '../git/checkout.ts';
@@ -57,6 +58,7 @@ export async function deliver(
   cloneDir: string,
   ref: string,
   commit: string,
+  permit?: Permit,
 ): Promise<void> {
   const gitDir = await checkedGitDir(repoDir, pushUrl);
   const present = await refCommit(gitDir, ref);
@@ -68,6 +70,7 @@ export async function deliver(
   await git([...fetchSettings, ...fetch], writing(gitDir));
   await checkComplete(gitDir, commit);
   crashPoint('delivery.fetched');
+  permit?.require();
   await createRef(gitDir, repoDir, ref, commit);
 }
 
@@ -80,6 +83,7 @@ export async function withdraw(
   pushUrl: string,
   ref: string,
   commit: string,
+  permit?: Permit,
 ): Promise<UndoResult> {
   const gitDir = await checkedGitDir(repoDir, pushUrl);
   const present = await refCommit(gitDir, ref);
@@ -92,6 +96,7 @@ export async function withdraw(
   }
   const inUse = await checkedOutAt(gitDir, ref);
   if (inUse !== null) return { state: 'failed', message: switchAway(ref, inUse) };
+  permit?.require();
   const deleted = await git(['update-ref', '--no-deref', '-d', ref, commit], {
     ...writing(gitDir),
     accept: [1, 128],

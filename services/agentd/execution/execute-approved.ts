@@ -11,13 +11,14 @@ import { type ActionState, isOpen, nowFor, type Run, waitsOf } from '../runs/run
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
 import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
 import { checkCheckout } from './delivery.ts';
+import { Effects } from './effects.ts';
 import type { LookAtBase } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
 
 /** What executing and undoing work with. */
 export interface ExecutionParts {
   readonly store: RunStore;
-  readonly executors: (run: Run) => Promise<Executors>;
+  readonly executors: (run: Run, effects: Effects) => Promise<Executors>;
   readonly lookAtBase: LookAtBase;
   readonly approvals: ReadApprovals;
 }
@@ -41,7 +42,8 @@ export async function executeApproved(
   checkExecutable(before);
   await store.requireUnaltered(run_id);
   const selected = selectActions(before, options);
-  const leases = [await store.lease(executorLease(run_id))];
+  const lease = await store.lease(executorLease(run_id));
+  const leases = [lease];
   try {
     const { target } = before.plan!;
     if (target.branch !== null) {
@@ -49,7 +51,10 @@ export async function executeApproved(
     }
     await requireCheckout(before, selected, options.repo_dir);
     const signal = AbortSignal.any([watch.signal, ...leases.map(({ lost }) => lost)]);
-    const executors = await parts.executors(before);
+    const executors = await parts.executors(
+      before,
+      new Effects(lease, (await store.read(run_id)).updated_at),
+    );
     const execution_id = randomUUID();
     await store.append(run_id, (run) => {
       checkExecutable(run);

@@ -254,6 +254,8 @@ export class Execution {
       effect = await executor.perform(this.#step(run, state), intent);
     } catch (thrown) {
       const error = diskError(thrown);
+      // Nothing left: whoever has the lease now finds out what is to be done.
+      if (codeOf(error) === 'lease_lost') throw error;
       if (error instanceof Unavailable) {
         const outcome = failure(error);
         await this.#result({ action_id, state: 'unknown', outcome });

@@ -12,6 +12,7 @@ import { remoteBranch } from '../git/remote.ts';
 import type { BuildStep, Vcs, VcsState, Workspace } from '../ports/vcs.ts';
 import { actionOfKind, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import type { Effects } from './effects.ts';
 import { lookAtBase } from './moved-base.ts';
 
 export interface RunCloneOptions {
@@ -22,13 +23,22 @@ export interface RunCloneOptions {
   readonly mirror: Mirror;
   readonly state_dir: string;
   readonly credential: () => Promise<GitCredential | null>;
+  readonly effects: Effects;
 }
 
 /**
  * The clone of one run and what it is built from. Both can be deleted at any time: the mirror is fetched again, the approved
  * tree is made again from the patch artifact, the clone is built again from the steps that succeeded.
  */
-export function runClone({ chooseVcs, store, run, mirror, state_dir, credential }: RunCloneOptions): Clone {
+export function runClone({
+  chooseVcs,
+  store,
+  run,
+  mirror,
+  state_dir,
+  credential,
+  effects,
+}: RunCloneOptions): Clone {
   const { run_id } = run;
   const { target, patch } = run.plan!;
   const { base_commit, base_branch, push_url } = target;
@@ -147,12 +157,19 @@ export function runClone({ chooseVcs, store, run, mirror, state_dir, credential 
     },
     async publish(branch, commit, expected) {
       const vcs = await changing();
-      return vcs.publish(workspace, { branch, commit, expected, credential: await credential() });
+      const push = { branch, commit, expected, credential: await credential() };
+      return effects.run('push', async (permit) => {
+        permit.require();
+        return vcs.publish(workspace, push, effects.lost);
+      });
     },
     async unpublish(branch, commit) {
       const { vcs } = await tool();
       const push = { branch, commit, expected: commit, credential: await credential() };
-      return vcs.unpublish(workspace, push);
+      return effects.run('unpublish', async (permit) => {
+        permit.require();
+        return vcs.unpublish(workspace, push, effects.lost);
+      });
     },
     remoteBranch: async (branch) => remoteBranch(push_url, branch, await credential()),
     changedSince: async () => (await lookAtBase(run, mirror, await credential())).files,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, messageOf } from '#kit/errors.ts';
+import { Conflict, codeOf, messageOf } from '#kit/errors.ts';
 import type { Step, Undoing, UndoResult } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person, UndoStep, Watch } from '../agent.ts';
@@ -8,6 +8,7 @@ import type { NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import { executorLease, type RunStore } from '../runs/run-store.ts';
 import { findAction } from './decisions.ts';
+import { Effects } from './effects.ts';
 import type { ExecutionParts } from './execute-approved.ts';
 
 type UndoParts = Pick<ExecutionParts, 'store' | 'executors'>;
@@ -16,9 +17,9 @@ type UndoParts = Pick<ExecutionParts, 'store' | 'executors'>;
 export async function previewUndo({ store, executors: open }: UndoParts, runId: string): Promise<UndoStep[]> {
   const run = await store.read(runId);
   checkUndoable(run);
-  const executors = await open(run);
+  const executors = await open(run, new Effects(noLease, run.updated_at));
   const steps: UndoStep[] = [];
-  for (const state of effects(run)) {
+  for (const state of undoable(run)) {
     const { action_id, kind } = state.definition;
     const { effect, message } = await executors[kind].undoing(stepOf(run, state, idle));
     steps.push({ action_id, kind, effect, message });
@@ -37,14 +38,15 @@ export async function undoRun(
   try {
     await previewUndo(parts, run_id);
     const undo_id = randomUUID();
+    const effects = new Effects(lease, (await store.read(run_id)).updated_at);
     const run = await store.append(run_id, (now) => {
       checkUndoable(now);
       return [{ type: 'undo_started', data: { undo_id, by: by.name, pid: process.pid } }];
     });
     crashPoint('undo.started');
-    const executors = await parts.executors(run);
+    const executors = await parts.executors(run, effects);
     const results: UndoResult[] = [];
-    for (const { definition } of effects(run)) {
+    for (const { definition } of undoable(run)) {
       if (watch.signal.aborted || lease.lost.aborted) break;
       results.push(await takeBack(store, run, definition.action_id, executors, watch));
     }
@@ -96,16 +98,24 @@ async function resultOf(asked: Promise<Undoing>): Promise<UndoResult> {
     if (undoing.effect === 'undo') return await undoing.act();
     return { state: undoing.effect === 'keep' ? 'kept' : 'undone', message: undoing.message };
   } catch (error) {
+    if (codeOf(error) === 'lease_lost') throw error;
     return { state: 'failed', message: messageOf(error) };
   }
 }
+
+/** A preview takes nothing back. */
+const noLease = {
+  lost: new AbortController().signal,
+  shared: false,
+  permit: () => Promise.reject(new Conflict('lease_lost', 'a preview holds no lease')),
+};
 
 const shownAs = { undone: 'succeeded', kept: 'info', failed: 'failed' } as const;
 
 const idle: Watch = { progress: () => {}, signal: new AbortController().signal };
 
 /** Actions that may have left something behind, the last first: also those whose outcome is not known. */
-function effects(run: Run): ActionState[] {
+function undoable(run: Run): ActionState[] {
   return run.actions
     .filter(({ state, intent }) => intent !== null && state !== 'undone' && state !== 'pending')
     .toReversed();
@@ -135,7 +145,7 @@ function checkUndoable(run: Run): void {
       hint: `What was taken back:\n./core show ${run.run_id}`,
     });
   if (run.undo !== null && !run.undo.finished) return;
-  if (run.plan === null || run.execution === null || effects(run).length === 0) {
+  if (run.plan === null || run.execution === null || undoable(run).length === 0) {
     throw new Conflict(
       'nothing_to_undo',
       `run ${run.run_id} is ${run.status}: it changed nothing, so there is nothing to undo`,
@@ -146,7 +156,7 @@ function checkUndoable(run: Run): void {
 function finished(run: Run, undo_id: string, results: readonly UndoResult[]): NewEvent {
   const failed = results.filter(({ state }) => state === 'failed').length;
   const kept = results.filter(({ state }) => state === 'kept');
-  const left = effects(run).filter(
+  const left = undoable(run).filter(
     ({ definition }) =>
       !run.undo?.results.some(
         ({ action_id, state }) => action_id === definition.action_id && state !== 'failed',

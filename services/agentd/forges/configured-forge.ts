@@ -1,3 +1,4 @@
+import type { Permit } from '#kit/permit.ts';
 import type { Forge, RepositoryRef } from '../ports/forge.ts';
 import type { ForgeFacts } from '../ports/forge-report.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
@@ -39,7 +40,9 @@ export interface ForgeParts {
 export interface Call {
   /** What is wanted, for messages: `repository demo/hello`. */
   readonly what: string;
-  readonly signal: AbortSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Of a write. */
+  readonly permit?: Permit | undefined;
 }
 
 export interface RemoteForgeOptions extends Pick<ForgeParts, 'retry_ms'> {

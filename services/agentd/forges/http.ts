@@ -3,6 +3,7 @@ import type { BodyInit, Headers, Response } from 'undici';
 import { environment } from '#kit/environment.ts';
 import { CoreError, Interrupted, messageOf, Refused, TimedOut, TooLarge, Unavailable } from '#kit/errors.ts';
 import { openConnections } from '#kit/http/client.ts';
+import type { Permit } from '#kit/permit.ts';
 
 export interface HttpRequest {
   readonly forge: string;
@@ -10,7 +11,10 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: BodyInit | null;
+  /** Ends a read: a write that has left has to be waited for. */
   readonly signal?: AbortSignal | undefined;
+  /** Required once there is a connection, right before the first byte. */
+  readonly permit?: Permit | undefined;
   readonly timeout_ms: number;
 }
 
@@ -31,7 +35,7 @@ const connections = openConnections({ proxies: environment });
  * One request with a time limit and a size limit. Redirects are followed for GET alone, on the same origin alone, so
  * that no token travels elsewhere and no write lands where nobody looked.
  * @throws TimedOut `forge_timeout`, Unavailable `forge_unavailable`, TooLarge `forge_reply_too_large`, Refused
- * `forge_redirected`, Interrupted `interrupted`; a write that `signal` ended under way is TimedOut, its outcome unknown
+ * `forge_redirected`, Interrupted `interrupted`, what `permit` throws
  */
 export async function send(request: HttpRequest): Promise<HttpReply> {
   const { method, signal, timeout_ms } = request;
@@ -52,9 +56,9 @@ export async function send(request: HttpRequest): Promise<HttpReply> {
     }
   } catch (error) {
     if (error instanceof CoreError) throw error;
-    if (signal?.aborted)
-      throw method === 'GET' ? cancelled(request) : timedOut(request, 'was cancelled', error);
-    if (limit.aborted) throw timedOut(request, `did not answer within ${timeout_ms / 1000} s`, error);
+    if (error instanceof Error && error.cause instanceof CoreError) throw error.cause;
+    if (signal?.aborted) throw cancelled(request);
+    if (limit.aborted) throw timedOut(request, error);
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new Unavailable(
       'forge_unavailable',
@@ -91,6 +95,7 @@ async function fetchOnce(request: HttpRequest, url: string, signal: AbortSignal)
     headers: request.headers,
     body: request.body ?? null,
     signal,
+    ...(request.permit === undefined ? {} : { onSent: request.permit.require }),
   });
 }
 
@@ -124,11 +129,11 @@ async function readAll(request: HttpRequest, response: Response): Promise<string
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function timedOut(request: HttpRequest, what: string, cause: unknown): TimedOut {
+function timedOut(request: HttpRequest, cause: unknown): TimedOut {
   const unknown = request.method === 'GET' ? '' : '; whether it did what was asked is not known';
   return new TimedOut(
     'forge_timeout',
-    `a ${request.method} request to forge '${request.forge}' ${what}${unknown}`,
+    `a ${request.method} request to forge '${request.forge}' did not answer within ${request.timeout_ms / 1000} s${unknown}`,
     { cause, facts: { method: request.method } },
   );
 }

@@ -3,6 +3,7 @@ import { decode } from '#kit/decode.ts';
 import { type CoreError, NotFound, Unauthorized } from '#kit/errors.ts';
 import type { ForgeKind } from '#kit/forges/registry.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
+import type { Permit } from '#kit/permit.ts';
 import type {
   Access,
   Account,
@@ -369,22 +370,22 @@ export abstract class RemoteForge implements ConfiguredForge {
     return pullRequestOf(reply, this.headOf(reply), await this.author(repository, reply, signal));
   }
 
-  async openPullRequest(ref: RepositoryRef, request: NewPull, signal?: AbortSignal): Promise<PullRequest> {
+  async openPullRequest(ref: RepositoryRef, request: NewPull, permit?: Permit): Promise<PullRequest> {
     const { title, body, head, base } = request;
     checkBranch(head);
     checkBranch(base);
-    const repository = await this.#forWriting(ref, signal);
+    const repository = await this.#forWriting(ref);
     const what = `a pull request from ${head} into ${base} in ${nameOf(repository)}`;
     const { data } = await orAbsent(
       this.client.write(
         'POST',
         [...pathOf(repository), 'pulls'],
-        { what, signal },
+        { what, permit },
         { title, body, head, base },
       ),
       (cause) => this.pullNotOpened(repository, request, cause),
     );
-    return this.#pullRequest(repository, this.decode(PullRequestReply, data, what), signal);
+    return this.#pullRequest(repository, this.decode(PullRequestReply, data, what), undefined);
   }
 
   /** What a 404 means that answers a new pull request. */
@@ -392,36 +393,36 @@ export abstract class RemoteForge implements ConfiguredForge {
     return noRepository(this.name, repository, cause);
   }
 
-  async closePullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<void> {
+  async closePullRequest(ref: RepositoryRef, number: number, permit?: Permit): Promise<void> {
     checkNumber(number);
-    const repository = await this.#forWriting(ref, signal);
-    const state = stateOfPull(await this.#pull(repository, number, signal));
+    const repository = await this.#forWriting(ref);
+    const state = stateOfPull(await this.#pull(repository, number));
     if (state === 'merged') throw pullRequestMerged(repository, number);
     if (state === 'closed') return;
-    const call = { what: `pull request ${nameOf(repository, number)}`, signal };
+    const call = { what: `pull request ${nameOf(repository, number)}`, permit };
     await orAbsent(
       this.client.write('PATCH', pullPath(repository, number), call, { state: 'closed' }),
       (cause) => noPullRequest(this.name, repository, number, cause),
     );
   }
 
-  async comment(ref: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<Comment> {
+  async comment(ref: RepositoryRef, number: number, body: string, permit?: Permit): Promise<Comment> {
     checkNumber(number);
-    const repository = await this.#forWriting(ref, signal);
+    const repository = await this.#forWriting(ref);
     const what = `a comment on ${nameOf(repository, number)}`;
     const path = [...issuePath(repository, number), 'comments'];
-    const { data } = await orAbsent(this.client.write('POST', path, { what, signal }, { body }), (cause) =>
+    const { data } = await orAbsent(this.client.write('POST', path, { what, permit }, { body }), (cause) =>
       noIssue(this.name, repository, number, cause),
     );
     const made = this.decode(CommentReply, data, what);
-    return commentOf(made, await this.author(repository, made, signal));
+    return commentOf(made, await this.author(repository, made, undefined));
   }
 
-  async deleteComment(ref: RepositoryRef, number: number, id: string, signal?: AbortSignal): Promise<void> {
+  async deleteComment(ref: RepositoryRef, number: number, id: string, permit?: Permit): Promise<void> {
     checkNumber(number);
     checkCommentId(id);
-    const repository = await this.#forWriting(ref, signal);
-    const call = { what: `comment ${id} in ${nameOf(repository)}`, signal };
+    const repository = await this.#forWriting(ref);
+    const call = { what: `comment ${id} in ${nameOf(repository)}`, permit };
     const path = [...pathOf(repository), 'issues', 'comments', id];
     await orAbsent(this.client.write('DELETE', path, call), (cause) =>
       noComment(this.name, repository, number, id, cause),
@@ -429,9 +430,9 @@ export abstract class RemoteForge implements ConfiguredForge {
   }
 
   /** A write goes to the canonical name: only reads follow the redirect of a renamed repository. */
-  async #forWriting(ref: RepositoryRef, signal: AbortSignal | undefined): Promise<Repository> {
+  async #forWriting(ref: RepositoryRef): Promise<Repository> {
     await this.token.need(this.name);
-    return this.repository(ref, signal);
+    return this.repository(ref);
   }
 
   /** For `catch`: a 404 can mean the issue or the whole repository. */

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { RecordState, RunList } from '#kit/contracts/run.ts';
 import { codeOf } from '#kit/errors.ts';
+import type { Permit } from '#kit/permit.ts';
 import type { Risk } from '../action.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
@@ -46,6 +47,10 @@ export interface Lease {
   readonly name: string;
   /** Aborted when the lease was lost, for example after the machine slept. */
   readonly lost: AbortSignal;
+  /** True where its holders may be on other hosts, with clocks of their own. */
+  readonly shared: boolean;
+  /** Leave to make an effect under it. @throws Conflict (`lease_lost`) */
+  permit(): Promise<Permit>;
   /** Others can take it when this resolves. Never rejects. */
   release(): Promise<void>;
 }

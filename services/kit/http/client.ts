@@ -31,7 +31,7 @@ export interface ConnectionOptions {
 }
 
 interface Noted {
-  /** Called when the request goes out: before, nobody can have read it. */
+  /** Called when the request goes out: before, nobody can have read it. If it throws, nothing goes out. */
   readonly onSent?: () => void;
 }
 type RequestOptions = Noted & Omit<NonNullable<Parameters<typeof import('undici').request>[1]>, 'dispatcher'>;

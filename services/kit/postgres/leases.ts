@@ -1,5 +1,6 @@
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
 import { Conflict } from '../errors.ts';
+import { type Permit, PermitEnded } from '../permit.ts';
 import { isRunning, thisProcess } from '../storage/process-identity.ts';
 import type { Database, Sql } from './database.ts';
 
@@ -10,6 +11,10 @@ export interface FencedLease {
   readonly fencing: bigint;
   /** Aborted when somebody else took the lease, or when it could not be renewed in time. */
   readonly lost: AbortSignal;
+  /** True: its holders are on hosts with clocks of their own. */
+  readonly shared: true;
+  /** Renews it and says so, by the database. @throws Conflict (`lease_lost`), Unavailable (`database_unavailable`) */
+  permit(): Promise<Permit>;
   /** Others can take it when this resolves. Never rejects. */
   release(): Promise<void>;
 }
@@ -29,8 +34,25 @@ export interface FencedLeases {
 interface Held {
   readonly token: string;
   readonly controller: AbortController;
-  /** Until when nobody else can have it, by this process's own clock, in milliseconds. */
-  until: number;
+  /** Until when nobody else can have it. */
+  until: Moment;
+}
+
+/**
+ * By both clocks of this process, in milliseconds: the one that nobody sets stands still while the machine sleeps, the other may be
+ * set. What either says to be over is over.
+ */
+interface Moment {
+  readonly steady: number;
+  readonly wall: number;
+}
+
+function after(ms: number): Moment {
+  return { steady: performance.now() + ms, wall: Date.now() + ms };
+}
+
+function msUntil({ steady, wall }: Moment): number {
+  return Math.min(steady - performance.now(), wall - Date.now());
 }
 
 interface Row extends LeaseHolder {
@@ -45,6 +67,9 @@ export interface FencedLeaseOptions {
   /** How long a lease outlives its holder; renewed three times as often. */
   readonly durationMs?: number;
 }
+
+/** An effect leaves only while more than this part of a lease's time is left. */
+const marginPart = 10;
 
 /** A condition of the row `leases`: nobody can have it any more who does not renew it. */
 export const isExpired = 'leases.expires_at <= clock_timestamp()';
@@ -65,13 +90,33 @@ export function createFencedLeases(
 
   async function acquire(name: string): Promise<FencedLease> {
     await Promise.all(leaving);
-    const until = performance.now() + durationMs;
+    const until = after(durationMs);
     const token = crypto.randomUUID();
     const fencing = (await take(name, token, null)) ?? (await takeFromEnded(name, token));
     const lease: Held = { token, controller: new AbortController(), until };
     held.set(name, lease);
     timer ??= setInterval(() => void renewAll(), durationMs / 3).unref();
-    return { name, fencing, lost: lease.controller.signal, release: () => release(name, lease) };
+    return {
+      name,
+      fencing,
+      lost: lease.controller.signal,
+      shared: true,
+      permit: () => permit(name, lease),
+      release: () => release(name, lease),
+    };
+  }
+
+  async function permit(name: string, lease: Held): Promise<Permit> {
+    await renew([[name, lease]]);
+    const { signal } = lease.controller;
+    signal.throwIfAborted();
+    if (held.get(name) !== lease) throw lostTo(name);
+    return {
+      require() {
+        signal.throwIfAborted();
+        if (msUntil(lease.until) < durationMs / marginPart) throw new PermitEnded(name);
+      },
+    };
   }
 
   /** null where somebody has it. @param ended the token of a holder that is known to have ended */
@@ -124,23 +169,27 @@ export function createFencedLeases(
 
   async function renewAll(): Promise<void> {
     const renewing = [...held].filter(([, { controller }]) => !controller.signal.aborted);
-    const until = performance.now() + durationMs;
     try {
-      const rows = await database.query<{ name: string }>(
-        `UPDATE leases SET expires_at = clock_timestamp() + $3 * interval '1 ms'
-         FROM unnest($1::text[], $2::uuid[]) AS mine (name, token)
-         WHERE leases.name = mine.name AND leases.token = mine.token RETURNING leases.name`,
-        [renewing.map(([name]) => name), renewing.map(([, { token }]) => token), durationMs],
-      );
-      const renewed = new Set(rows.map(({ name }) => name));
-      for (const [name, lease] of renewing) {
-        if (renewed.has(name)) lease.until = until;
-        else if (held.get(name) === lease) lease.controller.abort(lostTo(name));
-      }
+      await renew(renewing);
     } catch {
       // The database is away: the next turn tries again, until the lease has run out.
       for (const [name, lease] of renewing)
-        if (lease.until <= performance.now()) lease.controller.abort(lostTo(name));
+        if (msUntil(lease.until) <= 0) lease.controller.abort(lostTo(name));
+    }
+  }
+
+  async function renew(renewing: readonly (readonly [name: string, lease: Held])[]): Promise<void> {
+    const until = after(durationMs);
+    const rows = await database.query<{ name: string }>(
+      `UPDATE leases SET expires_at = clock_timestamp() + $3 * interval '1 ms'
+       FROM unnest($1::text[], $2::uuid[]) AS mine (name, token)
+       WHERE leases.name = mine.name AND leases.token = mine.token RETURNING leases.name`,
+      [renewing.map(([name]) => name), renewing.map(([, { token }]) => token), durationMs],
+    );
+    const renewed = new Set(rows.map(({ name }) => name));
+    for (const [name, lease] of renewing) {
+      if (renewed.has(name)) lease.until = until;
+      else if (held.get(name) === lease) lease.controller.abort(lostTo(name));
     }
   }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
 import { Conflict } from '../errors.ts';
+import type { Permit } from '../permit.ts';
 import { transaction } from './database.ts';
 import { isRunning, thisProcess } from './process-identity.ts';
 
@@ -9,6 +10,10 @@ export interface HeldLease {
   readonly name: string;
   /** Aborted when somebody else took the lease, or when it could not be renewed in time. */
   readonly lost: AbortSignal;
+  /** False: its holders read the same clock. */
+  readonly shared: false;
+  /** Asks the database again whenever it is required. */
+  permit(): Promise<Permit>;
   release(): Promise<void>;
 }
 
@@ -74,7 +79,18 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
     });
     held.set(name, lease);
     timer ??= setInterval(renewAll, durationMs / 3).unref();
-    return { name, lost: lease.controller.signal, release: async () => release(name, lease) };
+    const { signal } = lease.controller;
+    const require = (): void => {
+      if (held.get(name) === lease) renew(name, lease);
+      if (held.get(name) !== lease) throw lostTo(name);
+    };
+    return {
+      name,
+      lost: signal,
+      shared: false,
+      permit: async () => ({ require }),
+      release: async () => release(name, lease),
+    };
   }
 
   function holder(name: string): LeaseHolder | null {
@@ -112,7 +128,7 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
 
   function lose(name: string, lease: Held): void {
     held.delete(name);
-    lease.controller.abort(new Conflict('lease_lost', `${name} was lost to another process`));
+    lease.controller.abort(lostTo(name));
     stopWhenIdle();
   }
 
@@ -195,6 +211,10 @@ function columns(
   const { boot_id, pid_namespace, pid, process_started, host } = thisProcess();
   const { token, acquired_at, expires_at } = lease;
   return [name, token, boot_id, pid_namespace, pid, process_started, host, acquired_at, expires_at];
+}
+
+function lostTo(name: string): Conflict {
+  return new Conflict('lease_lost', `${name} was lost to another process`);
 }
 
 function heldBy(name: string, row: Row): Conflict {

@@ -33,7 +33,7 @@ export class GiteaClient implements RemoteClient {
   async #request(
     method: string,
     path: readonly string[],
-    { signal }: Call,
+    { signal, permit }: Call,
     query: Query,
     body?: Readonly<Record<string, unknown>>,
   ): Promise<HttpRequest> {
@@ -56,6 +56,7 @@ export class GiteaClient implements RemoteClient {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal,
+      permit,
       timeout_ms: this.#options.timeout_ms,
     };
   }

@@ -1,6 +1,7 @@
 import type { Octokit } from 'octokit';
 import type { BodyInit } from 'undici';
 import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
+import type { Permit } from '#kit/permit.ts';
 import type { Call, Query, RemoteClient, RemoteForgeOptions, RemoteReply } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
 import { send } from '../http.ts';
@@ -41,7 +42,7 @@ export class GitHubClient implements RemoteClient {
   async #request(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: readonly string[],
-    { what, signal }: Call,
+    { what, signal, permit }: Call,
     parameters: Readonly<Record<string, unknown>>,
   ): Promise<RemoteReply> {
     if (signal?.aborted) throw this.#cancelled(signal);
@@ -57,7 +58,13 @@ export class GitHubClient implements RemoteClient {
         ...(token === null ? {} : { authorization: `token ${token}` }),
       },
       // For reads, the setting of the whole client counts: one given here would also repeat what is final.
-      request: { ...(method === 'GET' ? {} : { retries: 0 }), ...(signal === undefined ? {} : { signal }) },
+      request: {
+        ...(method === 'GET' ? {} : { retries: 0 }),
+        ...(signal === undefined ? {} : { signal }),
+        ...(permit === undefined
+          ? {}
+          : { fetch: (url: string, init: FetchInit) => this.#fetch(url, init, permit) }),
+      },
     });
     try {
       const reply = await (method === 'GET' ? this.#orCancelled(answer, signal) : answer);
@@ -88,7 +95,7 @@ export class GitHubClient implements RemoteClient {
     });
   }
 
-  async #fetch(url: string, init: FetchInit): Promise<Response> {
+  async #fetch(url: string, init: FetchInit, permit?: Permit): Promise<Response> {
     try {
       const reply = await send({
         forge: this.#options.name,
@@ -97,6 +104,7 @@ export class GitHubClient implements RemoteClient {
         headers: init.headers,
         body: init.body ?? null,
         signal: init.signal,
+        permit,
         timeout_ms: this.#options.timeout_ms,
       });
       const bodiless = reply.status === 204 || reply.status === 205 || reply.status === 304;

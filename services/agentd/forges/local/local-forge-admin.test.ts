@@ -154,6 +154,29 @@ describe('the administration of the local forge', () => {
       .number;
   }
 
+  it('opens one pull request where several open it at the same time, or where one stood still while it did', async () => {
+    await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
+    const { clone_url } = await forge.repository(ref);
+    addBranch(clone_url, 'core/1-a', { 'a.txt': 'one\n' });
+    const request = { title: 'x', body: '', head: 'core/1-a', base: 'main' };
+    const opened = await Promise.allSettled([1, 2, 3, 4, 5].map(() => forge.openPullRequest(ref, request)));
+    const refused = opened.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
+    expect(refused.map(({ reason }) => reason.code)).to.deep.equal(Array(4).fill('forge_refused'));
+    const [first, ...others] = await forge.findPullRequests(ref, 'core/1-a');
+    expect(others).to.deep.equal([]);
+
+    await forge.closePullRequest(ref, first!.number);
+    // As if a process had ended between its claim of the branch and its record.
+    const second = await forge.openPullRequest(ref, request);
+    rmSync(join(folder, `forge/demo/hello/pulls/${second.number}.json`));
+    const third = await forge.openPullRequest(ref, { ...request, title: 'y' });
+    expect(third).to.include({ number: second.number, title: 'y' });
+    expect(await forge.findPullRequests(ref, 'core/1-a')).to.deep.equal([
+      third,
+      { ...first!, state: 'closed' },
+    ]);
+  });
+
   it('shows a pull request with its patch and merges it into the base branch', async () => {
     await admin.init({ ...ref, from: makeBareRepository(folder, 'source.git') });
     const { clone_url } = await forge.repository(ref);

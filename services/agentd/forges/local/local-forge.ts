@@ -5,6 +5,7 @@ import * as t from 'io-ts';
 import { NonEmptyString, oneOf, optional } from '#kit/decode.ts';
 import { messageOf, Refused } from '#kit/errors.ts';
 import { type ForgeKind, traitsOf } from '#kit/forges/registry.ts';
+import type { Permit } from '#kit/permit.ts';
 import { addressOf } from '../../git/remote-address.ts';
 import type {
   Access,
@@ -36,11 +37,11 @@ import {
   readRecord,
   removeRecord,
   reserveNumber,
-  writeRecord,
   writeRecordOnce,
 } from './forge-folder.ts';
 import {
   CommentRecord,
+  claimHead,
   commentPath,
   EndRecord,
   endPath,
@@ -187,7 +188,11 @@ export class LocalForge implements ConfiguredForge {
     return null;
   }
 
-  async openPullRequest(ref: RepositoryRef, { title, body, head, base }: NewPull): Promise<PullRequest> {
+  async openPullRequest(
+    ref: RepositoryRef,
+    { title, body, head, base }: NewPull,
+    permit?: Permit,
+  ): Promise<PullRequest> {
     checkBranch(head);
     checkBranch(base);
     const folder = await this.#folder.open(ref);
@@ -197,15 +202,12 @@ export class LocalForge implements ConfiguredForge {
     if (await isAncestor(folder.bare, headCommit, baseCommit)) {
       throw new Refused('forge_refused', `branch ${head} has nothing that ${base} has not`);
     }
-    const open = (await readPullRequests(folder, head)).find(({ state }) => state === 'open');
-    if (open !== undefined) {
-      throw new Refused(
-        'forge_refused',
-        `pull request ${nameOf(ref, open.number)} from ${head} is open already`,
-        { facts: { number: open.number } },
-      );
-    }
-    const number = await reserveNumber(folder.path);
+    const earlier = await readPullRequests(folder, head);
+    const open = earlier.find(({ state }) => state === 'open');
+    if (open !== undefined) throw openAlready(ref, open);
+    const reserved = await reserveNumber(folder.path);
+    permit?.require();
+    const number = await claimHead(folder, head, earlier[0]?.number ?? 0, reserved);
     const record: PullRequestRecord = {
       number,
       title,
@@ -216,30 +218,32 @@ export class LocalForge implements ConfiguredForge {
       created_at: new Date().toISOString(),
     };
     await rememberHead(folder.bare, number, headCommit);
-    await writeRecord(recordPath(folder, 'pulls', number), record);
+    if (!(await writeRecordOnce(recordPath(folder, 'pulls', number), record))) throw openAlready(ref, record);
     return { ...record, state: 'open', head_commit: headCommit, html_url: null };
   }
 
-  async closePullRequest(ref: RepositoryRef, number: number): Promise<void> {
+  async closePullRequest(ref: RepositoryRef, number: number, permit?: Permit): Promise<void> {
     const { folder, pull } = await openPull(this.#folder, ref, number);
     if (pull.state === 'merged') throw pullRequestMerged(ref, number);
     if (pull.state === 'closed') return;
     if (pull.head_commit !== null) await rememberHead(folder.bare, number, pull.head_commit);
+    permit?.require();
     const end: EndRecord = { state: 'closed', by: this.#account, at: new Date().toISOString(), commit: null };
     if (await writeRecordOnce(endPath(folder, 'pulls', number), end)) return;
-    return this.closePullRequest(ref, number);
+    return this.closePullRequest(ref, number, permit);
   }
 
-  async comment(ref: RepositoryRef, number: number, body: string): Promise<Comment> {
+  async comment(ref: RepositoryRef, number: number, body: string, permit?: Permit): Promise<Comment> {
     const folder = await this.#commentable(ref, number);
     this.#refuseArchived(folder);
     const issue = await readIssue(folder, number);
     if (issue?.locked)
       throw new Refused('forge_refused', `${nameOf(ref, number)} is locked: nobody can comment on it`);
+    permit?.require();
     return writeComment(folder, number, body, this.#author());
   }
 
-  async deleteComment(ref: RepositoryRef, number: number, id: string): Promise<void> {
+  async deleteComment(ref: RepositoryRef, number: number, id: string, permit?: Permit): Promise<void> {
     checkCommentId(id);
     const folder = await this.#commentable(ref, number);
     const path = commentPath(folder, number, id);
@@ -251,6 +255,7 @@ export class LocalForge implements ConfiguredForge {
         `comment ${id} on ${nameOf(ref, number)} is by ${comment.author.login}`,
       );
     }
+    permit?.require();
     await removeRecord(path);
   }
 
@@ -271,6 +276,12 @@ export class LocalForge implements ConfiguredForge {
   #author(): Author {
     return { login: this.#account, association: 'member', bot: true };
   }
+}
+
+function openAlready(ref: RepositoryRef, { number, head }: Pick<PullRequest, 'number' | 'head'>): Refused {
+  return new Refused('forge_refused', `pull request ${nameOf(ref, number)} from ${head} is open already`, {
+    facts: { number },
+  });
 }
 
 /** True if this process may write to the repository: pushes go there. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { nullable, oneOf, Timestamp } from '#kit/decode.ts';
+import { sha256 } from '#kit/digest.ts';
 import {
   type Author,
   associations,
@@ -139,6 +140,26 @@ export async function readPullRequests(folder: RepositoryFolder, head?: string):
     if (record !== null && (head === undefined || record.head === head)) records.push(record);
   }
   return pullRequestsOf(folder, records);
+}
+
+/** `pulls/heads/<sha256 of the branch>.<n>.json`: whose the next pull request of a branch is after number `n`. */
+const ClaimRecord = t.strict({ number: t.number });
+
+/**
+ * The number of the next pull request from a branch, the same for everybody who saw the same pull requests from it: of two that open
+ * one at the same time, only one writes its record. Who finds the claim of a process that ended writes the record in its place.
+ * @param last number of the newest one from this branch, 0 without one
+ */
+export async function claimHead(
+  folder: RepositoryFolder,
+  head: string,
+  last: number,
+  number: number,
+): Promise<number> {
+  const path = join(folder.path, 'pulls', 'heads', `${sha256(head)}.${last}.json`);
+  if (await writeRecordOnce(path, { number })) return number;
+  const claim = await readRecord(ClaimRecord, path);
+  return claim?.number ?? number;
 }
 
 async function pullRequestsOf(
