@@ -92,6 +92,8 @@ export const environment = {
   CORE_TEST_POSTGRES_URL: process.env.CORE_TEST_POSTGRES_URL,
   /** node_modules with the coding agents that tests drive. */
   CORE_TEST_AGENTS: process.env.CORE_TEST_AGENTS,
+  /** So many times as many rounds of hosts that fail. */
+  CORE_TEST_ROUNDS: process.env.CORE_TEST_ROUNDS,
   /** Names of things, separated by spaces, that this continuous integration cannot provide. Tests only. */
   CORE_TEST_WITHOUT: process.env.CORE_TEST_WITHOUT,
   /** `quick` where `npm test` runs. */

@@ -1,12 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import { environment } from '#kit/environment.ts';
 import { actionKinds } from '../../services/agentd/action.ts';
 import type { Services } from '../../services/agentd/cli/services.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { type Note, problemsOf, type Recorded } from '../fixtures/history/history.ts';
+import { recordHistory } from '../fixtures/history/record.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { copyFolder, temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -22,21 +26,37 @@ import {
 import { describeWith } from '../needs.ts';
 
 /** Rounds for each fault; the moment of the fault is another in each. */
-const rounds = 3;
+const rounds = 3 * Number(environment.CORE_TEST_ROUNDS ?? 1);
 /** Milliseconds from the beginning of an execution to its fault, more with each round. */
 const stepMs = 300;
+/** The clocks of hosts that fail are so wrong, in turn. */
+const skewsMs = [0, 300_000, -300_000];
 
-describeWith(['git', 'postgres', 'time'], 'hosts of one database', () => {
+/** Where a host stands still: before it asks whether the lease is still its own, and at the worst moment, right after. */
+const pausedAt = ['deliver', 'push', 'openPullRequest', 'comment'].flatMap((name) => [
+  `effect.permitted.${name}`,
+  `effect.leaving.${name}`,
+]);
+
+describeWith(['git', 'postgres', 'time'], 'hosts of one database', function () {
+  this.timeout(300_000 * rounds);
+
   let server: PostgresServer;
   let world: World;
   let other: Services;
   let way: Awaited<ReturnType<typeof breakableWay>>;
   /** Of the host that faults happen to. */
   let home: string;
+  let history: string;
+  let endHistory: () => void;
+  const children: ReturnType<typeof started>['child'][] = [];
 
   before(async () => {
     server = await startPostgres(['log_min_messages=fatal']);
     const settings = await server.database();
+    history = join(temporaryFolder(), 'history.jsonl');
+    writeFileSync(history, '');
+    endHistory = recordHistory(history);
     world = await makeWorld({ vcs: 'git', storage: settings });
     allowUnsandboxed(world);
     other = await secondHost(world);
@@ -45,10 +65,12 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', () => {
   });
 
   after(async () => {
+    for (const child of children) child.kill('SIGKILL');
     await other.close();
     await world.close();
     await way.close();
     await server.stop();
+    endHistory();
   });
 
   /** What happens to the host that executes, and what ends it; the other host goes on between the two. */
@@ -81,19 +103,8 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', () => {
       for (let round = 0; round < rounds; round++) {
         const planned = await world.plannedAndApproved();
         const { run_id } = planned;
-        const execution = started(core, [
-          'execute-approved',
-          '--repo-dir',
-          world.checkout.dir,
-          '--run-id',
-          run_id,
-          '--home',
-          home,
-        ]);
-        await until(
-          'the execution',
-          async () => (await other.agent.run(run_id)).status !== 'awaiting_approval',
-        );
+        const execution = executing(run_id, home, round);
+        await begun(run_id, execution);
         await new Promise((resolve) => setTimeout(resolve, round * stepMs));
         const heal = await fault(execution);
         const { status } = await until('the database', () => other.agent.run(run_id).catch(() => null));
@@ -104,7 +115,85 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', () => {
         await expectOnce(planned, await other.agent.run(run_id));
       }
       expect(caught, 'rounds in which the fault met the execution').to.be.greaterThan(0);
+      await expectOneOrder();
     });
+  }
+
+  it('do nothing twice when one of them is paused past its lease and wakes after the other one has gone on', async () => {
+    const places = [...pausedAt, ...Array.from({ length: rounds }, (_, round) => round * stepMs)];
+    const paused = [];
+    for (const [round, place] of places.entries()) {
+      const planned = await world.plannedAndApproved();
+      const { run_id } = planned;
+      // The first one makes the token that all hosts show.
+      const own = round === 0 ? home : join(temporaryFolder(), 'home');
+      if (round > 0) copyFolder(join(home, 'config'), join(own, 'config'));
+      const execution = executing(run_id, own, round, typeof place === 'string' ? place : undefined);
+      const { child } = execution;
+      if (typeof place === 'number') {
+        await begun(run_id, execution);
+        await new Promise((resolve) => setTimeout(resolve, place));
+        child.kill('SIGSTOP');
+      }
+      await until(`a pause at ${place}`, async () => {
+        if (child.exitCode === null) return isStopped(child.pid!);
+        if (typeof place === 'number') return true;
+        throw new Error(`it did not pause: ${(await execution.ended).stderr}`);
+      });
+      paused.push({ place, planned, ...execution });
+    }
+    await until('the end of their leases', () => allExpired());
+    for (const { place, planned, child, ended } of paused) {
+      const { run_id } = planned;
+      await goOn(run_id);
+      child.kill('SIGCONT');
+      const said = await ended;
+      const run = await other.agent.run(run_id);
+      await expectOnce(planned, run).catch((error) => {
+        throw new Error(`paused at ${place}, it said ${said.stdout}${said.stderr}`, { cause: error });
+      });
+      if (typeof place === 'string') expect(said.code, `${place}: ${said.stdout}`).to.equal(3);
+    }
+    await expectOneOrder();
+  });
+
+  /** A host of its own, with a clock of its own, begins to execute a run. */
+  function executing(run_id: string, at: string, round: number, pause?: string): ReturnType<typeof started> {
+    const loaded = (file: string) =>
+      `--import=${new URL(`../fixtures/history/${file}`, import.meta.url).href}`;
+    const options = [
+      loaded(`record.ts?to=${history}`),
+      loaded(`skew.ts?ms=${skewsMs[round % skewsMs.length]}`),
+    ];
+    const args = ['execute-approved', '--repo-dir', world.checkout.dir, '--run-id', run_id, '--home', at];
+    const execution = started(core, args, {
+      NODE_OPTIONS: options.join(' '),
+      ...(pause === undefined ? {} : { CORE_CRASH_AT: `${pause}:1:SIGSTOP` }),
+    });
+    children.push(execution.child);
+    return execution;
+  }
+
+  async function begun(run_id: string, { child, ended }: ReturnType<typeof started>): Promise<void> {
+    await until('the execution', async () => {
+      if (child.exitCode !== null) throw new Error(`it did not begin: ${(await ended).stderr}`);
+      return (await other.agent.run(run_id)).status !== 'awaiting_approval';
+    });
+  }
+
+  async function allExpired(): Promise<boolean> {
+    const text = 'SELECT 1 FROM leases WHERE expires_at > clock_timestamp()';
+    return (await server.ask(way.settings, text)).length === 0;
+  }
+
+  async function expectOneOrder(): Promise<void> {
+    const notes = readFileSync(history, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Note);
+    const record = await server.ask<Recorded>(way.settings, 'SELECT run_id, seq, prev, hash FROM run_events');
+    expect(record.length).to.be.greaterThan(0);
+    expect(problemsOf(notes, record)).to.deep.equal([]);
   }
 
   /** As if nobody had renewed a lease for its time. */
@@ -164,6 +253,11 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', () => {
     expect((await other.agent.verify(run.run_id)).problems).to.deep.equal([]);
   }
 });
+
+function isStopped(pid: number): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+}
 
 /** A way to the database that can be cut: what is sent then never arrives, and nobody learns of it. */
 async function breakableWay(settings: PostgresSettings) {
