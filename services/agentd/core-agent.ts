@@ -400,6 +400,14 @@ export class CoreAgent {
     return run;
   }
 
+  /** Puts back what a database lost and this host's mirror has. */
+  async restoreRecord({ run_id, by }: Pick<RecoveryRequest, 'run_id' | 'by'>): Promise<Run> {
+    checkScope(by, 'admin');
+    const run = await this.#store.restore(await this.#store.resolve(run_id));
+    await this.#store.writeViews(run.run_id);
+    return run;
+  }
+
   prune(request: PruneRequest) {
     if (Number.isNaN(Date.parse(request.before))) {
       throw new InvalidInput('invalid_input', `'${request.before}' is not a date and time`);

@@ -226,6 +226,7 @@ describe('run store in folders', () => {
     rmSync(logOf(run_id));
     writeFileSync(logOf(run_id), backup, { mode: 0o600 });
     expect(codeOf(await failure(store.read(run_id)))).to.equal('record_cut');
+    expect(codeOf(await failure(store.restore(run_id)))).to.equal('record_whole');
     const replaced = await state.open().list({ limit: 10 });
     expect(replaced.runs).to.deep.equal([]);
     expect(replaced.problems.join()).to.contain('events 2 to 7').and.contain(run_id);

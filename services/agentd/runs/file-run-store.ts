@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
+import { Conflict } from '#kit/errors.ts';
 import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/storage/lease.ts';
@@ -155,6 +156,16 @@ export class FileRunStore implements RunStore {
     } finally {
       await lease.release();
     }
+  }
+
+  async restore(runId: string): Promise<Run> {
+    throw new Conflict(
+      'record_whole',
+      `run ${runId} is kept in this folder: there is no mirror to put back`,
+      {
+        hint: `./core recover ${runId} shows what its record lost. Put its folder and head back from a backup.`,
+      },
+    );
   }
 
   prune(request: PruneRequest): Promise<PruneResult> {

@@ -103,6 +103,11 @@ export interface RunStore {
   record(runId: string): Promise<RecordState>;
   /** Lets a run whose record was cut go on from its last sound event. @throws Conflict (`record_whole`, `record_lost`, `lease_held`) */
   recover(request: RecoveryRequest): Promise<Run>;
+  /**
+   * Puts back what the authority of runs lost and the mirror on this host still has.
+   * @throws Conflict (`record_whole`, `database_behind` where the run went on without it, `lease_held`)
+   */
+  restore(runId: string): Promise<Run>;
   prune(request: PruneRequest): Promise<PruneResult>;
   /** Bytes of the event log of each run, without reading any. */
   logSizes(): Promise<ReadonlyMap<string, number>>;

@@ -11,10 +11,13 @@ export type StorageKind = (typeof storageKinds)[number];
 
 const PostgresUrl = stringThat(
   'PostgresUrl',
-  'an address such as postgres://core@db:5432/core, without a password: that goes into the file of password_file',
+  'an address such as postgres://core@db:5432/core, of one host and without a password: that goes into the file of password_file, and a proxy finds the primary among several hosts',
   (text) => {
     if (!URL.canParse(text)) return false;
-    const { protocol, password, pathname, username } = new URL(text);
+    const { protocol, password, pathname, username, hostname, searchParams } = new URL(text);
+    // The driver takes the hosts of libpq's `a,b` for one name.
+    const several = `${hostname}${searchParams.get('host') ?? ''}`.includes(',');
+    if (several || searchParams.has('target_session_attrs')) return false;
     return /^postgres(ql)?:$/.test(protocol) && password === '' && username !== '' && pathname.length > 1;
   },
 );

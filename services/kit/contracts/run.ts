@@ -144,6 +144,8 @@ export const RecordState = t.strict({
   bytes_behind: t.number,
   /** null when the record is whole, or has gone on since without what it lost. */
   problem: nullable(t.string),
+  /** Whether the mirror on this host has what is missing, and it can be put back. */
+  restorable: t.boolean,
   /** When somebody last accepted a loss, by whom, and the event of the log that says so; null where nobody did. */
   recovered: nullable(t.strict({ seq: t.number, at: Timestamp, by: t.string })),
 });

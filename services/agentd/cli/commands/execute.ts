@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { confirm } from '#kit/cli/confirm.ts';
 import { exitCodes, Interrupted } from '#kit/errors.ts';
 import type { Watch } from '../../agent.ts';
@@ -169,6 +169,7 @@ export function cancel(program: Command, run: Run): void {
 
 interface RecoverOptions extends RunOption {
   readonly acceptLoss?: boolean;
+  readonly fromMirror?: boolean;
   readonly reason?: string;
 }
 
@@ -177,11 +178,22 @@ export function recover(program: Command, run: Run): void {
     .description('show what the record of a run lost, and let the run go on without it')
     .option('--accept-loss', 'go on from the last sound event; needs a token with the scope admin')
     .option('--reason <text>', 'why; recorded')
+    .addOption(
+      new Option(
+        '--from-mirror',
+        'put back what the database lost and the mirror on this host has; needs a token with the scope admin',
+      ).conflicts('acceptLoss'),
+    )
     .action(
       run(async (context, id: string | undefined, options: RecoverOptions) => {
         const { services, terminal, suggestions } = context;
         const record = await services.agent.record(await runNamed(context, id, options, 'recover'));
         const { recordView, runView } = await import('../views/of-run.ts');
+        if (options.fromMirror === true) {
+          const by = await services.person();
+          const after = await services.agent.restoreRecord({ run_id: record.run_id, by });
+          return answer(context, runJson(after), () => runView(after, terminal, suggestions));
+        }
         if (options.acceptLoss !== true) {
           const exitCode = record.problem === null ? exitCodes.done : exitCodes.failed;
           return answer(context, record, () => recordView(record, terminal, suggestions), exitCode);

@@ -116,6 +116,10 @@ export function recordView(record: RecordState, terminal: Terminal, suggestions:
     '',
     'Nothing of this run is executed, approved or changed. A backup may have what is missing.',
   ];
+  if (record.restorable) {
+    const command = commandLine(suggestions, 'recover', run_id, '--from-mirror');
+    lines.push('To put back what the mirror on this host has of it:', ...commandLines(command, 2, terminal));
+  }
   if (kept !== null && kept.seq > 0) {
     const command = commandLine(suggestions, 'recover', run_id, '--accept-loss', '--reason', 'TEXT');
     lines.push(

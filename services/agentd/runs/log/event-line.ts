@@ -38,6 +38,11 @@ export function writeLine(head: Head, at: string, event: NewEvent): EventLine {
   return { event: { ...envelope, data } as RunEvent, text: lineText(envelope, canonical) };
 }
 
+/** The line of an event that was read or written before. */
+export function lineOf({ data, ...envelope }: RunEvent): string {
+  return lineText(envelope, canonicalJson(data));
+}
+
 /**
  * Reads the line that follows `head`.
  * @throws Failed (`run_damaged`) with the rule that is broken

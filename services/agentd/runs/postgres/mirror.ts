@@ -3,16 +3,16 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { makePrivateFolder, replaceFile, syncFolder } from '#kit/durable-file.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
-import { soundEvents } from '../log/event-line.ts';
+import type { RunEvent } from '../event.ts';
+import { lineOf, soundEvents } from '../log/event-line.ts';
 import { type HeadMark, Heads } from '../log/heads.ts';
 import { artifactsName, logName } from '../log/run-folder.ts';
 import { writeViews } from '../views/views.ts';
+import { behindMirror, databaseBehind, type MirrorPlace, mirrorHead } from './behind.ts';
 import type { RunArtifacts } from './run-artifacts.ts';
 import { linesOf } from './stored-runs.ts';
 
-export interface MirrorOptions {
-  readonly stateDir: string;
-  readonly runId: string;
+export interface MirrorOptions extends MirrorPlace {
   /** Also where a file of the name of an artifact is there already. */
   readonly rewrite?: boolean;
 }
@@ -20,6 +20,7 @@ export interface MirrorOptions {
 /**
  * Writes the run's folder and its head as a store of files keeps them, from what the database holds. A folder that is a mirror can be
  * deleted at any time, and read without the database.
+ * @throws Conflict (`database_behind`) where the folder has more; it stays as it is then
  */
 export async function writeMirror(
   database: Database,
@@ -31,6 +32,11 @@ export async function writeMirror(
     // One after another, so that no older state overwrites a newer one.
     const folder = `mirror ${hostname()} ${stateDir} ${runId}`;
     await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [folder]);
+    if (mirrorHead(options) !== null) {
+      const stored = soundEvents(logOf(await linesOf(sql, runId))).events;
+      const found = await behindMirror(sql, options, stored);
+      if (found !== null) throw databaseBehind(runId, found);
+    }
     const written = await writeRecord(sql, contents, options, (head) => ({ after: 0, upTo: head.seq }));
     if (written !== null) writeViews(runId, written.path, written.events);
   });
@@ -48,6 +54,20 @@ export async function writeEvidence(
   });
 }
 
+/**
+ * Keeps in this host's mirror what a process was acknowledged and the database lost, unless the mirror has something else already.
+ * Artifacts that were lost as well are missing there.
+ */
+export function keepInMirror(place: MirrorPlace, events: readonly RunEvent[]): void {
+  const held = mirrorHead(place);
+  if (held !== null && events[held.seq - 1]?.hash !== held.hash) return;
+  const log = Buffer.from(events.map(lineOf).join(''));
+  const { seq, hash, type } = events.at(-1)!;
+  const path = makeFolders(place);
+  writeLog(place, log, { seq, hash, type });
+  writeViews(place.runId, path, soundEvents(log).events);
+}
+
 /** @returns null of a run that the database does not have */
 async function writeRecord(
   sql: Sql,
@@ -57,11 +77,8 @@ async function writeRecord(
 ) {
   const [head] = await sql.query<HeadMark>('SELECT seq, hash, type FROM runs WHERE run_id = $1', [runId]);
   if (head === undefined) return null;
-  const path = join(stateDir, 'runs', runId);
+  const path = makeFolders({ stateDir, runId });
   const artifacts = join(path, artifactsName);
-  makePrivateFolder(join(stateDir, 'runs'));
-  makePrivateFolder(path);
-  makePrivateFolder(artifacts);
   const stored = await sql.query<{ digest: string }>('SELECT digest FROM run_artifacts WHERE run_id = $1', [
     runId,
   ]);
@@ -72,12 +89,29 @@ async function writeRecord(
     if (!rewrite && existsSync(join(artifacts, digest))) continue;
     await contents.write(sql, runId, digest, join(artifacts, digest));
   }
-  const log = Buffer.from((await linesOf(sql, runId, linesFor(head))).map((line) => `${line}\n`).join(''));
+  const log = logOf(await linesOf(sql, runId, linesFor(head)));
+  writeLog({ stateDir, runId }, log, head);
+  return { path, events: soundEvents(log).events };
+}
+
+function makeFolders({ stateDir, runId }: MirrorPlace): string {
+  const path = join(stateDir, 'runs', runId);
+  makePrivateFolder(join(stateDir, 'runs'));
+  makePrivateFolder(path);
+  makePrivateFolder(join(path, artifactsName));
+  return path;
+}
+
+function writeLog({ stateDir, runId }: MirrorPlace, log: Buffer, head: HeadMark): void {
+  const path = join(stateDir, 'runs', runId);
   replaceFile(join(path, logName), log);
   syncFolder(path);
   const heads = new Heads(stateDir);
   heads.create(runId);
   heads.acknowledge(runId, head);
   heads.sync(runId);
-  return { path, events: soundEvents(log).events };
+}
+
+export function logOf(lines: readonly string[]): Buffer {
+  return Buffer.from(lines.map((line) => `${line}\n`).join(''));
 }

@@ -36,9 +36,12 @@ import { storageError } from '../storage-error.ts';
 import { requireArtifacts, requireViews } from '../verify/files.ts';
 import { readRecord } from '../verify/recover.ts';
 import { verifyRun } from '../verify/verify.ts';
+import { behindText, databaseBehind } from './behind.ts';
+import { KnownHere } from './known-here.ts';
 import { writeEvidence, writeMirror } from './mirror.ts';
 import { pruneRows } from './prune.ts';
 import { recoverRows } from './recover.ts';
+import { restoreRows } from './restore.ts';
 import { RunArtifacts, type RunObjects } from './run-artifacts.ts';
 import { listRows, summaryColumns, valuesOf } from './run-rows.ts';
 import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './stored-runs.ts';
@@ -70,12 +73,14 @@ export class PostgresRunStore implements RunStore {
   readonly #leases: FencedLeases;
   readonly #runs = new StoredRuns();
   readonly #begun = new BegunLeases();
+  readonly #known: KnownHere;
   readonly #clock: () => number;
   readonly #secrets: () => Promise<Pick<SecretFinder, 'mask'>>;
 
   constructor(options: PostgresRunStoreOptions) {
     const { stateDir, database, objects = null, clock = Date.now, secrets, leaseMs } = options;
     this.stateDir = stateDir;
+    this.#known = new KnownHere(stateDir);
     this.#database = database;
     this.#objects = objects;
     this.#artifacts = new RunArtifacts(database, objects);
@@ -148,6 +153,7 @@ export class PostgresRunStore implements RunStore {
       const { stored, worked } = await this.#database.transaction(async (sql) => {
         await this.#leases.fence(sql, executorLease(runId));
         const found = await this.#runs.read(sql, runId, 'FOR UPDATE OF runs');
+        await this.#known.require(sql, runId, found.stored.events);
         const events = mapTexts(decide(seenRun(found)), mask);
         if (events.length === 0) return found;
         after = await this.#write(sql, found.stored, events);
@@ -155,10 +161,11 @@ export class PostgresRunStore implements RunStore {
         return { ...found, stored: after };
       });
       crashPoint('events_committed');
-      this.#runs.put(runId, stored);
+      this.#put(stored);
       return seenRun({ stored, worked });
     } catch (error) {
-      if (!(error instanceof CommitUnknown) || after === null) throw error;
+      if (!(error instanceof CommitUnknown) || after === null)
+        throw await this.#known.explain(this.#database, runId, error);
       return this.#committed(after, error);
     }
   }
@@ -189,6 +196,8 @@ export class PostgresRunStore implements RunStore {
   }
 
   async requireUnaltered(runId: string): Promise<void> {
+    const behind = await this.#known.behind(this.#database, checkRunId(runId));
+    if (behind !== null) throw databaseBehind(runId, behind);
     await this.requireArtifacts(runId);
     const folder = this.#folder(runId);
     if (existsSync(folder)) requireViews(runId, folder, await this.events(runId));
@@ -220,29 +229,54 @@ export class PostgresRunStore implements RunStore {
 
   /** What the database holds, and this host's mirror, if it has one, beside its own head. */
   async verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
+    const behind = await this.#known.behind(this.#database, runId);
+    const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
     const found = await this.#asFolder(runId, ({ runsDir, heads }) =>
-      verifyRun(runId, runsDir, heads, signatures),
+      behind?.shared === 0 && behind.others === 0
+        ? { run_id: runId, events: 0, head: '', artifacts: 0, approvals: [], problems: [] }
+        : verifyRun(runId, runsDir, heads, signatures),
     );
-    if (!existsSync(this.#folder(runId))) return found;
+    if (!existsSync(this.#folder(runId))) return { ...found, problems: [...lost, ...found.problems] };
     const { problems } = verifyRun(runId, join(this.stateDir, 'runs'), new Heads(this.stateDir));
     const mirrored = problems.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
-    return { ...found, problems: [...found.problems, ...mirrored] };
+    return { ...found, problems: [...lost, ...found.problems, ...mirrored] };
   }
 
-  record(runId: string): Promise<RecordState> {
-    return this.#asFolder(runId, ({ runsDir, heads }) => readRecord(runId, runsDir, heads));
+  async record(runId: string): Promise<RecordState> {
+    const behind = await this.#known.behind(this.#database, runId);
+    return this.#asFolder(runId, ({ runsDir, heads }) => {
+      if (behind === null) return readRecord(runId, runsDir, heads);
+      heads.acknowledge(runId, behind.head);
+      return {
+        ...readRecord(runId, runsDir, heads),
+        problem: behindText(runId, behind),
+        restorable: behind.others === 0,
+      };
+    });
   }
 
   async recover(request: RecoveryRequest): Promise<Run> {
     const runId = checkRunId(request.run_id);
     const lease = await this.lease(executorLease(runId));
     try {
+      const behind = await this.#known.behind(this.#database, runId);
       await this.#asFolder(runId, (record) =>
         this.#database.transaction(async (sql) => {
-          const cut = await recoverRows(sql, request, record);
+          if (behind !== null) record.heads.acknowledge(runId, behind.head);
+          const cut = await recoverRows(sql, request, { ...record, missing: behind?.missing ?? [] });
           await this.#write(sql, cut.stored, [cut.event]);
         }),
       );
+      return await this.read(runId);
+    } finally {
+      await lease.release();
+    }
+  }
+
+  async restore(runId: string): Promise<Run> {
+    const lease = await this.lease(executorLease(checkRunId(runId)));
+    try {
+      await this.#database.transaction((sql) => restoreRows(sql, { stateDir: this.stateDir, runId }));
       return await this.read(runId);
     } finally {
       await lease.release();
@@ -320,7 +354,7 @@ export class PostgresRunStore implements RunStore {
       await this.#committed(stored, error);
     }
     crashPoint('run_committed');
-    this.#runs.put(runId, stored);
+    this.#put(stored);
     return run;
   }
 
@@ -359,7 +393,16 @@ export class PostgresRunStore implements RunStore {
   }
 
   async #read(runId: string): Promise<LookedAt> {
-    return this.#runs.read(this.#database, checkRunId(runId));
+    try {
+      return await this.#runs.read(this.#database, checkRunId(runId));
+    } catch (error) {
+      throw await this.#known.explain(this.#database, runId, error);
+    }
+  }
+
+  #put(stored: StoredRun): void {
+    this.#runs.put(stored.run.run_id, stored);
+    this.#known.put(stored);
   }
 
   /** What the database holds of a run as a folder, for what judges folders; gone when `work` has ended. */

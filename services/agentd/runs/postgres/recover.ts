@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Sql } from '#kit/postgres/database.ts';
 import type { RecoveryRequest } from '../../agent.ts';
-import type { NewEvent } from '../event.ts';
-import { readArtifact } from '../log/artifacts.ts';
-import { soundEvents } from '../log/event-line.ts';
+import type { NewEvent, RunEvent } from '../event.ts';
+import { putArtifact, readArtifact } from '../log/artifacts.ts';
+import { lineOf, soundEvents } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import type { Heads } from '../log/heads.ts';
 import { logName } from '../log/run-folder.ts';
@@ -16,21 +16,23 @@ export interface RecordFolder {
   readonly heads: Heads;
   /** The run's own, as the database holds it. */
   readonly folder: string;
+  /** What this host's mirror has, and the database lost. */
+  readonly missing: readonly RunEvent[];
 }
 
 /**
- * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact.
+ * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, else what this host's mirror has of it.
  * @returns what is left, and the event that says so
  * @throws Conflict (`record_whole`, `record_lost`)
  */
 export async function recoverRows(
   sql: Sql,
   request: RecoveryRequest,
-  { runsDir, heads, folder }: RecordFolder,
+  { runsDir, heads, folder, missing }: RecordFolder,
 ): Promise<{ readonly stored: StoredRun; readonly event: NewEvent }> {
   const { run_id } = request;
   await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [run_id]);
-  const event = recovery(request, runsDir, heads);
+  const event = withMissing(recovery(request, runsDir, heads), folder, missing);
   const { events, length } = soundEvents(readFileSync(join(folder, logName)));
   await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [run_id, events.length]);
   const aside = event.type === 'record_recovered' ? event.data.set_aside : null;
@@ -41,4 +43,12 @@ export async function recoverRows(
     );
   }
   return { stored: { run: fold(run_id, events), events, size: length }, event };
+}
+
+function withMissing(event: NewEvent, folder: string, missing: readonly RunEvent[]): NewEvent {
+  if (event.type !== 'record_recovered' || event.data.set_aside !== null || missing.length === 0)
+    return event;
+  const lines = Buffer.from(missing.map(lineOf).join(''));
+  const set_aside = { bytes: lines.length, artifact: putArtifact(folder, lines) };
+  return { ...event, data: { ...event.data, set_aside } };
 }

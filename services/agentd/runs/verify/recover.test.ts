@@ -85,6 +85,7 @@ describe('the record of a run and what was acknowledged of it', () => {
       kept: placeOf(last),
       bytes_behind: 0,
       problem: null,
+      restorable: false,
       recovered: null,
     });
     expect(refusal(recover)).to.deep.equal({

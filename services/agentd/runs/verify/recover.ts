@@ -67,6 +67,7 @@ function state(
     kept: part?.head ?? null,
     bytes_behind: part?.rest.length ?? 0,
     problem,
+    restorable: false,
     recovered: part?.recovered ?? null,
   };
 }

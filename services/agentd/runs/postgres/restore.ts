@@ -1,0 +1,67 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Conflict } from '#kit/errors.ts';
+import type { Sql } from '#kit/postgres/database.ts';
+import { digestOfArtifact, readArtifact } from '../log/artifacts.ts';
+import { lineOf, soundEvents } from '../log/event-line.ts';
+import { fold } from '../log/fold.ts';
+import { artifactsName } from '../log/run-folder.ts';
+import { behindMirror, databaseBehind, type MirrorPlace, mirroredEvents } from './behind.ts';
+import { logOf } from './mirror.ts';
+import { summaryColumns, valuesOf } from './run-rows.ts';
+import { linesOf } from './stored-runs.ts';
+
+/**
+ * Puts the events that the database lost back where they were, and artifacts that it lost, from this host's mirror. They were
+ * acknowledged, and nothing else has happened to the run since.
+ * @throws Conflict (`record_whole`, `database_behind` where the run went on without them, or the mirror does not hold)
+ */
+export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
+  const { runId } = place;
+  await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [runId]);
+  const stored = soundEvents(logOf(await linesOf(sql, runId))).events;
+  const held = await behindMirror(sql, place, stored);
+  if (held === null)
+    throw new Conflict('record_whole', `the database has all that this host's mirror of run ${runId} has`);
+  const events = mirroredEvents(place).slice(0, held.head.seq);
+  if (held.others > 0 || events.at(-1)?.hash !== held.head.hash) throw databaseBehind(runId, held);
+  const run = fold(runId, events);
+  const lines = events.map(lineOf);
+  const size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+  const names = ['run_id', 'seq', 'hash', 'type', ...summaryColumns];
+  const values = [runId, run.head.seq, run.head.hash, events.at(-1)!.type, ...valuesOf(run, size)];
+  await sql.query(
+    `INSERT INTO runs (${names.join(', ')}) VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})
+    ON CONFLICT (run_id) DO UPDATE SET changed_at = clock_timestamp(), ${names
+      .slice(1)
+      .map((name) => `${name} = excluded.${name}`)
+      .join(', ')}`,
+    values,
+  );
+  // What stands there in their place does not hold.
+  await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [runId, held.shared]);
+  await sql.query(
+    `INSERT INTO run_events (run_id, seq, line, prev, hash)
+    SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[])`,
+    [
+      runId,
+      held.missing.map(({ seq }) => seq),
+      lines.slice(held.shared).map((line) => line.slice(0, -1)),
+      held.missing.map(({ prev }) => prev),
+      held.missing.map(({ hash }) => hash),
+    ],
+  );
+  await restoreArtifacts(sql, place);
+}
+
+async function restoreArtifacts(sql: Sql, { stateDir, runId }: MirrorPlace): Promise<void> {
+  const folder = join(stateDir, 'runs', runId);
+  if (!existsSync(join(folder, artifactsName))) return;
+  for (const digest of readdirSync(join(folder, artifactsName))) {
+    if (digestOfArtifact(folder, digest) !== digest) continue;
+    await sql.query(
+      'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      [runId, digest, readArtifact(folder, digest)],
+    );
+  }
+}
