@@ -13,11 +13,13 @@ import { integerBetween } from '../decode.ts';
 import { replaceFile } from '../durable-file.ts';
 import { CoreError, codeOf, Failed, InvalidInput, TimedOut, Unavailable } from '../errors.ts';
 import { createLogger } from '../log.ts';
+import { Registry } from '../prometheus.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import { createToken, openTokens, revokeToken } from '../tokens/tokens.ts';
 import type { Binding } from './authentication.ts';
 import { createHttpClient, type HttpClient } from './client.ts';
 import { readEvents } from './event-stream.ts';
+import { measureHttp } from './metrics.ts';
 import { type EventSink, route, routeWithBody } from './route.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 
@@ -187,10 +189,10 @@ describe('The HTTP server', () => {
     });
 
     it('measure the process, already at the first reading', async () => {
-      const text = await (await fetch(`${url}/v1/metrics`)).text();
-      const lag = Number(/^nodejs_eventloop_lag_min_seconds\{service="[^"]+"\} (\S+)$/m.exec(text)?.[1]);
+      const { bytes } = await measureHttp('core-test', new Registry()).read();
+      const lag = Number(/^nodejs_eventloop_lag_min_seconds\{service="core-test"\} (\S+)$/m.exec(bytes)?.[1]);
       expect(lag).to.be.within(0, 60);
-      const memory = /^process_resident_memory_bytes\{service="[^"]+"\} (\d+)$/m.exec(text)?.[1];
+      const memory = /^process_resident_memory_bytes\{service="core-test"\} (\d+)$/m.exec(bytes)?.[1];
       expect(Number(memory)).to.be.above(1024 * 1024);
     });
 
