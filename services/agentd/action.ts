@@ -130,6 +130,7 @@ const {
   decision,
   decisions,
   approval_progress,
+  approval_lapsed,
   state,
   outcome,
   started_at,
