@@ -1,11 +1,6 @@
-import {
-  continueNumbers,
-  MovedRows,
-  type MovedTable,
-  type Row,
-  sameColumns,
-} from '#kit/storage-move/moved-tables.ts';
+import { MovedRows, type MovedTable, type Row } from '#kit/storage-move/moved-tables.ts';
 import type { MoveOptions, MovePart, OpenMoveParts } from '#kit/storage-move/part.ts';
+import { continueNumbers, sameColumns } from '#kit/storage-move/same-columns.ts';
 import { takenUpBySync } from './queue/stored-event.ts';
 import { openBridgeDatabase } from './storage/sqlite/database.ts';
 

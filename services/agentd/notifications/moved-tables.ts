@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '#kit/storage/database.ts';
-import { continueNumbers, MovedRows, type MovedTable, sameColumns } from '#kit/storage-move/moved-tables.ts';
+import { MovedRows, type MovedTable } from '#kit/storage-move/moved-tables.ts';
 import type { MoveOptions, MovePart } from '#kit/storage-move/part.ts';
+import { continueNumbers, sameColumns } from '#kit/storage-move/same-columns.ts';
 import { notificationsKind } from './sqlite-notification-rows.ts';
 
 const jobs = sameColumns({

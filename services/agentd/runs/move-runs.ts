@@ -6,11 +6,9 @@ import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, messageOf } from '#kit/errors.ts';
-import type { Sql } from '#kit/postgres/database.ts';
 import { requireNoHolder } from '#kit/storage/lease.ts';
 import { differs } from '#kit/storage-move/moved-tables.ts';
 import type { Compared, MoveOptions, MovePart } from '#kit/storage-move/part.ts';
-import { prunedRow } from './index/row-reader.ts';
 import { RunIndex } from './index/run-index.ts';
 import { beforeFirst, soundEvents } from './log/event-line.ts';
 import { fold } from './log/fold.ts';
@@ -18,8 +16,9 @@ import { cutProblem, Heads } from './log/heads.ts';
 import { missingLogProblem, readTombstone, Tombstone } from './log/open-runs.ts';
 import { artifactsName, isRunId, logName, runsWithHead, tombstoneName } from './log/run-folder.ts';
 import { writeMirror } from './postgres/mirror.ts';
+import { putRun, putTombstone, removeRows } from './postgres/moved-rows.ts';
 import type { RunArtifacts } from './postgres/run-artifacts.ts';
-import { summaryColumns, valuesOf, valuesOfRow } from './postgres/run-rows.ts';
+import { valuesOf } from './postgres/run-rows.ts';
 import { linesOf } from './postgres/stored-runs.ts';
 import { removeAllButTombstone } from './prune.ts';
 
@@ -246,20 +245,6 @@ export async function runsPart(options: MoveOptions, contents: RunArtifacts): Pr
     });
   }
 
-  async function putTombstone(sql: Sql, tombstone: Tombstone): Promise<void> {
-    const { run_id, events, head, pruned_at } = tombstone;
-    await putRun(sql, {
-      ...{
-        runId: run_id,
-        head: { seq: events, hash: head },
-        type: '',
-        changedAt: new Date(pruned_at),
-        tombstone,
-      },
-      values: valuesOfRow(prunedRow(tombstone)),
-    });
-  }
-
   async function putFolder(runId: string): Promise<void> {
     const { head, log } = await readRows(runId);
     if (typeof log === 'string') {
@@ -273,34 +258,6 @@ export async function runsPart(options: MoveOptions, contents: RunArtifacts): Pr
     heads.sync(runId);
     removeAllButTombstone(folder, false);
   }
-}
-
-async function putRun(
-  sql: Sql,
-  row: {
-    readonly runId: string;
-    readonly head: Fingerprint['head'];
-    readonly type: string;
-    readonly changedAt: Date;
-    readonly tombstone: Tombstone | null;
-    /** As `summaryColumns` names them. */
-    readonly values: readonly unknown[];
-  },
-): Promise<void> {
-  const { runId, head, type, changedAt, tombstone } = row;
-  const all = [runId, head.seq, head.hash, type, changedAt, tombstone, ...row.values];
-  await sql.query(
-    `INSERT INTO runs (run_id, seq, hash, type, changed_at, tombstone, ${summaryColumns.join(', ')})
-     VALUES (${all.map((_, at) => `$${at + 1}`).join(', ')})`,
-    all,
-  );
-}
-
-async function removeRows(sql: Sql, runId: string): Promise<void> {
-  // The next pruning deletes them from the bucket.
-  await sql.query("UPDATE run_objects SET state = 'going' WHERE run_id = $1", [runId]);
-  for (const table of ['run_events', 'run_artifacts', 'runs'])
-    await sql.query(`DELETE FROM ${table} WHERE run_id = $1`, [runId]);
 }
 
 function artifactsIn(folder: string): [string, Buffer][] {
