@@ -193,6 +193,15 @@ export class CoreAgent {
     return this.#store.artifact(runId, plan.patch);
   }
 
+  /** A file as it is before the change of a planned run. @throws NotFound (`base_file_not_found`) */
+  async baseFile(runId: string, path: string): Promise<Uint8Array> {
+    const [{ plan }, { readBaseFile }] = await Promise.all([
+      this.#store.read(runId),
+      import('./git/base-file.ts'),
+    ]);
+    return readBaseFile(this.#store.stateDir, plan!.target, path);
+  }
+
   /** What an agent left that was stopped before it was done. @throws NotFound (`no_draft`) */
   async draft(runId: string): Promise<Uint8Array> {
     const run = await this.#store.read(runId);

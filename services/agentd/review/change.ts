@@ -74,7 +74,7 @@ export async function changePart(changes: Changes, { by, request }: Visit, run: 
   if (digest == null) return nothing;
   const diff = await changes.of(run.run_id, digest);
   const view = viewOf(request.query.view);
-  const content = await diff.page(placeOf(run.run_id, ''), view, by.name);
+  const content = await diff.page(placeOf(run, ''), view, by.name);
   return html`<h4>The change, exactly as it would be applied</h4>
 <div id="change-${digest.slice(0, 12)}" hx-morph-skip>${content}</div>`;
 }
@@ -90,7 +90,7 @@ export async function draftPart(
   // Says why there is none.
   if (digest === null) await agent.draft(run.run_id);
   const diff = await changes.of(run.run_id, digest!);
-  const content = await diff.page(placeOf(run.run_id, '/draft'), viewOf(request.query.view), by.name);
+  const content = await diff.page(placeOf(run, '/draft'), viewOf(request.query.view), by.name);
   return html`<h2>Draft: nothing is proposed of it</h2>
 ${content}`;
 }
@@ -99,6 +99,7 @@ ${content}`;
 export function changeRoutes(parts: ReviewParts, changes: Changes): Route[] {
   const number = (name: string) => ({ description: `${name}, a number`, schema: { type: 'integer' } });
   const digest = { description: 'sha256 of the patch', schema: { type: 'string' } };
+  const baseFile = (run: Run) => (path: string) => parts.agent.baseFile(run.run_id, path);
   return [
     part(
       'rows',
@@ -118,12 +119,34 @@ export function changeRoutes(parts: ReviewParts, changes: Changes): Route[] {
     part('line', { line: number('Line of the patch') }, (diff, place, { line }) =>
       diff.line(place, numberOf(line)),
     ),
+    part(
+      'base',
+      {
+        ...viewParameter,
+        file: number('File of the patch'),
+        from: number('First line before the change'),
+        end: number('Line behind the last; left out: the end of the file'),
+      },
+      (diff, place, { view, file, from, end }, run) => {
+        const gap = {
+          file: numberOf(file),
+          from: numberOf(from),
+          end: end === undefined ? null : numberOf(end),
+        };
+        return diff.base(place, viewOf(view), gap, baseFile(run));
+      },
+    ),
   ];
 
   function part(
     name: string,
     query: Readonly<Record<string, { description: string; schema: Readonly<Record<string, unknown>> }>>,
-    content: (diff: Diff, place: DiffPlace, query: Visit['request']['query']) => Html | Promise<Html>,
+    content: (
+      diff: Diff,
+      place: DiffPlace,
+      query: Visit['request']['query'],
+      run: Run,
+    ) => Html | Promise<Html>,
   ): Route {
     const facts = {
       path: `/runs/{run_id}/change/${name}`,
@@ -139,14 +162,15 @@ export function changeRoutes(parts: ReviewParts, changes: Changes): Route[] {
           `run ${run.run_id} has no patch ${request.query.digest ?? ''}`,
         );
       const diff = await changes.of(run.run_id, patch);
-      return htmlReply(await content(diff, placeOf(run.run_id, ''), request.query), 200, 'part');
+      return htmlReply(await content(diff, placeOf(run, ''), request.query, run), 200, 'part');
     });
   }
 }
 
 /** @param page where it is shown, below the run */
-function placeOf(run_id: string, page: '' | '/draft'): DiffPlace {
+function placeOf({ run_id, plan }: Run, page: '' | '/draft'): DiffPlace {
   return {
+    hasBase: plan !== null,
     address: `/runs/${run_id}/change`,
     viewAddress: (view) => `/runs/${run_id}${page}?view=${view}`,
     patchAddress: page === '' ? `/runs/${run_id}/change` : `/runs/${run_id}/draft/patch`,

@@ -150,7 +150,8 @@ export class Chunks {
 
 /** What somebody works with is kept. */
 function empty(chunk, height) {
-  if (chunk.contains(document.activeElement) || chunk.querySelector('form, .whole-line') !== null) return;
+  if (chunk.contains(document.activeElement) || chunk.querySelector('form, .whole-line, .unshown') !== null)
+    return;
   if (height > 0) chunk.style.height = `${height}px`;
   else reserve(chunk);
   chunk.classList.remove('filled');

@@ -69,7 +69,9 @@ class CoreDiff extends HTMLElement {
   }
 
   async #clicked(event) {
-    const target = event.target.closest('[data-do], [role="rowheader"], .choice a, .diff-tree a, .row');
+    const target = event.target.closest(
+      '[data-do], [role="rowheader"], .choice a, .diff-tree a, .row[data-row]',
+    );
     if (target === null || event.ctrlKey || event.metaKey || target.dataset.do === 'viewed') return;
     if (target.matches('a')) event.preventDefault();
     if (target.matches('.choice a')) await this.#setView(target);
@@ -99,6 +101,8 @@ class CoreDiff extends HTMLElement {
         return this.#unfold(target.closest('.chunk'));
       case 'whole':
         return showWhole(target);
+      case 'base':
+        return this.#showUnshown(target);
       case 'wrap': {
         const top = this.#rowAtTop();
         this.#store.wraps = !this.#wraps;
@@ -132,6 +136,25 @@ class CoreDiff extends HTMLElement {
       default:
         return this.#comments.run(name, target);
     }
+  }
+
+  /** Lines that the patch does not show, in the place of the link or before its row. */
+  async #showUnshown(link) {
+    const answer = await fetch(link.href);
+    if (!answer.ok) {
+      const why =
+        answer.status === 404 ? 'This host has no clone to read them from' : 'They could not be read';
+      link.replaceWith(why);
+      return this.say(why);
+    }
+    const rows = document.createRange().createContextualFragment(await answer.text());
+    const row = link.closest('.row');
+    const { length } = rows.querySelectorAll('.number');
+    if (row.matches('[data-row]')) {
+      link.remove();
+      row.before(rows);
+    } else row.replaceWith(rows);
+    this.say(length === 0 ? 'The file ends here' : 'Unchanged lines are shown');
   }
 
   async #unfold(folded) {

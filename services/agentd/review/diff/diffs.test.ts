@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -13,6 +13,7 @@ const place = {
   address: '/runs/run_1/diff',
   viewAddress: (view: DiffView) => `/runs/run_1?view=${view}`,
   patchAddress: '/runs/run_1/patch',
+  hasBase: false,
 };
 
 /** The patch, read back from rows that are asked for chunk by chunk, as the browser does. */
@@ -151,6 +152,118 @@ describe('A diff on the review page', () => {
     expect(markup).to.match(/<span class="(hl-title )?word">before<\/span>/);
     expect(markup).to.match(/<span class="(hl-title )?word">after<\/span>/);
     expect(markup.match(/[ "]word"/g)).to.have.length(2);
+  });
+
+  describe('leads to lines that the patch does not show', () => {
+    const lines = Array.from({ length: 2_000 }, (_, index) => `line ${index + 1}`);
+    const changed = [
+      ...lines.slice(0, 800),
+      'two',
+      'more',
+      ...lines.slice(800, 1_500),
+      ...lines.slice(1_501),
+    ];
+    const known = { ...place, hasBase: true };
+    const read = async (path: string) => Buffer.from(path === 'a.js' ? `${lines.join('\n')}\n` : '');
+    let patches: readonly Buffer[];
+
+    before(() => {
+      const folder = temporaryFolder();
+      const [one, other] = [join(folder, 'one'), join(folder, 'other')];
+      writeFileSync(one, `${lines.join('\n')}\n`);
+      writeFileSync(other, `${changed.join('\n')}\n`);
+      patches = [0, 3].map((context) => {
+        const { stdout } = spawnSync('git', ['diff', '--no-index', `-U${context}`, one, other]);
+        return Buffer.from(
+          `diff --git a/a.js b/a.js\n--- a/a.js\n+++ b/a.js\n${String(stdout).slice(String(stdout).indexOf('@@'))}`,
+        );
+      });
+    });
+
+    /** Numbers before and after of each row, with its text. */
+    function rowsOf(markup: string): string[] {
+      return [...markup.matchAll(/<div role="row" class="row (?:both )?unshown">.*?<\/div>/gs)].map(([row]) =>
+        row
+          .replaceAll(/<[^>]*>/g, ' ')
+          .replaceAll(/\s+/g, ' ')
+          .trim(),
+      );
+    }
+
+    function linksOf(markup: string): string[] {
+      return [...markup.matchAll(/data-do="base" href="([^"]*)">([^<]*)</g)].map(
+        ([, href, name]) => `${name}: ${href!.replaceAll('&amp;', '&').split('view=unified')[1]}`,
+      );
+    }
+
+    it('with their numbers on both sides, wherever hunks begin', async () => {
+      for (const [patch, context] of [
+        [patches[0]!, 0],
+        [patches[1]!, 3],
+      ] as const) {
+        const diff = openDiff(patch);
+        const from = 801 + context;
+        const end = 1_501 - context;
+        expect(linksOf(String(await diff.page(known, 'unified', 'mira')))).to.deep.equal([
+          `Show ${800 - context} unchanged lines before: &file=0&from=1&end=${801 - context}`,
+          `Show ${end - from} unchanged lines before: &file=0&from=${from}&end=${end}`,
+          `Show unchanged lines after: &file=0&from=${1_502 + context}`,
+        ]);
+        const near = String(await diff.base(known, 'unified', { file: 0, from, end }, read));
+        expect(rowsOf(near)).to.have.length(500);
+        expect(rowsOf(near).at(-1)).to.equal(`${end - 1} ${end + 1} line ${end - 1}`);
+        expect(linksOf(near)).to.deep.equal([
+          `Show ${end - from - 500} more unchanged lines: &file=0&from=${from}&end=${end - 500}`,
+        ]);
+        const rest = String(await diff.base(known, 'split', { file: 0, from, end: end - 500 }, read));
+        expect(rowsOf(rest)[0]).to.equal(`${from} line ${from} ${from + 2} line ${from}`);
+        expect([rowsOf(rest).length, linksOf(rest)]).to.deep.equal([end - 500 - from, []]);
+      }
+    });
+
+    it('to the end of the file', async () => {
+      const diff = openDiff(patches[1]!);
+      const after = String(await diff.base(known, 'unified', { file: 0, from: 1_505, end: null }, read));
+      expect(rowsOf(after)).to.have.length(496);
+      expect([rowsOf(after)[0], rowsOf(after).at(-1)]).to.deep.equal([
+        '1505 1506 line 1505',
+        '2000 2001 line 2000',
+      ]);
+      expect(linksOf(after)).to.deep.equal([]);
+      const behind = String(await diff.base(known, 'unified', { file: 0, from: 2_001, end: null }, read));
+      expect(behind).to.contain('The file ends here');
+    });
+
+    it('not without a file to read, of another file, or of one that is new or gone', async () => {
+      const diff = openDiff(patches[1]!);
+      expect(String(await diff.page(place, 'unified', 'mira')))
+        .to.contain('797 unchanged lines before')
+        .and.not.contain('data-do="base"');
+      const gone = openDiff(
+        Buffer.from(
+          'diff --git a/b b/b\ndeleted file mode 100644\n--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n',
+        ),
+      );
+      expect(linksOf(String(await gone.page(known, 'unified', 'mira')))).to.deep.equal([]);
+      for (const [one, at, gap] of [
+        [diff, place, { file: 0, from: 1, end: 5 }],
+        [diff, known, { file: 1, from: 1, end: 5 }],
+        [diff, known, { file: 0, from: 0, end: 5 }],
+        [gone, known, { file: 0, from: 1, end: 5 }],
+      ] as const)
+        expect(await one.base(at, 'unified', gap, read).catch(({ code }) => code)).to.equal('invalid_input');
+    });
+
+    it('as text, whatever stands in them', async () => {
+      const diff = openDiff(patches[1]!);
+      const hostile = ['<script>alert(1)</script>', 'a\u202eb', 'x'.repeat(1_000_000)].join('\n');
+      const markup = String(
+        await diff.base(known, 'unified', { file: 0, from: 1, end: 798 }, async () => Buffer.from(hostile)),
+      );
+      expect(rowsOf(markup)).to.have.length(3);
+      expect(markup).to.contain('&lt;script&gt;').and.contain('\\u{202e}').and.contain('1000000 characters');
+      expect(markup.length).to.be.below(10_000);
+    });
   });
 
   it('shows a line of a megabyte in part, and all of it when asked', async () => {

@@ -8,6 +8,7 @@ import { type Html, html, nothing, raw } from '../html.ts';
 import { sectionHtml, treeHtml } from './files-html.ts';
 import { type RowSource, rowHtml, textOf } from './row-html.ts';
 import { type Chunk, chunkRows, partnersOf, type Rows, rowsOf } from './rows.ts';
+import { type Gap, gapAfter, gapLink, gapRows } from './unshown-lines.ts';
 
 /**
  * The diff component of the review page. The server has the patch, taken apart as for the terminal interface, and sends rows as
@@ -33,6 +34,8 @@ export interface DiffPlace {
   readonly viewAddress: (view: DiffView) => string;
   /** Path of the patch as text, for who has no script. */
   readonly patchAddress: string;
+  /** Whether files before the change can be read. */
+  readonly hasBase: boolean;
 }
 
 /** A patch, ready to be shown in parts. */
@@ -49,6 +52,13 @@ export interface Diff {
   find(view: DiffView, text: string): readonly number[];
   /** All of a line that is shown in part at first. @throws InvalidInput where there is no such line */
   line(place: DiffPlace, line: number): Html;
+  /** Rows that the patch does not show. @param read a file before the change, by its path @throws InvalidInput where there is no such file */
+  base(
+    place: DiffPlace,
+    view: DiffView,
+    gap: Gap,
+    read: (path: string) => Promise<Uint8Array>,
+  ): Promise<Html>;
 }
 
 /** Rows that come with the page itself, so that something is there at once, and without a script. */
@@ -71,18 +81,37 @@ export function openDiff(bytes: Uint8Array, highlighter: Highlighter = createHig
     return laid[view];
   }
 
-  function source({ address }: DiffPlace): RowSource {
-    return { patch, partners, highlighter, lineAddress: `${address}/line?digest=${digest}&line=` };
+  function source(place: DiffPlace, view: DiffView): RowSource {
+    const lineAddress = `${place.address}/line?digest=${digest}&line=`;
+    return { patch, partners, highlighter, lineAddress, baseAddress: baseAddress(place, view) };
+  }
+
+  function baseAddress({ address, hasBase }: DiffPlace, view: DiffView): string | null {
+    return hasBase ? `${address}/base?digest=${digest}&view=${view}` : null;
+  }
+
+  function after(place: DiffPlace, view: DiffView, file: number): Html {
+    const address = baseAddress(place, view);
+    const gap = gapAfter(patch, file);
+    if (address === null || gap === null) return nothing;
+    return html`<div role="rowgroup"><div role="row" class="row whole"><span role="cell" class="code">${gapLink(address, gap, 'Show unchanged lines after')}</span></div></div>`;
   }
 
   function noLine(line: number): InvalidInput {
     return new InvalidInput('invalid_input', `the diff has ${patch.lines.length} lines, but no line ${line}`);
   }
 
-  async function chunk(place: DiffPlace, rows: Rows, file: number, from: number, end: number): Promise<Html> {
+  async function chunk(
+    place: DiffPlace,
+    view: DiffView,
+    file: number,
+    from: number,
+    end: number,
+  ): Promise<Html> {
+    const rows = rowsIn(view);
     const path = patch.files[file]?.path ?? '';
     await highlighter.ready(path);
-    const from_ = source(place);
+    const from_ = source(place, view);
     const parts: Html[] = [];
     for (let row = from; row < end; row++) parts.push(rowHtml(from_, rows, row, path));
     return html`${parts}`;
@@ -101,13 +130,17 @@ export function openDiff(bytes: Uint8Array, highlighter: Highlighter = createHig
       for (const { file, chunks } of rows.sections) {
         for (const { from, end, folded } of chunks) {
           if (folded !== null || left <= 0) continue;
-          first.set(from, await chunk(place, rows, file, from, end));
+          first.set(from, await chunk(place, view, file, from, end));
           left -= end - from;
         }
         if (left <= 0) break;
       }
       const sections = rows.sections.map((section) =>
-        sectionHtml({ patch, section, id, address, rows: ({ from }) => first.get(from) ?? null }),
+        sectionHtml({
+          ...{ patch, section, id, address },
+          rows: ({ from }) => first.get(from) ?? null,
+          after: (file) => after(place, view, file),
+        }),
       );
       return html`<core-diff class="diff ${view}" data-digest="${digest}" data-view="${view}" data-rows="${rowsAddress}" data-person="${person}">
 ${toolbar(patch, place, view)}
@@ -130,7 +163,7 @@ ${draftHtml}
           'invalid_input',
           `rows ${from} to ${end} are not at most ${maxRows.toLocaleString('en')} rows of one part of this diff`,
         );
-      return chunk(place, rows, section.file, from, end);
+      return chunk(place, view, section.file, from, end);
     },
     rowOf(view, line) {
       const { left, right } = rowsIn(view);
@@ -156,7 +189,16 @@ ${draftHtml}
     line(place, line) {
       if (patch.lines[line] === undefined) throw noLine(line);
       const file = patch.files.findLast(({ first }) => first <= line);
-      return textOf(source(place), line, file?.path ?? '', true);
+      return textOf(source(place, 'unified'), line, file?.path ?? '', true);
+    },
+    async base(place, view, gap, read) {
+      const address = baseAddress(place, view);
+      const file = patch.files[gap.file];
+      if (address === null || file === undefined || gapAfter(patch, gap.file) === null || gap.from < 1)
+        throw new InvalidInput('invalid_input', `the diff has no unchanged lines of a file ${gap.file}`);
+      const text = textOfBytes(await read(file.oldPath ?? file.path));
+      await highlighter.ready(file.path);
+      return gapRows({ patch, gap, text, split: view === 'split', address, highlighter });
     },
   };
 }

@@ -23,6 +23,8 @@ export interface SectionHtml {
   readonly rows: (chunk: Chunk) => Html | null;
   /** Where the rows of a folded chunk are. */
   readonly address: (chunk: Chunk) => string;
+  /** What leads to the lines behind the last hunk of a file. */
+  readonly after: (file: number) => Html;
 }
 
 /** A file: its heading and its table. */
@@ -35,7 +37,8 @@ export function sectionHtml(options: SectionHtml): Html {
 ${file === undefined ? nothing : headingHtml(file, path)}
 <div class="diff-body" tabindex="0" role="region" aria-label="${label}"><div role="table" aria-label="${label}">
 <div role="rowgroup" class="unseen"><div role="row"><span role="columnheader">Line before</span><span role="columnheader">Line after</span><span role="columnheader">Text</span></div></div>
-${section.chunks.map((chunk) => chunkHtml(options, chunk))}</div></div>
+${section.chunks.map((chunk) => chunkHtml(options, chunk))}
+${section.file < 0 ? nothing : options.after(section.file)}</div></div>
 </section>`;
 }
 

@@ -5,6 +5,7 @@ import { wordDifferences } from '#kit/diff/word-differences.ts';
 import { type Html, html, nothing } from '../html.ts';
 import { isCut, lineHtml, shownText } from './line-html.ts';
 import type { Rows } from './rows.ts';
+import { countedLines, gapBefore, gapLink } from './unshown-lines.ts';
 
 /** What rows are made of. */
 export interface RowSource {
@@ -13,6 +14,8 @@ export interface RowSource {
   readonly highlighter: Highlighter;
   /** Where all of a line is asked for: with its number behind. */
   readonly lineAddress: string;
+  /** Where lines are asked for that the patch does not show; null where no file is known. */
+  readonly baseAddress: string | null;
 }
 
 /** A row of the table of a file; its number in `data-row`, that of the line in `data-line`. */
@@ -23,7 +26,7 @@ export function rowHtml(source: RowSource, { left, right }: Rows, row: number, p
     const kind = kinds[one]!;
     if (kind === lineKinds.header || kind === lineKinds.hunk || kind === lineKinds.note) {
       const name = kind === lineKinds.hunk ? 'hunk-row' : kind === lineKinds.note ? 'note-row' : 'header-row';
-      return html`<div role="row" class="row whole ${name}" data-row="${row}"><span role="cell" class="code" data-line="${one}">${textOf(source, one, path)}${kind === lineKinds.hunk ? gapBefore(source.patch, one) : nothing}</span></div>`;
+      return html`<div role="row" class="row whole ${name}" data-row="${row}"><span role="cell" class="code" data-line="${one}">${textOf(source, one, path)}${kind === lineKinds.hunk ? gapHtml(source, one) : nothing}</span></div>`;
     }
     return html`<div role="row" class="row ${changes[kind] ?? ''}" data-row="${row}">${numberCell(source.patch, one, 'old')}${numberCell(source.patch, one, 'new')}${textCell(source, one, path)}</div>`;
   }
@@ -80,13 +83,9 @@ function wordsOf({ patch, partners }: RowSource, line: number) {
   return words === null ? null : line < partner ? words.before : words.after;
 }
 
-/** Unchanged lines between a hunk and what the patch shows before it. */
-function gapBefore({ kinds, lines, oldNumbers }: Patch, hunk: number): Html {
-  const start = Number(/^@@ -(\d+)/.exec(lines[hunk]!)?.[1] ?? 0);
-  let before = hunk - 1;
-  while (before >= 0 && oldNumbers[before] === 0 && kinds[before] !== lineKinds.header) before--;
-  const last = before >= 0 ? oldNumbers[before]! : 0;
-  const gap = start - last - 1;
-  if (gap <= 0) return nothing;
-  return html`<span class="gap">${gap.toLocaleString('en')} unchanged ${gap === 1 ? 'line' : 'lines'} before</span>`;
+function gapHtml({ patch, baseAddress }: RowSource, hunk: number): Html {
+  const gap = gapBefore(patch, hunk);
+  if (gap === null) return nothing;
+  const lines = countedLines(gap.end! - gap.from, 'unchanged');
+  return gapLink(baseAddress, gap, baseAddress === null ? `${lines} before` : `Show ${lines} before`);
 }
