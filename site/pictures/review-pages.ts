@@ -45,7 +45,10 @@ export async function takeScreenshots(): Promise<Screenshot[]> {
     const build = '#gate-build-title ~ article:nth-of-type(2)';
     await shoot('review-list.png', '/');
     await shoot('review-run.png', `/runs/${waiting.run_id}`, build);
+    await shoot('review-split.png', `/runs/${waiting.run_id}?view=split`, 'core-diff');
     await shoot('review-graph.png', `/runs/${done.run_id}/graph`);
+    await shoot('review-timeline.png', `/runs/${done.run_id}/timeline`);
+    await shoot('review-recovery.png', `/runs/${done.run_id}/recovery`);
     await shoot('review-plan.png', '/plan?repository=demo/hello');
 
     review.policy(policy);
@@ -55,8 +58,16 @@ export async function takeScreenshots(): Promise<Screenshot[]> {
     await other.locator('#gate-publish').getByRole('button').click();
     await other.getByText('waits, 1 of 2').first().waitFor();
     await shoot('review-agreement.png', `/runs/${both.run_id}`, '#gate-publish-title');
+    await page.goto(review.url);
+    for (const { run_id } of [waiting, both]) await page.locator(`#choose-${run_id}`).check();
+    await page.getByRole('button', { name: 'Decide about the selected runs' }).click();
+    await page.locator('#gate-publish-title').evaluate((element) => element.scrollIntoView());
+    shots.push({ name: 'review-batch.png', png: await page.screenshot() });
     await page.setViewportSize({ ...view, height: 320 });
     await shoot('review-inbox.png', '/inbox');
+    review.policy({ approval: { require_signature: true } });
+    await page.setViewportSize({ ...view, height: 420 });
+    await shoot('review-signing.png', `/runs/${waiting.run_id}`, '#gate-publish');
 
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 390, height: 780 });

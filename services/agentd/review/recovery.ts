@@ -22,6 +22,9 @@ ${
 
 function manifestValue(value: unknown): Html {
   if (value === null || value === '') return html`<span class="faint">none</span>`;
-  if (typeof value === 'object') return html`<code>${shownLine(JSON.stringify(value))}</code>`;
+  if (Array.isArray(value))
+    return html`<ul class="parts">${value.map((one) => html`<li>${manifestValue(one)}</li>`)}</ul>`;
+  if (typeof value === 'object')
+    return html`${Object.entries(value as object).map(([name, one]) => html`<span>${name.replaceAll('_', ' ')} ${manifestValue(one)}</span> `)}`;
   return html`<code>${shownLine(String(value))}</code>`;
 }

@@ -8,7 +8,7 @@ import { type Html, html, nothing, raw } from '../html.ts';
 import { sectionHtml, treeHtml } from './files-html.ts';
 import { type RowSource, rowHtml, textOf } from './row-html.ts';
 import { type Chunk, chunkRows, partnersOf, type Rows, rowsOf } from './rows.ts';
-import { type Gap, gapAfter, gapLink, gapRows } from './unshown-lines.ts';
+import { type Gap, gapAfter, gapLink, gapRows, hasBoth } from './unshown-lines.ts';
 
 /**
  * The diff component of the review page. The server has the patch, taken apart as for the terminal interface, and sends rows as
@@ -194,7 +194,7 @@ ${draftHtml}
     async base(place, view, gap, read) {
       const address = baseAddress(place, view);
       const file = patch.files[gap.file];
-      if (address === null || file === undefined || gapAfter(patch, gap.file) === null || gap.from < 1)
+      if (address === null || file === undefined || !hasBoth(patch, gap.file) || gap.from < 1)
         throw new InvalidInput('invalid_input', `the diff has no unchanged lines of a file ${gap.file}`);
       const text = textOfBytes(await read(file.oldPath ?? file.path));
       await highlighter.ready(file.path);

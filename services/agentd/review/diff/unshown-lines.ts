@@ -13,6 +13,8 @@ export interface Gap {
   readonly end: number | null;
 }
 
+/** Unchanged lines around each change of our patches. */
+const shownAround = 3;
 /** Shown at once; the next ones are asked for. */
 const maxLines = 500;
 
@@ -24,12 +26,22 @@ export function gapBefore(patch: Patch, hunk: number): Gap | null {
   return from < end ? { file, from, end } : null;
 }
 
-/** Behind the last hunk of a file that is there before and after the change. */
+/** Behind the last hunk of a file. git shows fewer unchanged lines there than elsewhere only where the file ends. */
 export function gapAfter(patch: Patch, file: number): Gap | null {
   const last = hunksOf(patch, file).at(-1);
-  const { status } = patch.files[file]!;
-  if (last === undefined || status === 'added' || status === 'deleted') return null;
-  return { file, from: last.oldEnd, end: null };
+  if (last === undefined || !hasBoth(patch, file)) return null;
+  const { end } = patch.files[file]!;
+  const shown = patch.kinds.subarray(Math.max(last.line + 1, end - shownAround), end);
+  const isFull = shown.length === shownAround && shown.every((kind) => kind === lineKinds.context);
+  return isFull ? { file, from: last.oldEnd, end: null } : null;
+}
+
+/** Whether the file is there before and after the change, as text. */
+export function hasBoth(patch: Patch, file: number): boolean {
+  const { status } = patch.files[file] ?? {};
+  return (
+    status !== undefined && status !== 'added' && status !== 'deleted' && hunksOf(patch, file).length > 0
+  );
 }
 
 /** @param address where lines are asked for; null where no file is known. @param name what the link says */
