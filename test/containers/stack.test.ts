@@ -3,6 +3,7 @@ import { backupTests } from './backup.ts';
 import { faultTests } from './faults.ts';
 import { guardTests } from './guard.ts';
 import { hardeningTests } from './hardening.ts';
+import { hostTests } from './hosts.ts';
 import { imageTests } from './images.ts';
 import { loopTests } from './loop.ts';
 import { ContainerStack, type Engine } from './stack/container-stack.ts';
@@ -20,6 +21,12 @@ describeWith(needed, 'the compose stack, with our engine in place of iii', () =>
   // It differs by the engine alone: where the stack above runs, the ways through the engine are what is left.
   if (has('iii')) loopTests(stack);
   else everything(stack);
+});
+
+// In this file, so that two builds of all images do not run at once.
+describeWith(['docker', 'postgres', 'jj', 'openssl'], 'three hosts as their guide has them', function () {
+  this.timeout(900_000);
+  hostTests();
 });
 
 function everything(stack: ContainerStack): void {

@@ -13,7 +13,6 @@ import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { describeWith } from '../needs.ts';
 import { until } from './asking.ts';
 import { chownAll, startThreeHosts, type ThreeHosts } from './hosts/three-hosts.ts';
 
@@ -29,8 +28,8 @@ const replicas = [
 ];
 const patience = 120_000;
 
-describeWith(['docker', 'postgres', 'jj', 'openssl'], 'three hosts as their guide has them', function () {
-  this.timeout(900_000);
+/** What the guide of three hosts promises, on three hosts that are built for it. */
+export function hostTests(): void {
   let server: PostgresServer;
   let database: PostgresSettings;
   let forge: ForgeServer;
@@ -161,7 +160,7 @@ describeWith(['docker', 'postgres', 'jj', 'openssl'], 'three hosts as their guid
     if (status < 300) return json;
     throw new Error(`${url}: ${status} ${JSON.stringify(json)}`);
   }
-});
+}
 
 interface Planned {
   readonly status: string;
