@@ -31,7 +31,7 @@ export interface RepositoryFolder {
 }
 
 /**
- * `<root>/<owner>/<repo>/`: `repository.git`, `repository.json`, `issues/`, `pulls/`, `comments/<n>/` and `numbers/`,
+ * `<root>/<owner>/<repo>/`: `repository.git`, `repository.json`, `issues/`, `pulls/`, `comments/<n>/`, `heads/` and `numbers/`,
  * whose empty files reserve the numbers that issues and pull requests share. Records are written once and whole, so that
  * many processes can work on one folder without locks.
  */

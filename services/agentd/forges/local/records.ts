@@ -142,7 +142,7 @@ export async function readPullRequests(folder: RepositoryFolder, head?: string):
   return pullRequestsOf(folder, records);
 }
 
-/** `pulls/heads/<sha256 of the branch>.<n>.json`: whose the next pull request of a branch is after number `n`. */
+/** `heads/<sha256 of the branch>.<n>.json`: whose the next pull request of a branch is after number `n`. */
 const ClaimRecord = t.strict({ number: t.number });
 
 /**
@@ -156,7 +156,7 @@ export async function claimHead(
   last: number,
   number: number,
 ): Promise<number> {
-  const path = join(folder.path, 'pulls', 'heads', `${sha256(head)}.${last}.json`);
+  const path = join(folder.path, 'heads', `${sha256(head)}.${last}.json`);
   if (await writeRecordOnce(path, { number })) return number;
   const claim = await readRecord(ClaimRecord, path);
   return claim?.number ?? number;
