@@ -23,7 +23,7 @@ describeWith(needed, 'the compose stack, with our engine in place of iii', () =>
   else everything(stack);
 });
 
-// In this file, so that two builds of all images do not run at once.
+// In this file, so that they do not run beside the stack: Docker has addresses for some thirty networks.
 describeWith(['docker', 'postgres', 'jj', 'openssl'], 'three hosts as their guide has them', function () {
   this.timeout(900_000);
   hostTests();

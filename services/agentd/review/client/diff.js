@@ -302,8 +302,10 @@ class CoreDiff extends HTMLElement {
   /** By the number of the line in the patch. Rows of the views differ by little, so the chunk of the line is found by asking. */
   async #showLine(line) {
     const address = this.dataset.rows.replace('/rows?', '/row?');
+    const before = this.#current;
     const answer = await fetch(`${address}&line=${line}`);
-    if (answer.ok) await this.showRow(Number(await answer.text()));
+    // What somebody chose meanwhile stays.
+    if (answer.ok && this.#current === before) await this.showRow(Number(await answer.text()));
   }
 }
 
