@@ -478,7 +478,11 @@ describe('The review page over HTTP', () => {
     expect(await get(part('line', 'line=6'), mira)).to.contain('greeted as a stranger');
     expect(await get(part('find', 'view=unified&text=STRANGER'), mira)).to.match(/^\d+( \d+)*$/);
     expect(await get(part('find', 'view=unified&text=nothing-has-this'), mira)).to.equal('');
+    const base = await get(part('base', 'view=unified&file=1&from=1&end=4'), mira);
+    expect(base.replaceAll(/<[^>]*>/g, '')).to.contain('export function greet(name)');
     const refused = [
+      part('base', 'file=0&from=1'),
+      part('base', 'file=9&from=1'),
       `${path(run)}?view=sideways`,
       part('rows', 'view=unified&from=0&end=5000'),
       part('rows', 'view=unified&from=-1&end=2'),
