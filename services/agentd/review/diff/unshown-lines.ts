@@ -114,11 +114,18 @@ interface Hunk {
   readonly newEnd: number;
 }
 
-function hunksOf({ files, kinds, ...patch }: Patch, file: number): Hunk[] {
-  const { first = 0, end = 0 } = files[file] ?? {};
+/** Read once for each file of a patch: one may have a hundred thousand of them. */
+const knownHunks = new WeakMap<Patch['files'][number], readonly Hunk[]>();
+
+function hunksOf(patch: Patch, file: number): readonly Hunk[] {
+  const of = patch.files[file];
+  if (of === undefined) return [];
+  const known = knownHunks.get(of);
+  if (known !== undefined) return known;
   const hunks: Hunk[] = [];
-  for (let line = first; line < end; line++)
-    if (kinds[line] === lineKinds.hunk) hunks.push(hunkAt(patch, line));
+  for (let line = of.first; line < of.end; line++)
+    if (patch.kinds[line] === lineKinds.hunk) hunks.push(hunkAt(patch, line));
+  knownHunks.set(of, hunks);
   return hunks;
 }
 
