@@ -146,8 +146,8 @@ export function sessionNotFound(id: string): NotFound {
   });
 }
 
-/** 256 random bits. */
-function newSecret(): string {
+/** 256 random bits; as a PKCE verifier it has the 43 characters that RFC 7636 asks for. */
+export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 

@@ -27,7 +27,9 @@ export function readStorageNote(state: string): StorageNote | null {
   return existsSync(path) ? decodeJson(StorageNote, readFileSync(path, 'utf8'), path) : null;
 }
 
-export function writeStorageNote(state: string, note: StorageNote): void {
+/** With the time of now. */
+export function writeStorageNote(state: string, facts: Omit<StorageNote, 'at'>): void {
+  const note: StorageNote = { ...facts, at: new Date().toISOString() };
   makePrivateFolder(state);
   writeFileDurably(pathIn(state), `${JSON.stringify(note, null, 2)}\n`);
 }

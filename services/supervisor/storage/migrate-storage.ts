@@ -138,12 +138,7 @@ async function toDatabase(
 ): Promise<Parts> {
   const { folders } = request;
   const isOurs = found?.installation === installation;
-  const begun = {
-    installation,
-    kind: 'files' as const,
-    database: database.name,
-    at: new Date().toISOString(),
-  };
+  const facts = { installation, database: database.name };
   if (note?.kind === 'postgres') {
     // Compared before it was killed, and not in use since.
     if (!isOurs) throw anotherDatabase(database, note);
@@ -156,11 +151,11 @@ async function toDatabase(
     if (!isOurs || found.state === 'used') await requireEmpty(held, database.name, found);
     return withParts(request, database, async (parts) => {
       await prepare(request, database, parts);
-      writeStorageNote(folders.state, begun);
+      writeStorageNote(folders.state, { ...facts, kind: 'files' });
       await database.transaction((sql) => writeStorageState(sql, { state: 'filling', installation, place }));
       crashPoint('storage.begun');
       const compared = await moved(request, parts);
-      writeStorageNote(folders.state, { ...begun, kind: 'postgres', at: new Date().toISOString() });
+      writeStorageNote(folders.state, { ...facts, kind: 'postgres' });
       crashPoint('storage.source_left');
       await writeStorageState(held, { state: 'used', installation, place });
       return compared;
@@ -182,12 +177,7 @@ async function toFiles(
       `what was in ${database.name} moved to ${found.place} on ${found.at.toISOString()}`,
     );
   const left = (kind: StorageKind) =>
-    writeStorageNote(folders.state, {
-      installation,
-      kind,
-      database: database.name,
-      at: new Date().toISOString(),
-    });
+    writeStorageNote(folders.state, { installation, kind, database: database.name });
   if (found?.state === 'moved') {
     left('files');
     return [];

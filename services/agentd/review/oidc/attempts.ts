@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { sha256 } from '#kit/digest.ts';
+import { newSecret } from '../session.ts';
 import type { Attempt, SignInStore } from '../sign-in-store.ts';
 
 /** Milliseconds that somebody may take at the provider. */
@@ -22,9 +22,9 @@ export class SignInAttempts {
     browser: string | null,
   ): Promise<{ readonly attempt: Attempt; readonly state: string; readonly browser: string }> {
     const isOurs = browser !== null && (await this.#store.hasAttempt(sha256(browser)));
-    const text = isOurs ? browser : newText();
-    const begun: Attempt = { ...attempt, nonce: newText(), verifier: newText() };
-    const state = newText();
+    const text = isOurs ? browser : newSecret();
+    const begun: Attempt = { ...attempt, nonce: newSecret(), verifier: newSecret() };
+    const state = newSecret();
     await this.#store.addAttempt(sha256(state), begun, sha256(text), attemptMs);
     return { attempt: begun, state, browser: text };
   }
@@ -33,9 +33,4 @@ export class SignInAttempts {
   async end(state: string, browser: string | null): Promise<Attempt | null> {
     return browser === null ? null : this.#store.takeAttempt(sha256(state), sha256(browser));
   }
-}
-
-/** 256 random bits; as a PKCE verifier it has the 43 characters that RFC 7636 asks for. */
-function newText(): string {
-  return randomBytes(32).toString('base64url');
 }
