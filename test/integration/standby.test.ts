@@ -268,7 +268,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
         const other = await secondHost(world);
         closing.push(() => other.close());
         const run = await other.agent.execute(executionOf(run_id), quiet);
-        // Made anew, the commit has another time: the one that is there is not replaced.
+        // A commit that is built again has another time, and does not replace the one that is there.
         expect(run.actions.map(({ definition, state }) => `${definition.kind} ${state}`)).to.include.members([
           'commit failed',
           'push_branch blocked',

@@ -80,7 +80,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     }
   }
 
-  /** What a service meets that is told to use the files. */
+  /** The error of a service that opens the files. */
   function filesCode(): string {
     writeFileSync(join(installation.home, 'core.json'), JSON.stringify({ storage: { kind: 'files' } }));
     try {

@@ -53,7 +53,7 @@ const ObjectPrefix = stringThat(
 const S3 = t.strict({
   /** Address of the server, without the bucket. */
   endpoint: nullable(S3Endpoint),
-  /** Part of signatures; servers of one's own mostly take any. */
+  /** Part of each signature. Self-hosted servers accept almost any. */
   region: Region,
   /** Exists already; null: all artifacts are in the database. */
   bucket: nullable(BucketName),

@@ -13,7 +13,7 @@ export type Row = Readonly<Record<string, Value>>;
 /** A kind of record that is a table on both sides. Both selections name the same columns, and give rows in the order of `key`. */
 export interface MovedTable {
   readonly name: string;
-  /** Columns that tell rows apart. */
+  /** Columns that identify a row. */
   readonly key: readonly string[];
   readonly sqlite: {
     readonly rows: string;
