@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { runView } from '../../services/agentd/http/run-view.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
-import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
-import { everyScope, makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { reviewInBrowsers } from '../fixtures/review/people-in-browsers.ts';
+import { everyScope } from '../fixtures/review/review-world.ts';
 import { helloFiles } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
@@ -12,21 +12,10 @@ const mira = { name: 'mira', scopes: everyScope };
 
 describeWith(['chromium'], 'Who must agree, on the review page', function () {
   this.timeout(180_000);
-  let review: ReviewWorld;
-  let browsers: PeopleInBrowsers;
+  const at = reviewInBrowsers({ ...helloFiles, '.github/CODEOWNERS': '* @jo\n' });
 
-  before(async () => {
-    review = await makeReviewWorld({ ...helloFiles, '.github/CODEOWNERS': '* @jo\n' });
-    browsers = await openBrowsers(review);
-  });
-  after(async () => {
-    await browsers?.close();
-    await review?.close();
-  });
-  afterEach(async () => expect(await browsers.leave()).to.deep.equal([]));
-
-  const open = (page: Page, run: Run) => page.goto(`${review.url}/runs/${run.run_id}`);
-  const current = (run: Run) => review.world.agent.run(run.run_id);
+  const open = (page: Page, run: Run) => page.goto(`${at.review.url}/runs/${run.run_id}`);
+  const current = (run: Run) => at.review.world.agent.run(run.run_id);
   const approvals = async (run: Run, gate: string) =>
     (await current(run)).actions
       .filter(({ definition }) => definition.gate === gate)
@@ -41,14 +30,14 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
   };
 
   it('takes two people to approve a rule that needs both, one of them a code owner', async () => {
-    review.policy({
+    at.review.policy({
       people,
       approval: {
         rules: [{ name: 'both', gates: ['publish'], approvers: 2, code_owners: true, not_requester: true }],
       },
     });
-    const run = await review.planned('Two people.', undefined, { ...mira, name: 'asker' });
-    const [one, other] = [await browsers.person('kim'), await browsers.person('jo')];
+    const run = await at.review.planned('Two people.', undefined, { ...mira, name: 'asker' });
+    const [one, other] = [await at.browsers.person('kim'), await at.browsers.person('jo')];
     await Promise.all([open(one.page, run), open(other.page, run)]);
     const asked = '2 people, one a code owner, not asker';
     for (const { page } of [one, other]) {
@@ -75,17 +64,17 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
   });
 
   it('does not count who asked for the run, and says so', async () => {
-    review.policy({
+    at.review.policy({
       people,
       approval: { rules: [{ name: 'not alone', gates: ['build'], not_requester: true }] },
     });
-    const run = await review.planned('Asked by mira.', undefined, mira);
-    const { page } = await browsers.person('mira');
+    const run = await at.review.planned('Asked by mira.', undefined, mira);
+    const { page } = await at.browsers.person('mira');
     await open(page, run);
     await approveGate(page, 'build');
     await page.getByRole('alert').getByText('mira asked for this run').waitFor();
     expect(new Set(await approvals(run, 'build'))).to.deep.equal(new Set(['required']));
-    const { page: jo } = await browsers.person('jo');
+    const { page: jo } = await at.browsers.person('jo');
     await open(jo, run);
     await approveGate(jo, 'build');
     await gateOf(jo, 'build').getByText('agreed, 1 of 1').waitFor();
@@ -93,9 +82,9 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
   });
 
   it('refuses the second person whose page is older than a rejection', async () => {
-    review.policy({ people, approval: { rules: [{ name: 'both', gates: ['build'], approvers: 2 }] } });
-    const run = await review.planned('Rejected in between.', undefined, mira);
-    const [jo, kim] = [await browsers.person('jo'), await browsers.person('kim')];
+    at.review.policy({ people, approval: { rules: [{ name: 'both', gates: ['build'], approvers: 2 }] } });
+    const run = await at.review.planned('Rejected in between.', undefined, mira);
+    const [jo, kim] = [await at.browsers.person('jo'), await at.browsers.person('kim')];
     await kim.page.route('**/live?*', (route) => route.abort());
     await Promise.all([open(jo.page, run), open(kim.page, run)]);
     await approveGate(jo.page, 'build');
@@ -125,10 +114,10 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
       expires_at: inAWeek,
       untrusted_influence: true,
     };
-    await review.link('keeper', { scopes: [...everyScope, 'admin'] });
-    review.policy({ people, approval: { standing: [standing] } });
-    const run = await review.planned('In advance.', undefined, mira);
-    const { page } = await browsers.person('jo');
+    await at.review.link('keeper', { scopes: [...everyScope, 'admin'] });
+    at.review.policy({ people, approval: { standing: [standing] } });
+    const run = await at.review.planned('In advance.', undefined, mira);
+    const { page } = await at.browsers.person('jo');
     await open(page, run);
     const build = gateOf(page, 'build');
     const used = (await current(run)).actions[0]!.decision!.standing!;
@@ -142,14 +131,14 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
   });
 
   it('lets a lapsed approval be given again at once, without a rejection between', async () => {
-    review.policy({});
-    const run = await review.planned('To approve again.', undefined, mira);
-    const leaver = await browsers.person('leaver');
+    at.review.policy({});
+    const run = await at.review.planned('To approve again.', undefined, mira);
+    const leaver = await at.browsers.person('leaver');
     await open(leaver.page, run);
     await approveGate(leaver.page, 'build');
     await gateOf(leaver.page, 'build').getByText('approved by leaver').first().waitFor();
-    review.revoke('leaver');
-    const { page } = await browsers.person('jo');
+    at.review.revoke('leaver');
+    const { page } = await at.browsers.person('jo');
     await open(page, run);
     const first = page.locator('[data-action]').first();
     expect(await first.getByRole('button', { name: /Approve/ }).isVisible()).to.equal(false);

@@ -1,33 +1,17 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import type { Run } from '../../services/agentd/runs/run.ts';
-import {
-  axeFindings,
-  openBrowsers,
-  type PeopleInBrowsers,
-  pageWidth,
-} from '../fixtures/review/people-in-browsers.ts';
-import { everyScope, makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { axeFindings, pageWidth, reviewInBrowsers } from '../fixtures/review/people-in-browsers.ts';
+import { everyScope } from '../fixtures/review/review-world.ts';
 import { describeWith } from '../needs.ts';
 
 const mira = { name: 'mira', scopes: everyScope };
 
 describeWith(['chromium'], 'The list of runs on the review page', function () {
   this.timeout(180_000);
-  let review: ReviewWorld;
-  let browsers: PeopleInBrowsers;
+  const at = reviewInBrowsers();
 
-  before(async () => {
-    review = await makeReviewWorld();
-    browsers = await openBrowsers(review);
-  });
-  after(async () => {
-    await browsers?.close();
-    await review?.close();
-  });
-  afterEach(async () => expect(await browsers.leave()).to.deep.equal([]));
-
-  const current = (run: Run) => review.world.agent.run(run.run_id);
+  const current = (run: Run) => at.review.world.agent.run(run.run_id);
   const approvals = async (run: Run, gate: string) =>
     (await current(run)).actions
       .filter(({ definition }) => definition.gate === gate)
@@ -38,10 +22,10 @@ describeWith(['chromium'], 'The list of runs on the review page', function () {
 
   it('approves the same gate of several runs, each action with its risk before', async () => {
     const [one, other] = [
-      await review.planned('One.', 'First of two'),
-      await review.planned('Two.', 'Second'),
+      await at.review.planned('One.', 'First of two'),
+      await at.review.planned('Two.', 'Second'),
     ];
-    const { page } = await browsers.person('mira');
+    const { page } = await at.browsers.person('mira');
     await select(page, one);
     await select(page, other);
     await look(page);
@@ -63,14 +47,17 @@ describeWith(['chromium'], 'The list of runs on the review page', function () {
   });
 
   it('records nothing of what is stale, says which, and decides the rest', async () => {
-    const [stale, fresh] = [await review.planned('A.', 'Stale one'), await review.planned('B.', 'Fresh one')];
-    const { page } = await browsers.person('mira');
+    const [stale, fresh] = [
+      await at.review.planned('A.', 'Stale one'),
+      await at.review.planned('B.', 'Fresh one'),
+    ];
+    const { page } = await at.browsers.person('mira');
     await select(page, stale);
     await select(page, fresh);
     await look(page);
     const { actions } = stale;
     const last = actions.at(-1)!.definition;
-    await review.world.agent.decide({
+    await at.review.world.agent.decide({
       run_id: stale.run_id,
       decision: 'reject',
       actions: [{ action_id: last.action_id, digest: last.digest }],
@@ -87,9 +74,9 @@ describeWith(['chromium'], 'The list of runs on the review page', function () {
   });
 
   it('rejects in one go, with a reason, by the keys too', async () => {
-    const run = await review.planned('By keys.', 'Rejected by keys');
-    const { page } = await browsers.person('mira');
-    await page.goto(`${review.url}/?text=rejected+by+keys`);
+    const run = await at.review.planned('By keys.', 'Rejected by keys');
+    const { page } = await at.browsers.person('mira');
+    await page.goto(`${at.review.url}/?text=rejected+by+keys`);
     for (const key of ['j', 's', 'b', 'b']) await page.keyboard.press(key);
     await page.getByRole('heading', { name: 'Several runs' }).waitFor();
     const reject = publish(page).locator('[data-reject]');
@@ -102,8 +89,8 @@ describeWith(['chromium'], 'The list of runs on the review page', function () {
   });
 
   it('refuses critical actions in a batch, also of a form that was made by hand', async () => {
-    const run = await review.planned('Critical.', 'With a critical one');
-    const { page } = await browsers.person('mira');
+    const run = await at.review.planned('Critical.', 'With a critical one');
+    const { page } = await at.browsers.person('mira');
     await select(page, run);
     await look(page);
     const { action_id, digest } = run.actions.find(
@@ -127,24 +114,24 @@ describeWith(['chromium'], 'The list of runs on the review page', function () {
 
   it('keeps what is selected while others change runs', async () => {
     const [run, other] = [
-      await review.planned('K.', 'Kept'),
-      await review.planned('C.', 'Changed meanwhile'),
+      await at.review.planned('K.', 'Kept'),
+      await at.review.planned('C.', 'Changed meanwhile'),
     ];
-    const { page } = await browsers.person('mira');
+    const { page } = await at.browsers.person('mira');
     await select(page, run);
-    await review.world.agent.cancel({ run_id: other.run_id, by: mira, reason: null });
+    await at.review.world.agent.cancel({ run_id: other.run_id, by: mira, reason: null });
     await page.locator(`#row-${other.run_id}`).getByText('cancelled').waitFor();
     expect(await page.locator(`#choose-${run.run_id}`).isChecked()).to.equal(true);
   });
 
   it('finds runs by who asked, who decided, and who must agree', async () => {
-    review.policy({
+    at.review.policy({
       people: { kim: {}, lee: {} },
       approval: { rules: [{ name: 'both', gates: ['build', 'publish'], approvers: 2 }] },
     });
-    const run = await review.planned('By kim.', 'Asked by kim', { ...mira, name: 'kim' });
+    const run = await at.review.planned('By kim.', 'Asked by kim', { ...mira, name: 'kim' });
     const [first] = run.actions;
-    await review.world.agent.decide({
+    await at.review.world.agent.decide({
       run_id: run.run_id,
       decision: 'approve',
       actions: run.actions.map(({ definition: { action_id, digest } }) => ({ action_id, digest })),
@@ -153,7 +140,7 @@ describeWith(['chromium'], 'The list of runs on the review page', function () {
       by: { ...mira, name: 'lee' },
     });
     expect(first!.approval).to.equal('required');
-    const { page } = await browsers.person('mira');
+    const { page } = await at.browsers.person('mira');
     const found = async (person: string, did: string) => {
       await page.getByLabel('Person or token').fill(person);
       await page.getByLabel('What the person did').selectOption(did);
@@ -173,14 +160,14 @@ describeWith(['chromium'], 'The list of runs on the review page', function () {
       const titles = (await found(person, did)).filter((title) => title.includes('Asked by kim'));
       expect(titles, `${person} ${did}`).to.have.length(count);
     }
-    review.policy({});
+    at.review.policy({});
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
     it(`has no finding of axe-core and fits 390 pixels where several are decided, ${colorScheme}`, async () => {
-      const run = await review.planned('Narrow.', `Narrow ${colorScheme}`);
+      const run = await at.review.planned('Narrow.', `Narrow ${colorScheme}`);
       const narrow = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
-      const { page } = await browsers.person('mira', { colorScheme, bypassCSP: true, ...narrow });
+      const { page } = await at.browsers.person('mira', { colorScheme, bypassCSP: true, ...narrow });
       expect(await axeFindings(page)).to.deep.equal([]);
       expect(await pageWidth(page)).to.equal(390);
       await select(page, run);

@@ -2,31 +2,17 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { hostileMarkdown } from '../fixtures/review/hostile-markdown.ts';
-import { openBrowsers, type PeopleInBrowsers } from '../fixtures/review/people-in-browsers.ts';
-import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { reviewInBrowsers } from '../fixtures/review/people-in-browsers.ts';
 import { until } from '../fixtures/until.ts';
 import { everybody, ref } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
 describeWith(['chromium'], 'The review page in a browser', function () {
   this.timeout(180_000);
-  let review: ReviewWorld;
-  let browsers: PeopleInBrowsers;
+  const at = reviewInBrowsers();
 
-  before(async () => {
-    review = await makeReviewWorld();
-    browsers = await openBrowsers(review);
-  });
-  after(async () => {
-    await browsers?.close();
-    await review?.close();
-  });
-  afterEach(async () => expect(await browsers.leave()).to.deep.equal([]));
-
-  const person: PeopleInBrowsers['person'] = (...given) => browsers.person(...given);
-
-  const open = (page: Page, run: Run, part = '') => page.goto(`${review.url}/runs/${run.run_id}${part}`);
-  const current = (run: Run) => review.world.agent.run(run.run_id);
+  const open = (page: Page, run: Run, part = '') => page.goto(`${at.review.url}/runs/${run.run_id}${part}`);
+  const current = (run: Run) => at.review.world.agent.run(run.run_id);
 
   async function approveGate(page: Page, gate: string): Promise<void> {
     const form = page.locator(`#gate-${gate}`);
@@ -37,8 +23,8 @@ describeWith(['chromium'], 'The review page in a browser', function () {
   }
 
   it('takes a run from its gates to a pull request, and shows each step as it happens', async () => {
-    const run = await review.planned();
-    const { page } = await person('mira');
+    const run = await at.review.planned();
+    const { page } = await at.browsers.person('mira');
     await page.locator(`[data-run][href="/runs/${run.run_id}"]`).click();
     await page.getByText('7 actions wait for a decision.').waitFor();
     await approveGate(page, 'build');
@@ -61,7 +47,7 @@ describeWith(['chromium'], 'The review page in a browser', function () {
       .to.contain('Validation: ')
       .and.to.not.contain('{{');
     await page.locator('#gate-publish-title').waitFor();
-    const pulls = await review.world.forgeAdmin.listPullRequests(ref, 'open');
+    const pulls = await at.review.world.forgeAdmin.listPullRequests(ref, 'open');
     expect(pulls.length).to.be.greaterThan(0);
     await page.getByRole('link', { name: 'Undo…' }).click();
     await page.getByRole('button', { name: 'Take it back' }).click();
@@ -69,8 +55,8 @@ describeWith(['chromium'], 'The review page in a browser', function () {
   });
 
   it('rejects with a reason, and takes it back only from who asks for it', async () => {
-    const run = await review.planned();
-    const { page } = await person('mira');
+    const run = await at.review.planned();
+    const { page } = await at.browsers.person('mira');
     await open(page, run);
     const action = page.locator('[data-action]').first();
     await action.getByText('Reject', { exact: false }).first().click();
@@ -95,8 +81,8 @@ describeWith(['chromium'], 'The review page in a browser', function () {
   });
 
   it('shows two people each other’s decisions at once, and keeps what one is writing', async () => {
-    const run = await review.planned();
-    const [mira, yuki] = [await person('mira'), await person('yuki')];
+    const run = await at.review.planned();
+    const [mira, yuki] = [await at.browsers.person('mira'), await at.browsers.person('yuki')];
     await Promise.all([open(mira.page, run), open(yuki.page, run)]);
     const [second] = [mira.page.locator('[data-action]').nth(2)];
     await second!.getByText('Reject', { exact: false }).first().click();
@@ -114,10 +100,10 @@ describeWith(['chromium'], 'The review page in a browser', function () {
   });
 
   it('refuses what a tab without a connection still shows', async () => {
-    const run = await review.planned();
-    const { page, context, problems } = await person('mira');
+    const run = await at.review.planned();
+    const { page, context, problems } = await at.browsers.person('mira');
     const other = await context.newPage();
-    browsers.watch(other, problems);
+    at.browsers.watch(other, problems);
     await other.route('**/live?*', (route) => route.abort());
     await Promise.all([open(page, run), open(other, run)]);
     const first = page.locator('[data-action]').first();
@@ -136,24 +122,24 @@ describeWith(['chromium'], 'The review page in a browser', function () {
   });
 
   it('says what to do when a link was used, and when nobody is signed in', async () => {
-    const { page } = await person('mira');
-    const link = await review.link('mira');
+    const { page } = await at.browsers.person('mira');
+    const link = await at.review.link('mira');
     await page.goto(link);
     await page.getByRole('button', { name: 'Sign in as mira' }).click();
     await page.getByRole('heading', { name: 'Runs' }).waitFor();
     await page.goto(link);
     await page.getByText('this link was used already').waitFor();
     await page.getByText('./core review makes a new one').waitFor();
-    await page.goto(review.url);
+    await page.goto(at.review.url);
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.goto(review.url);
+    await page.goto(at.review.url);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
   it('runs, loads and imitates nothing that an issue tries', async () => {
-    const { page } = await person('mira');
+    const { page } = await at.browsers.person('mira');
     const texts = hostileMarkdown.map((text) => text.slice(0, 2_000)).join('\n\n---\n\n');
-    const run = await review.planned(texts, 'Hostile <script>window.hit = 1</script> title \u202e');
+    const run = await at.review.planned(texts, 'Hostile <script>window.hit = 1</script> title \u202e');
     for (const part of ['', '/issue', '/timeline', '/graph']) {
       await open(page, run, part);
       expect(await page.evaluate(() => (globalThis as { hit?: number }).hit), part).to.equal(undefined);
@@ -178,12 +164,12 @@ describeWith(['chromium'], 'The review page in a browser', function () {
   });
 
   it('can be used without a mouse, by the keys of the terminal interface', async () => {
-    const run = await review.planned('By keys.', 'For the keyboard');
-    const { page } = await person('mira');
+    const run = await at.review.planned('By keys.', 'For the keyboard');
+    const { page } = await at.browsers.person('mira');
     const keys = async (...names: string[]) => {
       for (const name of names) await page.keyboard.press(name);
     };
-    await page.goto(review.url);
+    await page.goto(at.review.url);
     await keys('?');
     await page.getByRole('heading', { name: 'Keys' }).waitFor();
     await keys('Escape', '/');
@@ -218,22 +204,22 @@ describeWith(['chromium'], 'The review page in a browser', function () {
   });
 
   it('counts in the header what waits, and follows it', async () => {
-    const run = await review.planned('To be counted.');
-    const { page } = await person('mira');
-    await page.goto(`${review.url}/inbox`);
+    const run = await at.review.planned('To be counted.');
+    const { page } = await at.browsers.person('mira');
+    await page.goto(`${at.review.url}/inbox`);
     const row = page.locator(`a[href="/runs/${run.run_id}"]`);
     await row.waitFor();
     const shown = async () => Number(await page.locator('#inbox-count').textContent());
     await until('the count to be there', async () => (await shown()) > 0);
     const before = await shown();
-    await review.world.agent.cancel({ run_id: run.run_id, by: everybody, reason: null });
+    await at.review.world.agent.cancel({ run_id: run.run_id, by: everybody, reason: null });
     await row.waitFor({ state: 'detached' });
     await until('the count to be less', async () => (await shown()) === before - 1);
   });
 
   it('works without scripts', async () => {
-    const run = await review.planned('Without scripts.');
-    const { page } = await person('mira', { javaScriptEnabled: false });
+    const run = await at.review.planned('Without scripts.');
+    const { page } = await at.browsers.person('mira', { javaScriptEnabled: false });
     await open(page, run);
     await approveGate(page, 'publish');
     const publish = (await current(run)).actions.filter(({ definition }) => definition.gate === 'publish');

@@ -1,27 +1,10 @@
 import { expect } from 'chai';
-import {
-  axeFindings,
-  openBrowsers,
-  type PeopleInBrowsers,
-  pageWidth,
-} from '../fixtures/review/people-in-browsers.ts';
-import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { axeFindings, pageWidth, reviewInBrowsers } from '../fixtures/review/people-in-browsers.ts';
 import { describeWith } from '../needs.ts';
 
 describeWith(['chromium'], 'How the review page looks', function () {
   this.timeout(180_000);
-  let review: ReviewWorld;
-  let browsers: PeopleInBrowsers;
-
-  before(async () => {
-    review = await makeReviewWorld();
-    browsers = await openBrowsers(review);
-  });
-  after(async () => {
-    await browsers?.close();
-    await review?.close();
-  });
-  afterEach(async () => expect(await browsers.leave()).to.deep.equal([]));
+  const at = reviewInBrowsers();
 
   const pages = ['', '/issue', '/transcript', '/timeline', '/graph', '/recovery', '/change'] as const;
   /** With the open issues, and where they cannot be listed. */
@@ -29,10 +12,10 @@ describeWith(['chromium'], 'How the review page looks', function () {
 
   for (const colorScheme of ['light', 'dark'] as const) {
     it(`has no finding of axe-core on any page, ${colorScheme}`, async () => {
-      const run = await review.planned(
+      const run = await at.review.planned(
         '- a list\n\n> with [a link](https://example.com)\n\n| a |\n|---|\n| b |\n',
       );
-      const { page } = await browsers.person('mira', { colorScheme, bypassCSP: true });
+      const { page } = await at.browsers.person('mira', { colorScheme, bypassCSP: true });
       const addresses = [
         '/',
         '/?text=nothing',
@@ -45,7 +28,7 @@ describeWith(['chromium'], 'How the review page looks', function () {
         '/signed-out',
       ];
       for (const address of addresses) {
-        await page.goto(review.url + address);
+        await page.goto(at.review.url + address);
         const found = await axeFindings(page);
         expect(found, `${address} ${colorScheme}`).to.deep.equal([]);
       }
@@ -53,9 +36,9 @@ describeWith(['chromium'], 'How the review page looks', function () {
   }
 
   it('fits 390 pixels, without anything beside the window', async () => {
-    const run = await review.planned('A narrow one.');
-    await review.world.newIssue('Not planned.', `${'Unbreakable'.repeat(20)} and then some more words`);
-    const { page } = await browsers.person('mira', {
+    const run = await at.review.planned('A narrow one.');
+    await at.review.world.newIssue('Not planned.', `${'Unbreakable'.repeat(20)} and then some more words`);
+    const { page } = await at.browsers.person('mira', {
       viewport: { width: 390, height: 844 },
       isMobile: true,
       hasTouch: true,
@@ -67,7 +50,7 @@ describeWith(['chromium'], 'How the review page looks', function () {
       '/inbox',
       ...pages.map((part) => `/runs/${run.run_id}${part}`),
     ]) {
-      await page.goto(review.url + address);
+      await page.goto(at.review.url + address);
       expect(await pageWidth(page), address).to.equal(390);
       if (address.endsWith('demo/hello'))
         expect(await page.locator('.issue-row').count()).to.be.greaterThan(1);
@@ -75,9 +58,9 @@ describeWith(['chromium'], 'How the review page looks', function () {
   });
 
   it('shows the sign of a changed line within the line', async () => {
-    const run = await review.planned('To be read.');
-    const { page } = await browsers.person('mira');
-    await page.goto(`${review.url}/runs/${run.run_id}`);
+    const run = await at.review.planned('To be read.');
+    const { page } = await at.browsers.person('mira');
+    await page.goto(`${at.review.url}/runs/${run.run_id}`);
     const row = page.locator('core-diff .row.ins').first();
     await row.scrollIntoViewIfNeeded();
     const line = (await row.boundingBox())!;
