@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
@@ -100,6 +100,24 @@ for (const [kind, start] of [
       const run = await executed({ method: 'POST', path: comments, answer: badGateway });
       await expectOnce(run);
       expect(run.actions[6]!.intent!.attempt).to.equal(2);
+    });
+
+    it('comment once more only after the same checks: an artifact that is gone by then refuses it', async () => {
+      const { run_id } = await plannedAndApproved();
+      const folder = join(world.home, 'state/runs', run_id, 'artifacts');
+      const isPost = (line: string) => line.startsWith('POST') && comments.test(line);
+      server.faults.push({ method: 'POST', path: comments, answer: badGateway });
+      server.state.requests.push = (...lines: string[]) => {
+        if (lines.some(isPost)) rmSync(join(folder, readdirSync(folder)[0]!));
+        return Array.prototype.push.apply(server.state.requests, lines);
+      };
+      const run = await world.agent.execute(
+        { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
+        quiet,
+      );
+      expect(run.actions[6]).to.deep.include({ state: 'refused' });
+      expect(run.actions[6]!.outcome!.code).to.equal('artifact_differs');
+      expect(server.state.requests.filter(isPost)).to.have.length(1);
     });
 
     it('stay unknown after two comments that got lost, and ask the person', async () => {

@@ -324,10 +324,13 @@ export class Execution {
     }
   }
 
-  /** The same bytes once more, after the same safeguards. */
+  /** The same bytes once more, after the same checks as the first time. */
   async #again(executor: Executor, step: Step<ActionDefinition>, intent: ActionIntent): Promise<Attempt> {
     const { action_id } = intent;
     this.#repeated.add(action_id);
+    const run = await this.#read();
+    const problem = await this.#problem(run, findAction(run, action_id));
+    if (problem !== null) return this.#refuse(step.action, problem.state, problem.outcome);
     try {
       await executor.check(step);
     } catch (error) {
