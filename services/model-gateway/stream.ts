@@ -83,8 +83,7 @@ export class CallUnderWay {
       { ...answer, headers },
       { response, writeHead: caller.writeHead },
       call,
-    );
-    leave();
+    ).finally(leave);
     let usage = answer.usage();
     if (failure !== null && usage === null && !call.stream) {
       this.#lose(this.upstream, true);
@@ -93,8 +92,7 @@ export class CallUnderWay {
     if (failure instanceof UpstreamFailure) this.#report(this.upstream, failure, 'given up');
     const contentBytes = answer.contentBytes?.() ?? null;
     const usageIsPartial = answer.usageIsPartial?.() ?? false;
-    const counted = { sentBytes: contentBytes ?? sentBytes, contentBytes, usage, usageIsPartial };
-    this.#settle(failure, call.signal, counted);
+    this.#settle(failure, call.signal, { sentBytes, contentBytes, usage, usageIsPartial });
   }
 
   /**
@@ -178,7 +176,7 @@ export class CallUnderWay {
   }
 }
 
-/** A whole answer comes when it is written: with these it may have been. */
+/** An upstream that sends its answer in one piece may have written all of it before one of these failures. */
 const endedUnseen = new Set(['upstream_timeout', 'upstream_broke_off']);
 
 function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {
@@ -205,7 +203,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Milliseconds that a reader has to take the error of a stream. */
+/** Time for a slow reader to take the event that reports an error of its stream. */
 const lastWordMs = 2_000;
 
 interface Relayed {
@@ -225,8 +223,13 @@ async function relay(
 ): Promise<Relayed> {
   if (answer.body instanceof WholeBody) {
     const { bytes } = answer.body;
-    writeHead(answer.status, answer.headers);
-    response.end(bytes);
+    try {
+      writeHead(answer.status, answer.headers);
+      response.end(bytes);
+    } catch (failure) {
+      response.destroy();
+      return { failure, sentBytes: 0 };
+    }
     return { failure: null, sentBytes: bytes.length };
   }
   const body = answer.body[Symbol.asyncIterator]();

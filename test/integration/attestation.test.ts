@@ -116,7 +116,7 @@ describeWith(['git', 'ssh'], 'what others can check without Core', function () {
     const number = Number(run.actions[5]!.outcome!.facts.number);
     const { pull } = await world.forgeAdmin.pullRequest(ref, number);
     const [, seq, digest] =
-      /record at event (\d+), [^\n]*In-toto statement of it: sha256 `([0-9a-f]{64})`/.exec(pull.body)!;
+      /record at event (\d+), [^\n]*Its in-toto statement: sha256 `([0-9a-f]{64})`/.exec(pull.body)!;
     const before = payloadOf(await attested('--at', seq!, '--unsigned'));
     expect(sha256(before)).to.equal(digest);
     expect(pull.body).to.contain(`signed with \`${run.actions[0]!.decision!.signature!.key}\``);

@@ -202,7 +202,7 @@ for (const vcs of ['git', 'jj'] as const) {
       expect(done.status).to.equal('completed');
       expect(place.remote.git('rev-parse', `${branchOf(run)}~`)).to.equal(run.plan!.target.base_commit);
       const [pull] = await world.forgeAdmin.listPullRequests(place, 'all');
-      expect(pull!.body).to.contain('moved on the base branch since it was planned: `src/greet.js`');
+      expect(pull!.body).to.contain('also changed on the base branch since it was planned: `src/greet.js`');
     });
 
     it('needs nothing of the remote that its own pinned base does not give', async () => {

@@ -117,7 +117,7 @@ function executor({
         throw new Refused('issue_locked', `#${issue.number} is locked; the forge takes no comments there`);
     },
     async render({ action, run }) {
-      const body = fillTemplate(action.params.body, slotValues(run, []));
+      const body = fillTemplate(action.params.body, slotValues(run));
       const { forge_time } = await forge.repository(action.target);
       return { bytes: { body }, forge_time, account: await forge.self(), operation_before: null };
     },

@@ -103,7 +103,7 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
       await clone.ensureTree();
     },
     render: ({ action, run }) =>
-      renderBuildStep(clone, { message: fillTemplate(action.params.message, slotValues(run, [])) }),
+      renderBuildStep(clone, { message: fillTemplate(action.params.message, slotValues(run)) }),
     perform: async (step, intent) => deliver(step, await clone.build(commit.buildStep!(step.action, intent))),
     reconcile: (_step, intent) => reconcileBuildStep(clone, intent),
     async undoing({ action, run, state }) {

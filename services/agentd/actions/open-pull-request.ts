@@ -11,7 +11,13 @@ import {
   type Step,
 } from './executor.ts';
 import { type ActionType, type Definition, factText } from './kind.ts';
-import { fillTemplate, pullRequestBody, pullRequestTitle, slotValues } from './published-texts.ts';
+import {
+  changedSinceText,
+  fillTemplate,
+  pullRequestBody,
+  pullRequestTitle,
+  slotValues,
+} from './published-texts.ts';
 import { assess } from './risk.ts';
 
 export const OpenPullRequestParams = t.strict({
@@ -109,7 +115,8 @@ function executor({
     async render({ action, run }) {
       const { title, body } = action.params;
       const values = {
-        ...slotValues(run, await clone.changedSince()),
+        ...slotValues(run),
+        changed_since: changedSinceText(await clone.changedSince()),
         statement: await record.statementDigest(run.head.seq),
       };
       const { forge_time } = await forge.repository(action.target);

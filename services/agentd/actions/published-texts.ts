@@ -3,8 +3,6 @@ import { Failed } from '#kit/errors.ts';
 import { progressOf } from '../approval/progress.ts';
 import { outcomeFact, type RunSoFar } from './executor.ts';
 
-/** The texts that a run publishes: templates, and what fills their slots at execution. */
-
 /** Slots of a template: `{{name}}`; each has one meaning and one form. */
 export const slots = {
   run_id: 'identifier of the run',
@@ -32,8 +30,8 @@ export function fillTemplate(template: string, values: SlotValues): string {
   });
 }
 
-/** Current values of the slots that a published text may use. */
-export function slotValues(run: RunSoFar, changedSince: readonly string[]): SlotValues {
+/** Current values of the slots that every published text may use: all but `changed_since` and `statement`. */
+export function slotValues(run: RunSoFar): SlotValues {
   const url = outcomeFact(run, 'open_pull_request', 'url');
   const number = outcomeFact(run, 'open_pull_request', 'number');
   return {
@@ -41,11 +39,15 @@ export function slotValues(run: RunSoFar, changedSince: readonly string[]): Slot
     approved_by: approvedBy(run),
     validation: validationText(run),
     audit_head: `event ${run.head.seq}, sha256 \`${run.head.hash}\``,
-    changed_since: changedSince.length === 0 ? 'none' : changedSince.map(inlineCode).join(', '),
     ...(number === undefined
       ? {}
       : { pull_request: typeof url === 'string' ? url : `Pull request #${number}` }),
   };
+}
+
+/** Of the slot `changed_since`. @param files as git names them, from the root of the repository */
+export function changedSinceText(files: readonly string[]): string {
+  return files.length === 0 ? 'none' : files.map(inlineCode).join(', ');
 }
 
 function approvedBy(run: RunSoFar): string {
@@ -118,9 +120,9 @@ Approved by:
 
 Validation: {{validation}}
 
-Files of this change that moved on the base branch since it was planned: {{changed_since}}
+Files of this change that were also changed on the base branch since it was planned: {{changed_since}}
 
-Run \`${options.run_id}\`, record at {{audit_head}}. In-toto statement of it: sha256 \`{{statement}}\`.
+Run \`${options.run_id}\`, record at {{audit_head}}. Its in-toto statement: sha256 \`{{statement}}\`.
 
 ${marker(options.run_id, options.action_id)}
 `;

@@ -61,7 +61,8 @@ function ingressRoute(source: IngressSource, parts: IngressRouteParts, log: Ingr
     },
     async ({ body, identity, header }) => {
       const received: IngressRequest = { body, identity, header };
-      const read = source.read(received, senderOf(source, received));
+      const sender = senderOf(source, received);
+      const read = source.read(received, sender);
       const reply = read.event === null ? ignoredReply(read) : await keep(read);
       log.answered(source.name, reply);
       return { status: 202, json: reply };

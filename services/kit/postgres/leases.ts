@@ -9,7 +9,10 @@ export interface FencedLease {
   readonly name: string;
   /** Higher than that of whoever held the name before. */
   readonly fencing: bigint;
-  /** Aborted when somebody else took the lease, or when it could not be renewed in time. */
+  /**
+   * Aborted when somebody else took the lease, or when it could not be renewed in time: noticed at the next renewal, so an effect asks
+   * `permit`, and a write `fence`.
+   */
   readonly lost: AbortSignal;
   /** True: its holders are on hosts with clocks of their own. */
   readonly shared: true;

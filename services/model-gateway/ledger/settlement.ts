@@ -46,7 +46,7 @@ type PriceOf = (upstream: string) => Price | null;
  */
 export function settlementOf(call: LedgerCall, result: CallResult, priceOf: PriceOf): Settlement {
   const reported = result.usage === null ? null : clampedUsage(result.usage);
-  const least = result.usage === null ? result.sentBytes : leastWords(result);
+  const least = result.usage === null ? (result.contentBytes ?? result.sentBytes) : leastWords(result);
   const output = Math.max(reported?.output ?? 0, tokensIn(least, call));
   const inputNotReported = reported === null || (reported.input === 0 && result.usage !== noUsage);
   const input = inputNotReported ? call.inputTokens : reported.input;
