@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -42,7 +42,8 @@ interface Room {
 
 /**
  * From an exported tree to the agent's first word, which it says when it is spoken to. Both sides first make the throwaway repository
- * that every agent gets; the relay of the doors starts beside it.
+ * that every agent gets; the relay of the doors starts beside it. Both begin with an empty home: Codex makes several databases in one,
+ * which is no cost of the sandbox.
  */
 async function starts(room: Room): Promise<Comparison[]> {
   const found: Comparison[] = [];
@@ -109,19 +110,25 @@ async function firstWordInRoom(
 }
 
 async function firstWord(command: readonly string[], cwd: string): Promise<number> {
+  // In memory, as the home in the sandbox is.
+  const home = mkdtempSync('/dev/shm/core-bench-home-');
   const began = performance.now();
   const script = `${throwawayRepository([])}\nexec "$@"`;
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
     cwd,
+    env: { PATH: process.env.PATH, HOME: home },
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,
   });
-  await greet(child.stdin, child.stdout);
-  const took = performance.now() - began;
-  const ended = once(child, 'close');
-  process.kill(-child.pid!, 'SIGKILL');
-  await ended;
-  return took;
+  try {
+    await greet(child.stdin, child.stdout);
+    return performance.now() - began;
+  } finally {
+    const ended = once(child, 'close');
+    process.kill(-child.pid!, 'SIGKILL');
+    await ended;
+    rmSync(home, { recursive: true, force: true, maxRetries: 10 });
+  }
 }
 
 async function greet(stdin: Writable, stdout: Readable): Promise<void> {
