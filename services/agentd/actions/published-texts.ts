@@ -177,6 +177,7 @@ export function oneLine(text: string, maxLength = maxTitleLength): string {
     .replace(/[\p{Cf}\p{Cs}\p{Co}]/gu, '')
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();
+  // By code points, so that no surrogate pair is cut; the first slice bounds the work on a long text.
   return line.length > maxLength
     ? `${[...line.slice(0, 2 * maxLength)]
         .slice(0, maxLength - 1)

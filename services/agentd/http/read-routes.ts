@@ -77,7 +77,7 @@ function runRoutes({ agent }: ReadRouteOptions): Route[] {
     ),
     aboutRun(
       '/draft',
-      'What a coding agent left that was stopped before it was done: nothing is proposed of it',
+      'What a coding agent left that was stopped before it was done, and did not propose',
       'A git patch',
       'text/x-diff',
       async ({ run_id }) => ({ content: { type: 'text/x-diff', bytes: await agent.draft(run_id) } }),

@@ -87,11 +87,11 @@ export async function draftPart(
   run: Run,
 ): Promise<Html> {
   const digest = draftOf(run);
-  // Says why there is none.
+  // Throws, with the reason why there is none.
   if (digest === null) await agent.draft(run.run_id);
   const diff = await changes.of(run.run_id, digest!);
   const content = await diff.page(placeOf(run, '/draft'), viewOf(request.query.view), by.name);
-  return html`<h2>Draft: nothing is proposed of it</h2>
+  return html`<h2>Draft: not proposed</h2>
 ${content}`;
 }
 

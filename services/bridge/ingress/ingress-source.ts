@@ -31,7 +31,7 @@ export interface IngressSource {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Checks the signature.
-   * @throws Unauthorized (`signature_missing`, `signature_invalid`, `signature_expired`), Refused (`signing_secret_missing`)
+   * @throws Unauthorized (`signature_missing`, `signature_invalid`, `signature_expired`), Refused (`signing_secret_missing`, `signing_secret_unusable`)
    */
   authenticate(request: IngressRequest): void;
   /** @param by who brought it @throws InvalidInput */
@@ -52,7 +52,10 @@ export function senderOf(source: IngressSource, request: IngressRequest): string
   );
 }
 
-/** @throws Unauthorized (`signature_missing`) where there is nothing to check, or nothing to check it by */
+/**
+ * @throws Unauthorized (`signature_missing`) where there is nothing to check, or signatures are off, Refused (`signing_secret_missing`,
+ *   `signing_secret_unusable`)
+ */
 export function needSignature(
   given: string | undefined,
   header: string,

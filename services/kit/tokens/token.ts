@@ -13,7 +13,7 @@ export const TokenName = stringThat(
   (text) => /^[a-z0-9][a-z0-9-]{0,39}$/.test(text),
 );
 
-/** What is known of a token without knowing it. */
+/** A registered token: everything but its text, of which only the hash is kept. */
 export const TokenRecord = t.strict({
   name: TokenName,
   /** `person` made for the one who owns the folder, `service` for a part of Core, `named` by a command. */

@@ -17,7 +17,7 @@ export function signatureOf(secret: Uint8Array, timestamp: string | null, body: 
   return `sha256=${hmacOf(secret, timestamp, body).toString('hex')}`;
 }
 
-/** Whether one of the secrets made this HMAC, in a time that says nothing of it. */
+/** Whether one of the secrets made this HMAC, compared in constant time. */
 export function isSigned(
   given: string,
   secrets: readonly Uint8Array[],

@@ -84,7 +84,7 @@ export function priceAt(
   return { ...price, cache_writes: price.cache_writes_1h ?? price.cache_writes ?? null };
 }
 
-/** A call may end at any upstream of its model, so that the dearest is set aside. */
+/** A call may be answered by any upstream of its model, so the price of the most expensive one is reserved. */
 export function maxCostOf(prices: PriceList, call: PricedCall): Money {
   const { model, inputTokens: input, outputTokens: output } = call;
   const usage = { input, output, cached: 0, cache_writes: 0 };

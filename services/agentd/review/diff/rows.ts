@@ -93,6 +93,7 @@ function chunksOf(
       chunks.push({ from: at, end: Math.min(to, at + chunkRows), folded: null });
   };
   const header = file === undefined ? first : headerEnd(patch, left, first, end);
+  // A header that says nothing of its own is folded; of a binary file the data, and what is said of it is shown.
   if (header > first) {
     const lines = left.slice(first, header).map((line) => patch.lines[line]!);
     const binary = lines.indexOf('GIT binary patch');

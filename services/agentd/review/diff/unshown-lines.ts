@@ -75,13 +75,16 @@ export function gapRows({ patch, gap, text, split, address, highlighter }: GapRo
   if (from >= end) return wholeRow(html`The file ends here`);
   const { path } = patch.files[gap.file]!;
   const to = from + shiftAt(patch, gap.file, from);
+  // As a patch of its own, so that these lines are shown as those of the change are.
+  const header = 4;
   const part = parsePatch(
     ['diff --git a/x b/x', '--- a/x', '+++ b/x', `@@ -${from},${end - from} +${to},${end - from} @@`]
       .concat(lines.slice(from - 1, end - 1).map((line) => ` ${line}`))
       .join('\n'),
   );
   const rows: Html[] = [];
-  for (let line = 4; line < part.lines.length; line++) rows.push(row(part, line, path, split, highlighter));
+  for (let line = header; line < part.lines.length; line++)
+    rows.push(row(part, line, path, split, highlighter));
   const above = gap.end === null || from === gap.from ? null : { ...gap, end: from };
   const below = gap.end !== null || end >= last ? null : { ...gap, from: end };
   const more = (left: Gap | null, count: number) =>
