@@ -5,6 +5,7 @@ import type { Job, NotificationRows } from '../../services/agentd/notifications/
 import { PostgresNotificationRows } from '../../services/agentd/notifications/postgres-notification-rows.ts';
 import { NotificationQueue } from '../../services/agentd/notifications/queue.ts';
 import { SqliteNotificationRows } from '../../services/agentd/notifications/sqlite-notification-rows.ts';
+import type { RunChanges } from '../../services/agentd/runs/run-store.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
@@ -22,6 +23,14 @@ const mira = { person: 'mira', channel: 'webhook' };
 function job(id: string, more: Partial<Job> = {}): Job {
   const notice = { id, run_id: `run_${id}`, text: 'a \u0000 text' } as Notice;
   return { ...mira, notice, inMs: 0, ...more };
+}
+
+function seen(sizes: Readonly<Record<string, number>>, position: string | null = null): RunChanges {
+  return { sizes: new Map(Object.entries(sizes)), all: true, position };
+}
+
+async function unseen(queue: NotificationQueue, sizes: Readonly<Record<string, number>>) {
+  return Object.fromEntries(await queue.unseen(new Map(Object.entries(sizes))));
 }
 
 function contract(name: string, makePlace: () => Place | Promise<Place>): void {
@@ -51,13 +60,13 @@ function contract(name: string, makePlace: () => Place | Promise<Place>): void {
         null,
         [],
       ]);
-      await queue.begin(new Map([['run_1', 10]]));
-      await queue.begin(new Map([['run_2', 20]]));
-      expect([...(await queue.seen())]).to.deep.equal([['run_1', 10]]);
+      await queue.begin(seen({ run_1: 10 }));
+      await queue.begin(seen({ run_2: 20 }));
+      expect(await unseen(queue, { run_1: 10, run_2: 20 })).to.deep.equal({ run_2: 20 });
     });
 
     it('begin for each person when the person is first looked at', async () => {
-      await queue.begin(new Map());
+      await queue.begin(seen({}));
       await queue.since(['mira']);
       await place.set(begin + 5_000);
       expect([...(await queue.since(['mira', 'jo']))]).to.deep.equal([
@@ -67,24 +76,22 @@ function contract(name: string, makePlace: () => Place | Promise<Place>): void {
     });
 
     it('are there once for a person, a channel and a notice, over a new start too', async () => {
-      await queue.begin(new Map());
+      await queue.begin(seen({}));
       expect(
-        await queue.add([job('a'), job('b'), job('a', { channel: 'mail' })], new Map([['run_a', 1]])),
+        await queue.add([job('a'), job('b'), job('a', { channel: 'mail' })], seen({ run_a: 1 })),
       ).to.equal(3);
-      expect(await queue.add([job('a'), job('c')], new Map([['run_a', 2]]))).to.equal(1);
+      expect(await queue.add([job('a'), job('c')], seen({ run_a: 2 }))).to.equal(1);
       await queues.pop()!.close();
       const again = open();
-      expect(await again.add([job('a')], new Map())).to.equal(0);
-      expect([...(await again.seen())]).to.deep.equal([['run_a', 2]]);
+      expect(await again.add([job('a')], seen({}))).to.equal(0);
+      expect(await unseen(again, { run_a: 1, run_b: 1 })).to.deep.equal({ run_a: 1, run_b: 1 });
+      expect(await unseen(again, { run_a: 2 })).to.deep.equal({});
       expect(await again.counts()).to.deep.equal({ pending: 4 });
     });
 
     it('are taken for one target at a time, all that is due of it as one message', async () => {
-      await queue.begin(new Map());
-      await queue.add(
-        [job('a'), job('b'), job('c', { inMs: 60_000 }), job('d', { person: 'jo' })],
-        new Map(),
-      );
+      await queue.begin(seen({}));
+      await queue.add([job('a'), job('b'), job('c', { inMs: 60_000 }), job('d', { person: 'jo' })], seen({}));
       const targets = [...(await queue.dueTargets())].sort((x, y) => (x.person < y.person ? -1 : 1));
       expect(targets).to.deep.equal([{ ...mira, person: 'jo' }, mira]);
       const claimed = await queue.claim(mira);
@@ -101,11 +108,11 @@ function contract(name: string, makePlace: () => Place | Promise<Place>): void {
     });
 
     it('wait together after a failure, what comes later behind them, and say why', async () => {
-      await queue.begin(new Map());
-      await queue.add([job('a'), job('b')], new Map());
+      await queue.begin(seen({}));
+      await queue.add([job('a'), job('b')], seen({}));
       const claims = (await queue.claim(mira)).map(({ claim }) => claim);
       expect(await queue.failed(claims, 'answered 429', 600)).to.equal(true);
-      await queue.add([job('c')], new Map());
+      await queue.add([job('c')], seen({}));
       await place.set(begin + 599_000);
       expect(await queue.claim(mira)).to.deep.equal([]);
       const { backlog, message } = (await queue.problem())!;
@@ -116,8 +123,8 @@ function contract(name: string, makePlace: () => Place | Promise<Place>): void {
     });
 
     it('are given out again when their sender is gone', async () => {
-      await queue.begin(new Map());
-      await queue.add([job('a')], new Map());
+      await queue.begin(seen({}));
+      await queue.add([job('a')], seen({}));
       const [lost] = await queue.claim(mira);
       expect(await queue.dueTargets()).to.deep.equal([]);
       await place.set(begin + 60_001);
@@ -174,11 +181,22 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
 
   contract('a database', place);
 
+  it('changes are looked at since the newest position, by whichever daemon looked', async () => {
+    const { open } = await place();
+    const [one, other] = [open(), open()].map((rows) => new NotificationQueue(async () => rows));
+    expect(await one!.position()).to.equal(null);
+    await one!.begin(seen({ run_a: 1 }, 'here/10'));
+    expect(await other!.position()).to.equal('here/10');
+    await other!.add([], seen({ run_b: 1 }, 'here/12'));
+    expect(await one!.position()).to.equal('here/12');
+    for (const queue of [one!, other!]) await queue.close();
+  });
+
   it('each notification is added and claimed by one of several daemons', async () => {
     const { open } = await place();
     const queues = Array.from({ length: 4 }, () => new NotificationQueue(async () => open()));
     const jobs = Array.from({ length: 50 }, (_, nth) => job(`${nth}`, { person: `person-${nth % 5}` }));
-    const sizes = new Map(jobs.map(({ notice }) => [notice.run_id, 1]));
+    const sizes = seen(Object.fromEntries(jobs.map(({ notice }) => [notice.run_id, 1])));
     await Promise.all(queues.map((queue) => queue.begin(sizes)));
     const added = await Promise.all(queues.map((queue) => queue.add(jobs, sizes)));
     expect(added.reduce((sum, one) => sum + one, 0)).to.equal(50);

@@ -24,7 +24,7 @@ import type { Claimed, NotificationQueue } from './queue.ts';
 import { quietUntil } from './quiet-hours.ts';
 
 export interface NotifierParts {
-  readonly store: Pick<RunStore, 'list' | 'read' | 'logSizes'>;
+  readonly store: Pick<RunStore, 'list' | 'read' | 'changes'>;
   readonly queue: NotificationQueue;
   /** As notifications.json says now. */
   readonly config: () => NotificationsConfig;
@@ -67,12 +67,11 @@ export class Notifier {
     const { store, queue, config, approvals, now } = this.#parts;
     const { people } = config();
     if (Object.keys(people).length === 0) return;
-    const sizes = await store.logSizes();
-    await queue.begin(sizes);
+    const changes = await store.changes(await queue.position());
+    await queue.begin(changes);
     const since = await queue.since(Object.keys(people));
-    const seen = await queue.seen();
-    const looked = new Map([...sizes].filter(([run, size]) => seen.get(run) !== size));
-    const runs = new Set(looked.keys());
+    const sizes = await queue.unseen(changes.sizes);
+    const runs = new Set(sizes.keys());
     const time = now();
     if (time - this.#looked >= everyMs || time < this.#looked) {
       this.#looked = time;
@@ -99,7 +98,7 @@ export class Notifier {
               });
       }
     }
-    if ((await queue.add(jobs, looked)) > 0) crashPoint('notification.queued');
+    if ((await queue.add(jobs, { sizes, position: changes.position })) > 0) crashPoint('notification.queued');
   }
 
   async #read(runId: string): Promise<Run | null> {

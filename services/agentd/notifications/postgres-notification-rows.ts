@@ -2,7 +2,8 @@ import type { JobRows } from '#kit/jobs/durable-queue.ts';
 import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 import { postgresText } from '#kit/postgres/postgres-text.ts';
-import type { Job, NotificationRows, NotTaken, Target } from './notification-rows.ts';
+import type { RunChanges } from '../runs/run-store.ts';
+import type { Job, Looked, NotificationRows, NotTaken, Target } from './notification-rows.ts';
 
 const table = { name: 'notification_jobs', ready: 'true', dueIndex: 'notification_jobs_due' };
 
@@ -24,11 +25,12 @@ export class PostgresNotificationRows implements NotificationRows {
     return (await this.#database.query('SELECT 1 FROM notification_begin')).length > 0;
   }
 
-  async begin(sizes: ReadonlyMap<string, number>): Promise<void> {
+  async begin({ sizes, position }: RunChanges): Promise<void> {
     if (await this.exists()) return;
     await this.#database.transaction(async (sql) => {
       const begun = await sql.query(
-        'INSERT INTO notification_begin (at) VALUES (core_clock_ms()) ON CONFLICT DO NOTHING RETURNING at',
+        'INSERT INTO notification_begin (at, position) VALUES (core_clock_ms(), $1) ON CONFLICT DO NOTHING RETURNING at',
+        [position],
       );
       if (begun.length > 0) await see(sql, sizes);
     });
@@ -45,14 +47,24 @@ export class PostgresNotificationRows implements NotificationRows {
     return row === undefined ? this.since(person) : Number(row.since);
   }
 
-  async seen(): Promise<ReadonlyMap<string, number>> {
+  async position(): Promise<string | null> {
+    const [row] = await this.#database.query<{ position: string | null }>(
+      'SELECT position FROM notification_begin',
+    );
+    return row?.position ?? null;
+  }
+
+  async unseen(sizes: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
+    if (sizes.size === 0) return sizes;
     const rows = await this.#database.query<{ run_id: string; size: string }>(
-      'SELECT run_id, size FROM notification_seen',
+      `SELECT run_id, changed.size FROM unnest($1::text[], $2::bigint[]) AS changed (run_id, size)
+      LEFT JOIN notification_seen AS seen USING (run_id) WHERE seen.size IS DISTINCT FROM changed.size`,
+      [[...sizes.keys()], [...sizes.values()]],
     );
     return new Map(rows.map(({ run_id, size }) => [run_id, Number(size)]));
   }
 
-  async add(jobs: readonly Job[], looked: ReadonlyMap<string, number>): Promise<number> {
+  async add(jobs: readonly Job[], { sizes, position }: Looked): Promise<number> {
     const rows = jobs.map(({ person, channel, notice, inMs }) => ({
       ...{ person, channel, in_ms: Math.ceil(inMs) },
       notice_id: postgresText(notice.id),
@@ -70,7 +82,8 @@ export class PostgresNotificationRows implements NotificationRows {
         ON CONFLICT DO NOTHING RETURNING seq`,
         [JSON.stringify(rows)],
       );
-      await see(sql, looked);
+      await see(sql, sizes);
+      await sql.query('UPDATE notification_begin SET position = $1', [position]);
       return added.length;
     });
   }

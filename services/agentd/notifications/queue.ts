@@ -1,8 +1,9 @@
 import type { Backlog } from '#kit/contracts/health.ts';
 import { DurableQueue, type JobClaim } from '#kit/jobs/durable-queue.ts';
 import { once } from '#kit/once.ts';
+import type { RunChanges } from '../runs/run-store.ts';
 import type { Notice } from './notice.ts';
-import type { Job, NotificationRows, Target } from './notification-rows.ts';
+import type { Job, Looked, NotificationRows, Target } from './notification-rows.ts';
 
 /** Twelve attempts outlast nine hours. */
 const retry = { attempts: 12, first: 10, max: 3_600 };
@@ -32,8 +33,8 @@ export class NotificationQueue {
   }
 
   /** Runs as they are when the queue is begun are no news. */
-  async begin(sizes: ReadonlyMap<string, number>): Promise<void> {
-    await (await this.#rows()).begin(sizes);
+  async begin(changes: RunChanges): Promise<void> {
+    await (await this.#rows()).begin(changes);
   }
 
   /** Since when each is notified, in milliseconds since 1970: from the first call on. */
@@ -44,13 +45,19 @@ export class NotificationQueue {
     return since;
   }
 
-  /** Bytes of each run's log as far as it was looked at. */
-  async seen(): Promise<ReadonlyMap<string, number>> {
-    return (await this.#opened()).rows.seen();
+  /** Since when changes of runs are to be looked at; null where everything is. */
+  async position(): Promise<string | null> {
+    const rows = await this.#rows();
+    return (await rows.exists()) ? rows.position() : null;
+  }
+
+  /** Those whose log was not looked at as it is now. @param sizes bytes of each run's log */
+  async unseen(sizes: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
+    return (await this.#opened()).rows.unseen(sizes);
   }
 
   /** Adds what is not there yet, and that the runs were looked at; in one commit. @returns how many were added */
-  async add(jobs: readonly Job[], looked: ReadonlyMap<string, number>): Promise<number> {
+  async add(jobs: readonly Job[], looked: Looked): Promise<number> {
     return (await this.#opened()).rows.add(jobs, looked);
   }
 

@@ -5,7 +5,8 @@ import { makePrivateFolder } from '#kit/durable-file.ts';
 import type { JobRows } from '#kit/jobs/durable-queue.ts';
 import { jobColumns, SqliteJobs } from '#kit/jobs/sqlite-jobs.ts';
 import { type DatabaseKind, openDatabase, transaction } from '#kit/storage/database.ts';
-import type { Job, NotificationRows, NotTaken, Target } from './notification-rows.ts';
+import type { RunChanges } from '../runs/run-store.ts';
+import type { Job, Looked, NotificationRows, NotTaken, Target } from './notification-rows.ts';
 
 /** `people`: since when somebody is notified. `seen`: bytes of each run's log as far as it was looked at. */
 const tables = `
@@ -50,7 +51,7 @@ export class SqliteNotificationRows implements NotificationRows {
     return this.#open !== null || existsSync(this.#path);
   }
 
-  async begin(sizes: ReadonlyMap<string, number>): Promise<void> {
+  async begin({ sizes }: RunChanges): Promise<void> {
     if (await this.exists()) return;
     const { db } = this.#opened();
     transaction(db, () => this.#see(sizes));
@@ -62,12 +63,21 @@ export class SqliteNotificationRows implements NotificationRows {
     return Number(db.prepare('SELECT since FROM people WHERE person = ?').get(person)!.since);
   }
 
-  async seen(): Promise<ReadonlyMap<string, number>> {
-    const rows = this.#opened().db.prepare('SELECT run_id, size FROM seen').all();
-    return new Map(rows.map(({ run_id, size }) => [String(run_id), Number(size)]));
+  /** Runs of files have no positions. */
+  async position(): Promise<null> {
+    return null;
   }
 
-  async add(jobs: readonly Job[], looked: ReadonlyMap<string, number>): Promise<number> {
+  async unseen(sizes: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
+    const rows = this.#opened()
+      .db.prepare(
+        'SELECT key, value FROM json_each(?) WHERE value IS NOT (SELECT size FROM seen WHERE run_id = key)',
+      )
+      .all(JSON.stringify(Object.fromEntries(sizes)));
+    return new Map(rows.map(({ key, value }) => [String(key), Number(value)]));
+  }
+
+  async add(jobs: readonly Job[], { sizes }: Looked): Promise<number> {
     const { db } = this.#opened();
     const insert = db.prepare(
       `INSERT OR IGNORE INTO jobs (person, channel, notice_id, notice, state, due_at, created_at, changed_at)
@@ -84,7 +94,7 @@ export class SqliteNotificationRows implements NotificationRows {
         const text = JSON.stringify(notice);
         added += Number(insert.run(person, channel, notice.id, text, due, now, now).changes);
       }
-      this.#see(looked);
+      this.#see(sizes);
       return added;
     });
   }

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { makePrivateFolder } from '#kit/durable-file.ts';
-import { openDisposableDatabase } from '#kit/storage/database.ts';
+import { openDisposableDatabase, transaction } from '#kit/storage/database.ts';
+import type { RunChanges } from '../runs/run-store.ts';
 
 /** How far core-context knows the log of a run. */
 export interface DeliveryCursor {
@@ -23,8 +24,20 @@ const tables = `
     refused TEXT,
     PRIMARY KEY (context, run_id)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS told_refused ON told (context, run_id) WHERE refused IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS changes (context TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS waiting (
+    context TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    PRIMARY KEY (context, run_id)
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS away (context TEXT PRIMARY KEY) STRICT, WITHOUT ROWID
 `;
+
+/** Of runs and sizes as JSON, those of which not everything was delivered. */
+const notTold = `SELECT key AS run_id, value AS size FROM json_each(:sizes)
+  WHERE value > coalesce((SELECT size FROM told WHERE context = :context AND run_id = key), -1)`;
 
 /**
  * `<state>/context-outbox.sqlite`: cursors alone, because the logs of runs are the queue. A cursor is written after the delivery,
@@ -49,12 +62,49 @@ export class ContextOutbox {
     return (row as DeliveryCursor | undefined) ?? null;
   }
 
-  cursors(): ReadonlyMap<string, DeliveryCursor> {
-    if (!this.#exists) return new Map();
-    const rows = this.#opened()
-      .prepare('SELECT run_id, seq, size, refused FROM told WHERE context = ?')
-      .all(this.#context) as unknown as ({ run_id: string } & DeliveryCursor)[];
-    return new Map(rows.map(({ run_id, ...cursor }) => [run_id, cursor]));
+  /** Since when changes of runs are to be asked for. */
+  position(): string | null {
+    if (!this.#exists) return null;
+    const row = this.#opened().prepare('SELECT position FROM changes WHERE context = ?').get(this.#context);
+    return (row?.position as string | undefined) ?? null;
+  }
+
+  /** Takes note of what changed since `position`. @returns the runs of which not everything is known there, oldest first */
+  behind({ sizes, all, position }: RunChanges): string[] {
+    if (position !== null) return this.#noted(sizes, all, position);
+    if (!this.#exists) return [...sizes].flatMap(([runId, size]) => (size < 0 ? [] : [runId])).sort();
+    return runIds(this.#opened().prepare(`${notTold} ORDER BY key`).all(this.#named(sizes)));
+  }
+
+  #noted(sizes: ReadonlyMap<string, number>, all: boolean, position: string): string[] {
+    const db = this.#opened();
+    if (sizes.size > 0 || all)
+      transaction(db, () => {
+        const named = this.#named(sizes);
+        if (all) db.prepare('DELETE FROM waiting WHERE context = ?').run(this.#context);
+        db.prepare(
+          'DELETE FROM waiting WHERE context = :context AND run_id IN (SELECT key FROM json_each(:sizes))',
+        ).run(named);
+        db.prepare(`INSERT INTO waiting SELECT :context, run_id, size FROM (${notTold})`).run(named);
+        db.prepare('INSERT OR REPLACE INTO changes VALUES (?, ?)').run(this.#context, position);
+      });
+    return runIds(
+      db.prepare('SELECT run_id FROM waiting WHERE context = ? ORDER BY run_id').all(this.#context),
+    );
+  }
+
+  #named(sizes: ReadonlyMap<string, number>): Record<string, string> {
+    return { context: this.#context, sizes: JSON.stringify(Object.fromEntries(sizes)) };
+  }
+
+  /** What the service does not take. */
+  refused(): { run_id: string; reason: string }[] {
+    if (!this.#exists) return [];
+    return this.#opened()
+      .prepare(
+        'SELECT run_id, refused AS reason FROM told WHERE context = ? AND refused IS NOT NULL ORDER BY run_id',
+      )
+      .all(this.#context) as unknown as { run_id: string; reason: string }[];
   }
 
   /** Notes that people know that the service does not answer. @returns false where they knew before */
@@ -71,18 +121,29 @@ export class ContextOutbox {
 
   /** A cursor never goes back: two deliveries at once may end in either order. */
   advance(runId: string, { seq, size, refused }: DeliveryCursor): void {
-    this.#opened()
-      .prepare(
+    const db = this.#opened();
+    transaction(db, () => {
+      db.prepare(
         `INSERT INTO told (run_id, context, seq, size, refused) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT (context, run_id) DO UPDATE SET seq = excluded.seq, size = excluded.size, refused = excluded.refused
          WHERE excluded.size >= size`,
-      )
-      .run(runId, this.#context, seq, size, refused);
+      ).run(runId, this.#context, seq, size, refused);
+      db.prepare('DELETE FROM waiting WHERE context = ? AND run_id = ? AND size <= ?').run(
+        this.#context,
+        runId,
+        size,
+      );
+    });
   }
 
   /** Everything is to be delivered again. */
   forget(): void {
-    if (this.#exists) this.#opened().prepare('DELETE FROM told WHERE context = ?').run(this.#context);
+    if (!this.#exists) return;
+    const db = this.#opened();
+    transaction(db, () => {
+      for (const table of ['told', 'waiting', 'changes'])
+        db.prepare(`DELETE FROM ${table} WHERE context = ?`).run(this.#context);
+    });
   }
 
   close(): void {
@@ -103,4 +164,8 @@ export class ContextOutbox {
     }
     return this.#db;
   }
+}
+
+function runIds(rows: readonly Record<string, unknown>[]): string[] {
+  return rows.map(({ run_id }) => String(run_id));
 }

@@ -178,11 +178,29 @@ describe('the markers of what was reported', () => {
     expect(other.cursor(runId)).to.equal(null);
     other.advance(runId, { seq: 1, size: 100, refused: 'why' });
     outbox.forget();
-    expect([outbox.cursor(runId), [...other.cursors()]]).to.deep.equal([
+    expect([outbox.cursor(runId), outbox.refused(), other.refused()]).to.deep.equal([
       null,
-      [[runId, { seq: 1, size: 100, refused: 'why' }]],
+      [],
+      [{ run_id: runId, reason: 'why' }],
     ]);
     outbox.close();
     other.close();
+  });
+
+  it('keep what changed until it was delivered, and ask from the position on', () => {
+    const outbox = new ContextOutbox(join(temporaryFolder(), 'state'), 'http://127.0.0.1:8090');
+    const changes = (sizes: object, all: boolean, position: string) =>
+      outbox.behind({ sizes: new Map(Object.entries(sizes)), all, position });
+    expect(outbox.position()).to.equal(null);
+    expect(changes({ run_b: 10, run_a: 10, run_c: -1 }, true, 'one')).to.deep.equal(['run_a', 'run_b']);
+    expect([outbox.position(), changes({}, false, 'two')]).to.deep.equal(['one', ['run_a', 'run_b']]);
+    outbox.advance('run_a', { seq: 1, size: 10, refused: null });
+    expect(changes({ run_b: 20, run_a: 10 }, false, 'three')).to.deep.equal(['run_b']);
+    outbox.advance('run_b', { seq: 1, size: 10, refused: null });
+    expect([outbox.position(), changes({}, false, 'four')]).to.deep.equal(['three', ['run_b']]);
+    expect(changes({ run_b: -1 }, false, 'five')).to.deep.equal([]);
+    outbox.forget();
+    expect([outbox.position(), changes({ run_a: 10 }, true, 'six')]).to.deep.equal([null, ['run_a']]);
+    outbox.close();
   });
 });

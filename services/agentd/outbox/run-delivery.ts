@@ -105,11 +105,7 @@ export class RunDelivery {
 
   /** Runs of which not everything is known there, oldest first. */
   async pending(): Promise<string[]> {
-    const cursors = this.#outbox.cursors();
-    return [...(await this.#store.logSizes())]
-      .filter(([runId, size]) => size >= 0 && (cursors.get(runId)?.size ?? -1) < size)
-      .map(([runId]) => runId)
-      .sort();
+    return this.#outbox.behind(await this.#store.changes(this.#outbox.position()));
   }
 
   /** How much waits to be delivered, and since when. */
@@ -157,9 +153,7 @@ export class RunDelivery {
   }
 
   #refused(): DeliveryReport['refused'] {
-    return [...this.#outbox.cursors()].flatMap(([run_id, { refused }]) =>
-      refused === null ? [] : [{ run_id, reason: refused }],
-    );
+    return this.#outbox.refused();
   }
 
   /** Secrets are masked in it. Empty where it was pruned. */

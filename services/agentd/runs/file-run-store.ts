@@ -20,6 +20,7 @@ import {
   executorLease,
   type Lease,
   type RepositoryHere,
+  type RunChanges,
   type RunPage,
   type RunQuery,
   type RunStore,
@@ -175,10 +176,11 @@ export class FileRunStore implements RunStore {
     });
   }
 
-  async logSizes(): Promise<ReadonlyMap<string, number>> {
-    if (!existsSync(this.#runsDir)) return new Map();
-    const runs = readdirSync(this.#runsDir).filter(isRunId);
-    return new Map(runs.map((runId) => [runId, logSize(this.#runsDir, runId)]));
+  /** All of them each time: asking the folders is fast enough for the runs of one machine. */
+  async changes(): Promise<RunChanges> {
+    const runs = existsSync(this.#runsDir) ? readdirSync(this.#runsDir).filter(isRunId) : [];
+    const sizes = new Map(runs.map((runId) => [runId, logSize(this.#runsDir, runId)]));
+    return { sizes, all: true, position: null };
   }
 
   async logSize(runId: string): Promise<number> {

@@ -55,6 +55,15 @@ export interface Lease {
   release(): Promise<void>;
 }
 
+export interface RunChanges {
+  /** Bytes of the event log of each; -1 of a pruned run. */
+  readonly sizes: ReadonlyMap<string, number>;
+  /** These are all runs: there was no position, or it says nothing here any more. */
+  readonly all: boolean;
+  /** For the next call; null where there are none. Nothing that is not in `sizes` is missed by it. */
+  readonly position: string | null;
+}
+
 /** The repository of the folder where somebody stands; asked only where the answer depends on it. */
 export type RepositoryHere = () => Promise<(RepositoryRef & { readonly forge?: string }) | null>;
 
@@ -109,8 +118,8 @@ export interface RunStore {
    */
   restore(runId: string): Promise<Run>;
   prune(request: PruneRequest): Promise<PruneResult>;
-  /** Bytes of the event log of each run, without reading any. */
-  logSizes(): Promise<ReadonlyMap<string, number>>;
+  /** Runs whose event log may have changed since a position, without reading any; all of them for null. */
+  changes(position: string | null): Promise<RunChanges>;
   /** Bytes of one event log; -1 without one. */
   logSize(runId: string): Promise<number>;
   /** When the event log of a run was written last, in milliseconds since 1970; now without one. */

@@ -28,6 +28,7 @@ import {
   executorLease,
   type Lease,
   type RepositoryHere,
+  type RunChanges,
   type RunPage,
   type RunQuery,
   type RunStore,
@@ -43,6 +44,7 @@ import { pruneRows } from './prune.ts';
 import { recoverRows } from './recover.ts';
 import { restoreRows } from './restore.ts';
 import { RunArtifacts, type RunObjects } from './run-artifacts.ts';
+import { changesSince } from './run-changes.ts';
 import { listRows, summaryColumns, valuesOf } from './run-rows.ts';
 import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './stored-runs.ts';
 
@@ -297,11 +299,8 @@ export class PostgresRunStore implements RunStore {
     );
   }
 
-  async logSizes(): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.#database.query<{ run_id: string; size: string }>(
-      'SELECT run_id, size FROM runs',
-    );
-    return new Map(rows.map(({ run_id, size }) => [run_id, Number(size)]));
+  changes(position: string | null): Promise<RunChanges> {
+    return changesSince(this.#database, position);
   }
 
   async logSize(runId: string): Promise<number> {
