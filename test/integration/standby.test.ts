@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
+import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
 import { openPostgres } from '#kit/postgres/database.ts';
 import { createFencedLeases } from '#kit/postgres/leases.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
@@ -15,6 +16,7 @@ import { until } from '../fixtures/until.ts';
 import { everybody, makeWorld, quiet, ref, secondHost, type World } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
+const notificationTable = { name: 'notification_jobs', ready: 'true', dueIndex: 'notification_jobs_due' };
 const by = { name: 'mira', scopes: ['admin'] } as never;
 
 describeWith(['git', 'postgres'], 'a standby that takes over', () => {
@@ -214,6 +216,37 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       expect((await other.append(run_id, () => [turn()])).head.seq).to.equal(2);
       await taken.release();
       await again.release();
+    });
+
+    it('lets nobody end a claim of a job that it does not have, whatever is claimed there', async () => {
+      const store = host();
+      await store.create(sampleRequest());
+      const jobs = () => {
+        const rows = new PostgresJobs(openDatabase(), notificationTable);
+        closing.push(async () => rows.close());
+        return rows;
+      };
+      const [holder, other] = [jobs(), jobs()];
+      await pair.ask(
+        settings,
+        `INSERT INTO notification_jobs (person, channel, notice_id, notice, state, created_at, changed_at, due_at)
+          VALUES ('mira', 'mail', 'n', '{}', 'pending', 0, 0, 0)`,
+      );
+      await replicated();
+      await pair.cutReplication();
+      let lost = await holder.take(60_000, {}, false);
+      // More than PostgreSQL writes ahead of a sequence.
+      for (let nth = 0; nth < 80; nth++) {
+        expect(await holder.end(lost!.claim, { state: 'pending' }, 0)).to.equal(true);
+        lost = await holder.take(60_000, {}, true);
+      }
+      await pair.failOver();
+      await answers(store);
+      for (let nth = 0; nth < 120; nth++) {
+        const taken = await other.take(60_000, {}, true);
+        expect(await holder.end(lost!.claim, { state: 'done' }), `after ${nth} claims`).to.equal(false);
+        expect(await other.end(taken!.claim, { state: 'pending' }, 0)).to.equal(true);
+      }
     });
 
     describe('of an execution', () => {

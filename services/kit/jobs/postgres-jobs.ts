@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Database } from '../postgres/database.ts';
 import { sqlState, sqlStates } from '../postgres/postgres-error.ts';
 import { postgresText } from '../postgres/postgres-text.ts';
@@ -23,7 +24,8 @@ const attempts = 20;
 
 /**
  * Jobs in a table of the database that several hosts share, by its clock alone. A claim is a lease that is renewed while this process
- * lives, so that the job of a host that is gone is taken over soon; its token is a fencing number, which every end has to name.
+ * lives, so that the job of a host that is gone is taken over soon. Its token is random, because a standby that takes over may give the
+ * numbers of a sequence again, and every end has to name it.
  */
 export class PostgresJobs implements JobRows {
   readonly #database: Pick<Database, 'query'>;
@@ -44,13 +46,14 @@ export class PostgresJobs implements JobRows {
   }
 
   async take(leaseMs: number, where: Columns, early: boolean) {
+    const token = randomToken();
     const sql = this.#takeSql(where, early);
     const lease = Math.min(leaseMs, this.#leaseMs);
     const until = performance.now() + leaseMs;
     for (let attempt = 1; ; attempt++) {
       let answer: { freed: string; row: JobRow | null } | undefined;
       try {
-        const values = [lease, maxLeaseMs(leaseMs), ...texts(where)];
+        const values = [lease, maxLeaseMs(leaseMs), ...texts(where), token];
         [answer] = await this.#database.query<{ freed: string; row: JobRow | null }>(sql, values);
       } catch (error) {
         // Another host claimed one that this one excludes, at the same time.
@@ -58,7 +61,7 @@ export class PostgresJobs implements JobRows {
         throw error;
       }
       const row = answer?.row ?? null;
-      if (row !== null) return { claim: this.#hold(row, until), row };
+      if (row !== null) return { claim: this.#hold(row, token, until), row };
       if (answer === undefined || answer.freed === '0') return null;
     }
   }
@@ -79,7 +82,7 @@ export class PostgresJobs implements JobRows {
         FROM clock WHERE state = 'processing' AND (claimed_until < clock.ms OR claimed_until > clock.ms + $2::bigint)
         RETURNING 1),
       taken AS (
-        UPDATE ${name} SET state = 'processing', claim = nextval('job_fencing'), claimed_until = clock.ms + $1::bigint,
+        UPDATE ${name} SET state = 'processing', claim = $${Object.keys(where).length + 3}::bigint, claimed_until = clock.ms + $1::bigint,
           changed_at = clock.ms
         FROM clock WHERE NOT EXISTS (SELECT 1 FROM freed) AND state = 'pending' AND seq = ${taken}
         RETURNING to_jsonb(${name}.*) AS row)
@@ -143,8 +146,7 @@ export class PostgresJobs implements JobRows {
     this.#held.clear();
   }
 
-  #hold(row: JobRow, until: number): JobClaim {
-    const token = String(row.claim);
+  #hold(row: JobRow, token: string, until: number): JobClaim {
     this.#held.set(token, { seq: Number(row.seq), until });
     this.#timer ??= setInterval(() => void this.#renew(), this.#leaseMs / 3).unref();
     return { seq: Number(row.seq), attempts: Number(row.attempts), token };
@@ -172,6 +174,11 @@ export class PostgresJobs implements JobRows {
       // The database is away: the next turn tries again.
       .catch(() => {});
   }
+}
+
+/** Of 63 bits, which the column holds. */
+function randomToken(): string {
+  return String(BigInt.asUintN(63, randomBytes(8).readBigUInt64BE()));
 }
 
 function texts(columns: Columns): (string | number | null)[] {
