@@ -96,6 +96,14 @@ const things = {
     command: ['fish', '--version'],
     provide: 'apt-get install fish',
   },
+  namespaces: {
+    command: [
+      'sh',
+      '-c',
+      'ip netns add core-need && ip netns exec core-need iptables -A OUTPUT -o lo -j DROP && ip netns del core-need',
+    ],
+    provide: 'apt-get install iproute2 iptables (and be root)',
+  },
   mounts: {
     command: ['unshare', '--user', '--map-root-user', '--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'],
     provide: 'apt-get install util-linux (and allow user namespaces)',
@@ -134,6 +142,7 @@ const notInQuick: readonly NeedName[] = [
   'postgres',
   's3',
   'pgbouncer',
+  'namespaces',
   'agents',
   'jj',
   'chromium',

@@ -1,0 +1,99 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { check, type Problems } from './check.ts';
+import { Client } from './client.ts';
+import { breakThings, type FaultName } from './faults.ts';
+import { Host } from './host.ts';
+import { installOn } from './installation.ts';
+import { Journal } from './journal.ts';
+import { carryCases } from './load.ts';
+import { makeNetwork } from './network.ts';
+import { randomOf } from './random.ts';
+import { spend, spendTheDay } from './spending.ts';
+import { startSurroundings } from './surroundings.ts';
+
+export interface TrialOptions {
+  readonly folder: string;
+  readonly seed: number;
+  readonly loadMs: number;
+  readonly faultEveryMs: number;
+  /** Cases that are carried at once. */
+  readonly cases: number;
+  readonly say: (text: string) => void;
+}
+
+export interface TrialResult {
+  readonly problems: Problems;
+  readonly faults: ReadonlyMap<FaultName, number>;
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+/** How wrong the clocks of the hosts are. */
+const skewsMs = { a: 0, b: 300_000, c: -300_000 };
+/** For what is under way when the faults end. */
+const patienceMs = 300_000;
+
+/** Three hosts do the whole work under load while one thing after another fails; then everything is counted. */
+export async function runTrial(options: TrialOptions): Promise<TrialResult> {
+  const { folder, seed, loadMs, faultEveryMs, cases, say } = options;
+  const random = randomOf(seed);
+  const names = Object.keys(skewsMs) as (keyof typeof skewsMs)[];
+  const history = join(folder, 'history.jsonl');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(history, '');
+  const network = makeNetwork(names);
+  const around = await startSurroundings(folder, network.outside);
+  const diskMib = 256 + Math.round((12 * loadMs) / 60_000);
+  const hosts = names.map(
+    (name) => new Host({ name, network, folder, diskMib, history, skewMs: skewsMs[name] }),
+  );
+  const giveUp = new AbortController();
+  let isClean = false;
+  try {
+    const token = installOn(hosts, around);
+    for (const host of hosts) host.boot();
+    await Promise.all(hosts.map((host) => host.ready()));
+    say('three hosts are up');
+    const ending = AbortSignal.timeout(loadMs);
+    const journal = new Journal(folder);
+    const client = new Client(hosts, token, random, giveUp.signal);
+    const parts = { client, around, journal, ending, hosts, random };
+    const work = Promise.all([...Array.from({ length: cases }, () => carryCases(parts)), spend(parts)]);
+    // Its failure is told when the faults are over.
+    work.catch(() => {});
+    const telling = setInterval(() => say(progress(journal, around.upstream.calls())), 60_000);
+    const faults = await breakThings({ network, hosts, around, random, everyMs: faultEveryMs, ending, say });
+    say('nothing fails any more');
+    const late = setTimeout(() => giveUp.abort(new Error('it did not end in time')), patienceMs);
+    await work;
+    clearTimeout(late);
+    clearInterval(telling);
+    const counting = new Client(hosts, token, random, new AbortController().signal);
+    await Promise.all(hosts.map((host) => host.ready()));
+    const day = await spendTheDay({ ...parts, client: counting });
+    // Gateways write what ended within a moment, together.
+    await pause(2_000);
+    say('counting');
+    const problems = await check({ hosts, around, journal, client: counting, history, day });
+    writeFileSync(join(folder, 'problems.json'), JSON.stringify(problems, null, 2));
+    isClean = Object.values(problems).every((ones) => ones.length === 0);
+    return { problems, faults, counts: journal.counts };
+  } finally {
+    for (const host of hosts) {
+      await host.kill();
+      if (!isClean) host.keep();
+    }
+    await around.close();
+    for (const host of hosts) host.close();
+    network.close();
+  }
+}
+
+function progress({ counts, approvals, events, stuck }: Journal, calls: number): string {
+  const count = (what: string) => counts.get(what) ?? 0;
+  return [
+    `${count('completed')} of ${count('cases')} cases completed, ${stuck.size} stuck`,
+    `${approvals.length} approvals and ${events.size} events acknowledged, ${calls} model calls`,
+  ].join('; ');
+}
