@@ -16,7 +16,7 @@ interface Asking {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const answerMs = 10_000;
+const answerMs = 5_000;
 
 /** Asks a random host, and after an error another one, as a proxy in front of them and a patient client do. */
 export class Client {

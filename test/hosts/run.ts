@@ -10,7 +10,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     every: { type: 'string', default: '10' },
-    cases: { type: 'string', default: '3' },
+    cases: { type: 'string', default: '6' },
   },
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
