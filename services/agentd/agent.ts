@@ -66,8 +66,8 @@ export interface DecisionRequest {
 
 export interface ExecutionRequest {
   readonly run_id: string;
-  /** The person's checkout; null for a run that only comments. */
-  readonly repo_dir: string | null;
+  /** The person's checkout; null: none, and the forge alone gets the branch. undefined: they are in none and named none. */
+  readonly repo_dir: string | null | undefined;
   /** action_ids; null selects every action. */
   readonly actions: readonly string[] | null;
   readonly dry_run: boolean;
@@ -81,8 +81,8 @@ export interface RunChanges {
   execute(
     run: Run,
     request: Omit<ExecutionRequest, 'run_id' | 'repo_dir'> & {
-      /** Name of a configured working copy; null for a run that only comments. */
-      readonly checkout: string | null;
+      /** Name of a configured working copy; null for none. undefined: none as well, where this host has none of the repository. */
+      readonly checkout: string | null | undefined;
     },
   ): Promise<void>;
   resume(runId: string, by: Person): Promise<void>;

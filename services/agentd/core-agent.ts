@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import type { Inbox } from '#kit/contracts/inbox.ts';
@@ -143,6 +144,16 @@ export class CoreAgent {
     return checkoutOf(folder, run.plan.target.push_url);
   }
 
+  /** Names of those checkouts that the run can be delivered to: they are of its repository, and on this host. */
+  async checkoutsFor(run: Run, checkouts: Readonly<Record<string, string>>): Promise<string[]> {
+    const found = await Promise.all(
+      Object.entries(checkouts).map(async ([name, path]) =>
+        existsSync(path) && (await this.checkoutFor(run, path)) !== null ? [name] : [],
+      ),
+    );
+    return found.flat();
+  }
+
   /** Full id or unique prefix. */
   async run(idOrPrefix: string): Promise<Run> {
     return this.#store.read(await this.#store.resolve(idOrPrefix));
@@ -262,8 +273,9 @@ export class CoreAgent {
   }
 
   execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
-    const repo_dir = request.repo_dir === null ? null : resolve(request.repo_dir);
-    return this.#execute({ ...request, repo_dir, kind: 'execute' }, watch);
+    const { repo_dir } = request;
+    const named = typeof repo_dir === 'string' ? resolve(repo_dir) : repo_dir;
+    return this.#execute({ ...request, repo_dir: named, kind: 'execute' }, watch);
   }
 
   async #execute(options: ExecuteOptions, watch: Watch): Promise<Run> {

@@ -264,7 +264,7 @@ describe('approval and execution', () => {
       const options = { run_id: run.run_id, actions: null, dry_run: false, by: everybody };
       const wrong = await failure(world.agent.execute({ ...options, repo_dir: world.home }, quiet));
       expect(wrong).to.include({ exitCode: 3 });
-      const none = await failure(world.agent.execute({ ...options, repo_dir: null }, quiet));
+      const none = await failure(world.agent.execute({ ...options, repo_dir: undefined }, quiet));
       expect(none).to.include({ code: 'repo_dir_required', exitCode: 3 });
       expect((await world.agent.run(run.run_id)).execution).to.equal(null);
     });

@@ -238,14 +238,13 @@ describeWith(['time'], 'what a repository may be', () => {
     expect(right.status).to.equal('completed');
   });
 
-  it('refuses a folder that is no repository or not there, and no folder at all, for the commit', async () => {
+  it('refuses a folder that is no repository or not there, for the commit', async () => {
     const place = await placeOf(makeRepository(files));
     const run = await planned(place);
     const nowhere = temporaryFolder();
     for (const [dir, code] of [
       [nowhere, 'not_a_repository'],
       [join(nowhere, 'absent'), 'checkout_not_found'],
-      [null, 'repo_dir_required'],
     ] as const) {
       expect((await refusalOf(place.execute(run, dir))).code).to.equal(code);
     }

@@ -264,7 +264,7 @@ describe('The review page over HTTP', () => {
     const decided = run.actions.filter(({ definition }) => definition.gate === 'build').map(seen);
     await post(`${path(run)}/decisions`, { decision: 'approve', seen: decided, word: 'approve' });
     expect(await get(path(run)))
-      .to.contain('into hello')
+      .to.contain('<option selected>hello</option>')
       .and.to.not.contain('scratch');
   });
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import * as t from 'io-ts';
 import { crashPoint } from '#kit/crash-point.ts';
+import { optional } from '#kit/decode.ts';
 import { Failed, Refused } from '#kit/errors.ts';
 import { Author } from '../action.ts';
 import {
@@ -23,11 +24,13 @@ export const CommitParams = t.strict({
   author: Author,
   /** The ref that appears in the person's checkout, for example `refs/heads/core/1-…`. */
   deliver_ref: t.string,
+  /** Without a checkout that execution names the branch reaches the forge alone. Missing in plans of older versions, which always deliver. */
+  deliver_when: optional(t.literal('checkout_named')),
 });
 type Params = t.TypeOf<typeof CommitParams>;
 type Commit = Definition<'commit', Params>;
 
-/** Describes the change in the clone, then brings the branch into the person's checkout: one new ref, nothing else. */
+/** Describes the change in the clone, then brings the branch into the person's checkout, where there is one: one new ref, nothing else. */
 export const commit: ActionType<'commit', Params> = {
   kind: 'commit',
   gate: 'build',
@@ -40,12 +43,14 @@ export const commit: ActionType<'commit', Params> = {
     const message = commitMessage(plan.title, plan.number, plan.run_id, plan.explanation);
     return {
       title: message.split('\n', 1)[0]!,
-      rationale: 'Records the change and brings the branch into your checkout.',
+      rationale:
+        'Records the change. The branch appears in the checkout that the execution names; where it names none, on the forge alone.',
       params: {
         tree: target.tree!,
         message,
         author: policy.commit_author,
         deliver_ref: `refs/heads/${target.branch}`,
+        deliver_when: 'checkout_named',
       },
       needs: ['apply_patch', 'run_validation'],
       risk: assess(policy.risk.base.commit, [], policy),
@@ -86,20 +91,30 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
     }
     crashPoint('commit.built');
     const { deliver_ref } = params;
-    await checkout.deliver(repo_dir!, target.push_url, clone.dir, deliver_ref, vcs.commit);
-    crashPoint('commit.delivered');
+    if (repo_dir !== null) {
+      await checkout.deliver(repo_dir, target.push_url, clone.dir, deliver_ref, vcs.commit);
+      crashPoint('commit.delivered');
+    }
+    const branch = deliver_ref.replace('refs/heads/', '');
+    const where =
+      repo_dir === null ? 'in no checkout: the branch reaches the forge alone' : `delivered as ${branch}`;
     return {
       succeeded: true,
-      message: `${vcs.commit.slice(0, 12)}, delivered as ${deliver_ref.replace('refs/heads/', '')}`,
-      facts: { commit: vcs.commit, tree: vcs.tree, delivered_ref: deliver_ref, repo_dir },
+      message: `${vcs.commit.slice(0, 12)}, ${where}`,
+      facts: {
+        commit: vcs.commit,
+        tree: vcs.tree,
+        delivered_ref: repo_dir === null ? null : deliver_ref,
+        repo_dir,
+      },
       vcs,
     };
   }
 
   return {
     async check({ repo_dir, action }) {
-      if (repo_dir === null) throw repoDirRequired();
-      await checkout.check(repo_dir, action.target.push_url);
+      if (repo_dir === null) requireDeliverable(action);
+      else await checkout.check(repo_dir, action.target.push_url);
       await clone.ensureTree();
     },
     render: ({ action, run }) =>
@@ -111,8 +126,12 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
       const delivered = outcomeFact(run, 'commit', 'commit') ?? state.vcs?.commit;
       if (typeof dir !== 'string' || typeof delivered !== 'string')
         return { effect: 'nothing', message: 'was not delivered' };
-      if (!existsSync(dir)) return { effect: 'nothing', message: `${dir} is gone, and the branch with it` };
       const { deliver_ref } = action.params;
+      if (!existsSync(dir))
+        return {
+          effect: 'keep',
+          message: `there is no folder ${dir} here; where it is, ${deliver_ref} stays`,
+        };
       const { push_url } = action.target;
       const inUse = await checkout.whyInUse(dir, push_url, deliver_ref).catch(() => null);
       const message = `delete ${deliver_ref} in ${dir}, if it is still ours`;
@@ -125,9 +144,11 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
   };
 }
 
-export function repoDirRequired(): Refused {
-  return new Refused(
+/** What was approved to be delivered is never left out. @throws Refused (`repo_dir_required`) */
+export function requireDeliverable({ run_id, params }: Pick<Commit, 'run_id' | 'params'>): void {
+  if (params.deliver_when !== undefined) return;
+  throw new Refused(
     'repo_dir_required',
-    'commit delivers the branch into your checkout, and you are in none of this repository; go there, or name it with --repo-dir',
+    `run ${run_id} was planned by an older version of Core, and its commit was approved to be delivered into a checkout; name one, or plan the issue again`,
   );
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, Refused } from '#kit/errors.ts';
-import { repoDirRequired } from '../actions/commit.ts';
+import { requireDeliverable } from '../actions/commit.ts';
 import type { Executors } from '../actions/registry.ts';
 import type { ExecutionRequest, Watch } from '../agent.ts';
 import type { ReadApprovals } from '../approval/current.ts';
@@ -49,7 +49,7 @@ export async function executeApproved(
     if (target.branch !== null) {
       leases.push(await store.lease(branchLease({ ...target, branch: target.branch })));
     }
-    await requireCheckout(before, selected, options.repo_dir);
+    await requireCheckout(before, selected, options);
     const signal = AbortSignal.any([watch.signal, ...leases.map(({ lost }) => lost)]);
     const executors = await parts.executors(
       before,
@@ -61,7 +61,7 @@ export async function executeApproved(
       return [started(execution_id, selected, options)];
     });
     crashPoint('execute.started');
-    const scope = { ...options, execution_id };
+    const scope = { ...options, repo_dir: options.repo_dir ?? null, execution_id };
     await new Execution({ ...parts, executors }, scope, { ...watch, signal }).runAll(selected);
     crashPoint('execute.before_finish');
     const run = await store.append(run_id, (now) => finished(now, execution_id));
@@ -73,18 +73,33 @@ export async function executeApproved(
 }
 
 /** Before the first action, so that nobody waits for a validation to learn that a folder was mistyped. */
-async function requireCheckout(run: Run, selected: readonly string[], repoDir: string | null): Promise<void> {
-  const { target } = run.plan!;
-  if (target.branch === null) return;
-  if (repoDir !== null) return checkCheckout(repoDir, target.push_url);
-  const delivers = run.actions.some(
+async function requireCheckout(
+  { actions, plan }: Run,
+  selected: readonly string[],
+  { repo_dir, kind }: ExecuteOptions,
+): Promise<void> {
+  const { branch, push_url } = plan!.target;
+  if (branch === null) return;
+  const ahead = actions.filter(
     ({ definition, approval, state }) =>
-      definition.kind === 'commit' &&
-      approval === 'approved' &&
-      state !== 'succeeded' &&
-      selected.includes(definition.action_id),
+      approval === 'approved' && state !== 'succeeded' && selected.includes(definition.action_id),
   );
-  if (delivers) throw repoDirRequired();
+  const commit = ahead.map(({ definition }) => definition).find((definition) => definition.kind === 'commit');
+  if (typeof repo_dir === 'string') {
+    // What was delivered on another host needs no checkout on this one.
+    if (kind === 'execute' || commit !== undefined) await checkCheckout(repo_dir, push_url);
+  } else if (commit !== undefined) {
+    if (repo_dir === undefined) throw repoDirRequired();
+    requireDeliverable(commit);
+  }
+}
+
+function repoDirRequired(): Refused {
+  return new Refused(
+    'repo_dir_required',
+    'commit delivers the branch into your checkout, and you are in none of this repository; go there, or name it with --repo-dir',
+    { hint: 'On a host that has none, --no-repo-dir executes without: the branch reaches the forge alone.' },
+  );
 }
 
 /**
@@ -173,7 +188,15 @@ function started(execution_id: string, selected: string[], options: ExecuteOptio
   const { kind, repo_dir, dry_run, by } = options;
   return {
     type: 'execution_started',
-    data: { execution_id, kind, repo_dir, selected, dry_run, by: by.name, pid: process.pid },
+    data: {
+      execution_id,
+      kind,
+      repo_dir: repo_dir ?? null,
+      selected,
+      dry_run,
+      by: by.name,
+      pid: process.pid,
+    },
   };
 }
 

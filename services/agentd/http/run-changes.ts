@@ -27,7 +27,7 @@ export function runChanges(
       return run;
     },
     async execute(run, { checkout, ...rest }) {
-      const repo_dir = checkoutOf(run, checkout, checkouts());
+      const repo_dir = await checkoutOf(agent, run, checkout, checkouts());
       const request = { run_id: run.run_id, repo_dir, ...rest };
       await work.start(run.run_id, 'execution', (watch) => agent.execute(request, watch));
     },
@@ -67,28 +67,26 @@ async function begin(run: Run, { agent, work }: Work): Promise<Run> {
   }
 }
 
-/** Paths come from the configuration of this machine, never from a request. */
-function checkoutOf(
+/** Paths come from the configuration of this machine, never from a request; who has a checkout here says whether it is meant. */
+async function checkoutOf(
+  agent: CoreAgent,
   run: Run,
-  name: string | null,
+  name: string | null | undefined,
   checkouts: Readonly<Record<string, string>>,
-): string | null {
-  const names = Object.keys(checkouts).join(', ') || 'none';
-  const hint = 'Configure agentd.checkouts in core.json: {"name": "/path/of/the/working/copy"}.';
-  if (name !== null) {
+): Promise<string | null> {
+  if (name === null) return null;
+  if (name !== undefined) {
     if (Object.hasOwn(checkouts, name)) return checkouts[name]!;
     throw new Refused(
       'checkout_unknown',
-      `checkout ${JSON.stringify(name)} is not in agentd.checkouts of config/core.json: must be one of ${names}`,
-      {
-        hint,
-      },
+      `checkout ${JSON.stringify(name)} is not in agentd.checkouts of config/core.json: must be one of ${Object.keys(checkouts).join(', ') || 'none'}`,
+      { hint: 'Configure agentd.checkouts in core.json: {"name": "/path/of/the/working/copy"}.' },
     );
   }
-  if (run.plan === null || run.plan.target.branch === null) return null;
+  const names = await agent.checkoutsFor(run, checkouts);
+  if (names.length === 0) return null;
   throw new Refused(
     'checkout_required',
-    `run ${run.run_id} changes code: checkout must name where to deliver it, one of ${names}`,
-    { hint },
+    `run ${run.run_id} can be delivered to a checkout here: checkout must name it, one of ${names.join(', ')}, or be null, so that the branch reaches the forge alone`,
   );
 }

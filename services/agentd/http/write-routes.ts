@@ -69,12 +69,16 @@ export function writeRoutes(agent: CoreAgent, changes: RunChanges): Route[] {
         return { json: { run_id, status: run.status, action: actionView(action) } satisfies ApprovalAnswer };
       },
     ),
-    aboutRun('execute', 'Execute approved actions, delivering to a configured working copy', {
-      scope: 'execute',
-      body: ExecuteBody,
-      handle: (run, { checkout = null, actions = null, dry_run = false }, by) =>
-        changes.execute(run, { checkout, actions, dry_run, by }),
-    }),
+    aboutRun(
+      'execute',
+      'Execute approved actions, delivering to a configured working copy where one is named',
+      {
+        scope: 'execute',
+        body: ExecuteBody,
+        handle: (run, { checkout, actions = null, dry_run = false }, by) =>
+          changes.execute(run, { checkout, actions, dry_run, by }),
+      },
+    ),
     aboutRun('resume', 'Go on where a crash or a stop left the run', {
       // Resuming an execution or an undo needs `execute` besides; the use case checks it.
       scope: 'plan',

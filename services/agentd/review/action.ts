@@ -9,7 +9,7 @@ import { decisionForms } from './decisions.ts';
 import { type Html, html, nothing } from './html.ts';
 import { outcomeOf } from './outcome.ts';
 import type { SigningTerms } from './signing.ts';
-import { shownLine, shownText } from './visible-text.ts';
+import { plainLine, shownLine, shownText } from './visible-text.ts';
 
 /** One action as it is read before it is approved: everything that the approval covers, and what came of it. */
 
@@ -26,6 +26,8 @@ export interface ActionLook {
   readonly change: Html;
   /** Report of the validation, for the action that runs it. */
   readonly validation: Html;
+  /** Names of the working copies here that the commit can be delivered to. */
+  readonly checkouts: readonly string[];
 }
 
 export function actionArticle(action: ActionState, look: ActionLook): Html {
@@ -49,7 +51,7 @@ ${kind === 'run_validation' ? look.validation : nothing}
 <h4>${isOpen(action) ? 'What would happen' : 'What was approved'}</h4>
 ${params(action)}
 ${kind === 'apply_patch' ? look.change : nothing}
-${facts(action, look.run)}
+${facts(action, look)}
 ${rejected === null ? nothing : html`<p class="faint">It builds on <a href="#${rejected.definition.action_id}">${nameOf(rejected)}</a>, which was rejected, so that it cannot run any more.</p>`}
 ${open ? decisionForms(action, { ...look, canRun: rejected === null }) : nothing}
 </article>`;
@@ -65,9 +67,9 @@ function rejectedBefore({ rejected_before = [] }: ActionDefinition): Html {
   return html`${rejected_before.map((one) => html`<p class="notice warn">${shownLine(rejectedText(one))}</p>`)}`;
 }
 
-function facts(action: ActionState, run: Run): Html {
+function facts(action: ActionState, { run, checkouts }: ActionLook): Html {
   const { definition } = action;
-  const { rationale, depends_on, target, digest, history } = definition;
+  const { kind, rationale, depends_on, target, digest, history } = definition;
   const needs = run.actions.filter((other) => depends_on.includes(other.definition.action_id)).map(nameOf);
   const before = history == null ? '' : countsText(history);
   const rows: readonly (readonly [string, Html])[] = [
@@ -76,6 +78,7 @@ function facts(action: ActionState, run: Run): Html {
       'acts on',
       html`${shownLine(`${target.forge} ${target.owner}/${target.repo}`)}, base ${shownLine(target.base_branch)} @ <code>${target.base_commit.slice(0, 12)}</code>`,
     ],
+    ...(kind === 'commit' && isOpen(action) ? [['delivered to', deliveredTo(checkouts)] as const] : []),
     ...(needs.length === 0 ? [] : [['depends on', html`${needs.join(', ')}`] as const]),
     ...(before === '' ? [] : [['before', html`like actions: ${before}`] as const]),
     ['approval', agreementOf(action)],
@@ -83,6 +86,12 @@ function facts(action: ActionState, run: Run): Html {
   ];
   return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 ${origins(definition)}`;
+}
+
+function deliveredTo(checkouts: readonly string[]): Html {
+  return checkouts.length === 0
+    ? html`no working copy: core-agentd has none of this repository here, and the branch reaches the forge alone`
+    : html`a working copy, chosen when it is executed: ${plainLine(checkouts.join(', '))}, or none`;
 }
 
 function origins({ influences }: ActionDefinition): Html {

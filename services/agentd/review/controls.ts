@@ -111,21 +111,26 @@ function counted(count: number): string {
 function executeForm({ run, csrf, checkouts }: Look): Html {
   if (run.plan === null || isActive(run.status) || whatIsOpen(run, new Date()).ready.length === 0)
     return nothing;
-  const needsCheckout = run.plan.target.branch !== null;
-  if (needsCheckout && checkouts.length === 0)
-    return html`<p class="notice warn">Executing it delivers a branch to a working copy of ${plainLine(subjectOf({ ...run.request, number: null }))}, and core-agentd knows none. Whoever runs it adds <code>{"agentd": {"checkouts": {"${plainLine(run.request.repo)}": "/path/to/${plainLine(run.request.repo)}"}}}</code> to core.json, and the button is here; or executes it with <code>./core execute-approved</code>.</p>`;
   return html`<form method="post" action="/runs/${run.run_id}/execute" data-execute id="execute">
 ${csrfField(csrf)}
-${needsCheckout ? checkoutField(checkouts, run) : nothing}
+${deliveryField(run, checkouts)}
 <button class="primary">Execute</button></form>`;
 }
 
-function checkoutField(checkouts: readonly string[], run: Run): Html {
-  if (checkouts.length === 1)
-    return html`<input type="hidden" name="checkout" value="${checkouts[0]}"><span class="faint">into ${plainLine(checkouts[0]!)}</span>`;
+export function isCommitAhead(run: Run): boolean {
+  const commit = actionOfKind(run, 'commit');
+  return commit !== undefined && commit.state !== 'succeeded' && commit.state !== 'undone';
+}
+
+/** Says where the branch goes, while the commit is still ahead. */
+function deliveryField(run: Run, checkouts: readonly string[]): Html {
+  if (!isCommitAhead(run)) return html`<input type="hidden" name="checkout" value="">`;
+  if (checkouts.length === 0)
+    return html`<span class="faint">to the forge alone: no working copy of ${plainLine(subjectOf({ ...run.request, number: null }))} here</span>`;
+  const selected = checkouts.find((name) => name === run.request.repo) ?? checkouts[0];
   return html`<label>into <select name="checkout">${checkouts.map(
-    (name) => html`<option${name === run.request.repo ? html` selected` : nothing}>${name}</option>`,
-  )}</select></label>`;
+    (name) => html`<option${name === selected ? html` selected` : nothing}>${name}</option>`,
+  )}<option value="">no working copy, the forge alone</option></select></label>`;
 }
 
 function resumeForm({ run, csrf }: Look): Html {

@@ -174,7 +174,8 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
       'Execute what is approved',
       'execute',
       t.strict({ ...fields, checkout: optional(t.string) }),
-      async ({ by }, { checkout = null }, run) => {
+      async ({ by }, body, run) => {
+        const checkout = body.checkout === '' ? null : body.checkout;
         await changes.execute(run, { checkout, actions: null, dry_run: false, by });
         return `#${toWatch(run)?.definition.action_id ?? 'page'}`;
       },

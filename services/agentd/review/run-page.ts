@@ -1,12 +1,12 @@
 import { subjectOf } from '#kit/contracts/run.ts';
 import { gates, risks } from '#kit/contracts/vocabulary.ts';
-import { isActive, isOpen, type Run, rejectedBelow } from '../runs/run.ts';
+import { isOpen, type Run, rejectedBelow } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { actionArticle } from './action.ts';
 import { agreementOfGate, agreementOfRun, hasAgreed } from './agreement.ts';
 import { moment, riskBadge, statusBadge } from './badges.ts';
 import { type Changes, changePart } from './change.ts';
-import { controls } from './controls.ts';
+import { controls, isCommitAhead } from './controls.ts';
 import { gateForm } from './decisions.ts';
 import { type Html, html, nothing } from './html.ts';
 import { layout, type Notice, notice } from './layout.ts';
@@ -83,7 +83,7 @@ export async function reviewPage(
     planPart(parts.agent, run),
     validationPart(parts.agent, run),
     changePart(changes, visit, run),
-    checkoutsOf(parts, visit, run),
+    checkoutsOf(parts, run),
   ]);
   const look = {
     run,
@@ -94,6 +94,7 @@ export async function reviewPage(
     over: whyOver(run),
     change,
     validation,
+    checkouts,
   };
   const sections = gates.map((gate) => {
     const actions = run.actions.filter(({ definition }) => definition.gate === gate);
@@ -117,15 +118,9 @@ ${gateForm(gate, waiting, look)}<div id="gate-${gate}-end"></div></section>`;
   return runLayout(visit, run, 'review', body, said);
 }
 
-/** Names of the working copies that the run can be delivered to: those of its repository. */
-async function checkoutsOf({ agent, checkouts }: ReviewParts, { by }: Visit, run: Run): Promise<string[]> {
-  if (run.plan === null || isActive(run.status) || !by.scopes.includes('execute')) return [];
-  const found = await Promise.all(
-    Object.entries(checkouts()).map(async ([name, path]) =>
-      (await agent.checkoutFor(run, path)) === null ? [] : [name],
-    ),
-  );
-  return found.flat();
+/** Names of the working copies that the run can be delivered to, where its commit may still run. */
+async function checkoutsOf({ agent, checkouts }: ReviewParts, run: Run): Promise<string[]> {
+  return isCommitAhead(run) ? agent.checkoutsFor(run, checkouts()) : [];
 }
 
 const gateMeaning = {

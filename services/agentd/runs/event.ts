@@ -201,7 +201,7 @@ const eventData = {
   execution_started: t.strict({
     execution_id: t.string,
     kind: oneOf(['execute', 'resume']),
-    /** Absolute path of the person's checkout; null when the run only comments. */
+    /** Absolute path of the person's checkout; null: nothing is delivered. */
     repo_dir: nullable(t.string),
     selected: t.array(t.string),
     dry_run: t.boolean,

@@ -119,7 +119,7 @@ export type Accepted = t.TypeOf<typeof Accepted>;
 
 /** Body of `POST /v1/runs/{run_id}/execute`. */
 export const ExecuteBody = t.strict({
-  /** Name of a working copy in the setting `agentd.checkouts`; left out for a run that only comments. */
+  /** Name of a working copy in the setting `agentd.checkouts`, or null for none; left out where this host has none of the repository. */
   checkout: optional(nullable(NonEmptyString)),
   /** action_ids; left out for every action. */
   actions: optional(nullable(t.array(NonEmptyString))),

@@ -90,10 +90,12 @@ export class Daemon {
     return this.#client.post(path, body, ApprovalAnswer);
   }
 
-  /** @param actions action_ids: nothing else is executed, whatever is approved meanwhile */
+  /**
+   * @param checkout null: nothing is delivered
+   * @param actions action_ids: nothing else is executed, whatever is approved meanwhile
+   */
   execute(runId: string, checkout: string | null, actions: readonly string[]): Promise<Accepted> {
-    const body = { actions, ...(checkout === null ? {} : { checkout }) };
-    return this.#client.post(`${runPath(runId)}/execute`, body, Accepted);
+    return this.#client.post(`${runPath(runId)}/execute`, { actions, checkout }, Accepted);
   }
 
   resume(runId: string): Promise<Accepted> {

@@ -200,13 +200,14 @@ export class PlainRun {
     } else {
       const signal = new AbortController().signal;
       const names = await daemon.checkouts(signal);
-      const choices = [...names, 'or the whole path of a folder'].join(', ');
+      const choices = [...names, 'the whole path of a folder', 'or - for none: the forge alone'].join(', ');
       const answer = await dialogue.decide(
         `Which checkout gets the branch (${choices})?${here === null ? '' : ` Enter takes ${here}.`}`,
       );
       const place = answer === '' ? here : answer;
       if (place === null) return;
-      if (names.includes(place)) await daemon.execute(run_id, place, ids);
+      if (place === '-') await daemon.execute(run_id, null, ids);
+      else if (names.includes(place)) await daemon.execute(run_id, place, ids);
       else if (!place.startsWith('/')) throw new RangeError(`'${visibleLine(place)}' is none of ${choices}.`);
       else
         await executeHere({

@@ -173,7 +173,8 @@ function cancelRows(): TextLine[] {
 }
 
 function placeName(place: Place): string {
-  return 'name' in place ? place.name : `${place.folder}  ${place.about}`;
+  if ('folder' in place) return `${place.folder}  ${place.about}`;
+  return place.name ?? 'none: the branch reaches the forge alone';
 }
 
 function quitRows(): TextLine[] {

@@ -21,7 +21,8 @@ import type { Terminal } from '../terminal.ts';
 /** Commands that carry out what was approved, stop it, or take it back. */
 
 interface ExecuteOptions extends RunOption {
-  readonly repoDir?: string;
+  /** false: none, by `--no-repo-dir`. */
+  readonly repoDir?: string | false;
   readonly action?: readonly string[];
   readonly dryRun?: boolean;
 }
@@ -34,6 +35,7 @@ export function executeApproved(program: Command, run: Run): void {
       'your checkout, which gets the branch (default: the one that you are in)',
       notEmpty('--repo-dir'),
     )
+    .option('--no-repo-dir', 'without a checkout: the branch reaches the forge alone')
     .option('--action <id...>', 'only these, by number, act_… or kind')
     .option('--dry-run', 'every check runs, no effect happens')
     .action(
@@ -43,7 +45,9 @@ export function executeApproved(program: Command, run: Run): void {
         const before = await agent.run(await runNamed(context, id, options, 'execute-approved'));
         const selected = names.map((name) => actionNamed(before, name).definition.action_id);
         const actions = selected.length === 0 ? null : selected;
-        const repo_dir = options.repoDir ?? (await agent.checkoutFor(before, process.cwd()));
+        const { repoDir } = options;
+        const here = async () => (await agent.checkoutFor(before, process.cwd())) ?? undefined;
+        const repo_dir = repoDir === false ? null : (repoDir ?? (await here()));
         const request = { run_id: before.run_id, repo_dir, actions, dry_run, by: await person() };
         const after = await watched(context, (watch) => agent.execute(request, watch));
         return answerExecution(context, after, executionExitCode(after, selected));

@@ -18,7 +18,8 @@ import { answerExecution, executionExitCode } from './execute.ts';
 import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './plan.ts';
 
 interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'note'>, TaskChoice {
-  readonly repoDir?: string;
+  /** false: none, by `--no-repo-dir`. */
+  readonly repoDir?: string | false;
   readonly anyway?: boolean;
   readonly sign?: boolean;
   readonly key?: string;
@@ -37,6 +38,7 @@ export function gateByGate(program: Command, run: Run): void {
       'your checkout, which gets the branch (default: the one that you are in)',
       notEmpty('--repo-dir'),
     )
+    .option('--no-repo-dir', 'without a checkout: the branch reaches the forge alone')
     .option('--anyway', 'plan an issue that is closed or fixed too')
     .action(
       run(async (context, text: string | undefined, options: Options) => {
@@ -248,7 +250,8 @@ class Walk {
 
   /** Before anything is asked, so that nobody approves what cannot be delivered. */
   async #checkout(run: StoredRun): Promise<string | null> {
-    if (this.#options.repoDir !== undefined) return this.#options.repoDir;
+    const { repoDir } = this.#options;
+    if (repoDir !== undefined) return repoDir === false ? null : repoDir;
     const here = await this.#context.services.agent.checkoutFor(run, process.cwd());
     const delivers = run.actions.some(
       ({ definition, state }) => definition.kind === 'commit' && state !== 'succeeded',
@@ -258,7 +261,9 @@ class Walk {
     throw new InvalidInput(
       'repo_dir_required',
       `the branch is delivered into your checkout of ${owner}/${repo}, and you are in none`,
-      { hint: `go to one, or name it:\n${this.#goOn('--repo-dir', 'DIR')}` },
+      {
+        hint: `go to one, or name it; without one the branch reaches the forge alone:\n${this.#goOn('--repo-dir', 'DIR')}\n${this.#goOn('--no-repo-dir')}`,
+      },
     );
   }
 

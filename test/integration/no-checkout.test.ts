@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { actionKinds } from '../../services/agentd/action.ts';
+import type { CoreAgent } from '../../services/agentd/core-agent.ts';
+import { openServices } from '../../services/agentd/main.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { startPostgres } from '../fixtures/postgres.ts';
+import { makeReviewWorld } from '../fixtures/review/review-world.ts';
+import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { until } from '../fixtures/until.ts';
+import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
+import { allowUnsandboxed, expectVerified, statesOf } from '../fixtures/world/place.ts';
+import { anotherHome, makeWorld, ref, type World } from '../fixtures/world/world.ts';
+import { describeWith } from '../needs.ts';
+
+const allSucceeded = Object.fromEntries(actionKinds.map((kind) => [kind, 'succeeded']));
+
+async function ask({ url, token }: TestDaemon, path: string, body: unknown = {}): Promise<number> {
+  const response = await fetch(`${url}/v1/runs/${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return response.status;
+}
+
+function ended(agent: CoreAgent, { run_id }: Run, status: Run['status']): Promise<Run> {
+  return until(`${status}`, async () => {
+    const run = await agent.run(run_id);
+    return run.status === status ? run : null;
+  });
+}
+
+async function expectPublished(world: World, run: Run, planned: Run): Promise<string> {
+  expect(statesOf(run)).to.deep.equal(allSucceeded);
+  expect(run.actions.map(({ definition }) => definition.digest)).to.deep.equal(
+    planned.actions.map(({ definition }) => definition.digest),
+  );
+  const { branch, tree } = run.plan!.target;
+  const commit = world.remote.git('rev-parse', `refs/heads/${branch}`);
+  expect(world.remote.git('rev-parse', `${commit}^{tree}`)).to.equal(tree);
+  const pulls = (await world.forgeAdmin.listPullRequests(ref, 'all')).filter(({ head }) => head === branch);
+  expect(pulls.map(({ head_commit, state }) => [head_commit, state])).to.deep.equal([[commit, 'open']]);
+  expect(comments(world, run)).to.equal(1);
+  expect(world.checkout.git('for-each-ref', `refs/heads/${branch}`)).to.equal('');
+  await expectVerified(world, run);
+  return commit;
+}
+
+function comments(world: World, { request }: Run): number {
+  const folder = join(world.remote.gitDir, '../comments', String(request.number));
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')).length : 0;
+}
+
+for (const vcs of ['git', 'jj'] as const) {
+  describeWith([vcs], `core-agentd without a working copy, with ${vcs}`, () => {
+    let world: World;
+    let daemon: TestDaemon;
+
+    before(async () => {
+      world = await makeWorld({ vcs });
+      allowUnsandboxed(world);
+      daemon = await startDaemon(world, ['read', 'plan', 'approve', 'execute']);
+    });
+    after(async () => {
+      await daemon?.close();
+      await world?.close();
+    });
+
+    it('pushes, opens the pull request and comments from its own clone, and takes all of it back', async () => {
+      const planned = await world.plannedAndApproved();
+      expect(await ask(daemon, `${planned.run_id}/execute`)).to.equal(202);
+      const done = await ended(world.agent, planned, 'completed');
+      await expectPublished(world, done, planned);
+      const commit = done.actions.find(({ definition }) => definition.kind === 'commit')!;
+      expect(commit.outcome).to.deep.include({
+        facts: { ...commit.outcome!.facts, delivered_ref: null, repo_dir: null },
+      });
+      expect(commit.outcome!.message).to.contain('in no checkout');
+
+      expect(await ask(daemon, `${planned.run_id}/undo`)).to.equal(202);
+      await ended(world.agent, planned, 'undone');
+      const { branch } = planned.plan!.target;
+      expect(world.remote.git('for-each-ref', `refs/heads/${branch}`)).to.equal('');
+      expect(comments(world, planned)).to.equal(0);
+    });
+
+    it('does so on the command line where that says --no-repo-dir', async () => {
+      const planned = await world.plannedAndApproved();
+      const args = ['execute-approved', '--run-id', planned.run_id];
+      const refused = await world.command(args);
+      expect(refused.stderr).to.contain('[repo_dir_required]').and.to.contain('--no-repo-dir');
+      expect(refused.code).to.equal(3);
+      const executed = await world.command([...args, '--no-repo-dir']);
+      expect(executed.code, executed.stderr).to.equal(0);
+      await expectPublished(world, await world.agent.run(planned.run_id), planned);
+    });
+  });
+}
+
+describeWith(['git'], 'the review page of a core-agentd without a working copy', () => {
+  it('says where the change goes before it is approved, and executes without asking for a folder', async () => {
+    const review = await makeReviewWorld(undefined, { agentd: { checkouts: {} } });
+    try {
+      const mira = await SignedIn.by(await review.link('mira'));
+      const csrf = await mira.csrf();
+      const planned = await review.planned();
+      const path = `/runs/${planned.run_id}`;
+      const shown = async () => (await mira.get(path)).text();
+      expect(await shown()).to.contain('no working copy: core-agentd has none of this repository here');
+      const seen = planned.actions.map(
+        ({ definition: { action_id, digest } }) => `${action_id} ${digest} required`,
+      );
+      await mira.post(`${path}/decisions`, { csrf, decision: 'approve', seen, word: 'approve' });
+      const page = await shown();
+      expect(page).to.contain('to the forge alone: no working copy of demo/hello here');
+      expect(page).not.to.contain('name="checkout"');
+      expect((await mira.post(`${path}/execute`, { csrf })).status).to.equal(303);
+      await expectPublished(review.world, await ended(review.world.agent, planned, 'completed'), planned);
+    } finally {
+      await review.close();
+    }
+  });
+
+  it('lets people choose none where there is one, and takes no silence for it', async () => {
+    const review = await makeReviewWorld();
+    try {
+      const mira = await SignedIn.by(await review.link('mira'));
+      const csrf = await mira.csrf();
+      const planned = await review.world.approve(await review.planned());
+      const path = `/runs/${planned.run_id}`;
+      expect(await (await mira.get(path)).text()).to.contain('no working copy, the forge alone');
+      const silent = await mira.post(`${path}/execute`, { csrf });
+      expect(silent.status).to.equal(422);
+      expect(await silent.text()).to.contain('can be delivered to a checkout here');
+      expect((await mira.post(`${path}/execute`, { csrf, checkout: '' })).status).to.equal(303);
+      await expectPublished(review.world, await ended(review.world.agent, planned, 'completed'), planned);
+    } finally {
+      await review.close();
+    }
+  });
+});
+
+describeWith(['git', 'postgres'], 'hosts without a working copy', () => {
+  for (const point of ['commit.built', 'execute.intent.push_branch', 'execute.effect.push_branch']) {
+    it(`make the same commit when one is killed at ${point} and another goes on from a clone of its own`, async () => {
+      const server = await startPostgres();
+      const world = await makeWorld({ vcs: 'git', storage: await server.database() });
+      allowUnsandboxed(world);
+      const home = anotherHome(world);
+      const other = await openServices({ home });
+      const daemon = await startDaemon({ home, agent: other.agent }, ['read', 'plan', 'approve', 'execute']);
+      try {
+        const planned = await world.plannedAndApproved();
+        const { run_id } = planned;
+        const args = ['execute-approved', '--run-id', run_id, '--no-repo-dir'];
+        const { signal, stderr } = await world.command(args, { CORE_CRASH_AT: point });
+        expect(signal, stderr).to.equal('SIGKILL');
+        const { clone_dir } = (await other.agent.run(run_id)).workspace!;
+        const first = execFileSync(
+          'git',
+          ['-C', clone_dir, 'rev-parse', `refs/heads/${planned.plan!.target.branch}`],
+          { encoding: 'utf8' },
+        ).trim();
+        expect(existsSync(join(home, 'state/clones'))).to.equal(false);
+
+        expect(await ask(daemon, `${run_id}/resume`)).to.equal(202);
+        const done = await ended(other.agent, planned, 'completed');
+        expect(await expectPublished(world, done, planned)).to.equal(first);
+      } finally {
+        await daemon.close();
+        await other.close();
+        await world.close();
+        await server.stop();
+      }
+    });
+  }
+});
