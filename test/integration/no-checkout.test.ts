@@ -115,7 +115,7 @@ describeWith(['git'], 'the review page of a core-agentd without a working copy',
       );
       await mira.post(`${path}/decisions`, { csrf, decision: 'approve', seen, word: 'approve' });
       const page = await shown();
-      expect(page).to.contain('to the forge alone: no working copy of demo/hello here');
+      expect(page).to.contain('to the forge alone: no working copy here');
       expect(page).not.to.contain('name="checkout"');
       expect((await mira.post(`${path}/execute`, { csrf })).status).to.equal(303);
       await expectPublished(review.world, await ended(review.world.agent, planned, 'completed'), planned);

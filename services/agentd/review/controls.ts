@@ -1,4 +1,3 @@
-import { subjectOf } from '#kit/contracts/run.ts';
 import type { Identity } from '#kit/tokens/tokens.ts';
 import { type ActionState, actionOfKind, isActive, type Run } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
@@ -6,7 +5,7 @@ import { nameOf } from './action.ts';
 import { csrfField } from './csrf.ts';
 import { type Html, html, nothing } from './html.ts';
 import { isWebAddress } from './outcome.ts';
-import { plainLine, shownLine } from './visible-text.ts';
+import { shownLine } from './visible-text.ts';
 
 /** What can be done with the whole run now: execute, resume, cancel, undo. It stays at the bottom of the window. */
 
@@ -126,7 +125,7 @@ export function isCommitAhead(run: Run): boolean {
 function deliveryField(run: Run, checkouts: readonly string[]): Html {
   if (!isCommitAhead(run)) return html`<input type="hidden" name="checkout" value="">`;
   if (checkouts.length === 0)
-    return html`<span class="faint">to the forge alone: no working copy of ${plainLine(subjectOf({ ...run.request, number: null }))} here</span>`;
+    return html`<span class="faint">to the forge alone: no working copy here</span>`;
   const selected = checkouts.find((name) => name === run.request.repo) ?? checkouts[0];
   return html`<label>into <select name="checkout">${checkouts.map(
     (name) => html`<option${name === selected ? html` selected` : nothing}>${name}</option>`,

@@ -152,8 +152,9 @@ function decideOrExecute(
   const { dead, ready, stuck, waiting } = whatIsOpen(run, now);
   const needsCheckout = run.plan?.patch !== null;
   // Without it the branch goes to the checkout that the person is in.
-  const repoDir = run.execution?.repo_dir ?? null;
-  const checkout = needsCheckout && repoDir !== null ? ['--repo-dir', repoDir] : [];
+  const repoDir = needsCheckout ? run.execution?.repo_dir : undefined;
+  const checkout =
+    repoDir === undefined ? [] : repoDir === null ? ['--no-repo-dir'] : ['--repo-dir', repoDir];
   const execute: NextStep = {
     label: 'execute',
     command: command('execute-approved', '--run-id', id, ...checkout),
