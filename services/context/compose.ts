@@ -9,12 +9,14 @@ import { mirrorFolder } from '#kit/git/mirror-folder.ts';
 import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
+import type { Registry } from '#kit/prometheus.ts';
 import { readReleasedSecrets } from '#kit/redaction/secret-finder.ts';
 import { checkAll } from './check.ts';
 import type { ContextConfig } from './configuration.ts';
 import { Execution, executionRoutes } from './execution/execution.ts';
 import { openGraph } from './graph/open-graph.ts';
 import { checkHealth } from './health.ts';
+import type { ActiveRecord } from './hosts/active-record.ts';
 import { adminRoutes } from './http/admin-routes.ts';
 import { nameByForge } from './http/forge-names.ts';
 import { cypherRoutes, searchRoutes } from './http/graph-routes.ts';
@@ -36,12 +38,16 @@ export interface ContextParts {
   readonly readers: Readers;
   readonly logger: Logger;
   readonly version: string;
+  /** Where the record is one of several hosts', and this one is active. */
+  readonly active?: ActiveRecord | null;
 }
 
 /** core-context without its HTTP server. */
 export interface ContextService {
   readonly routes: readonly Route[];
   health(): Promise<Health>;
+  /** null where the record is this host's alone. */
+  readonly registry: Registry | null;
   /** Starts what is done without being asked for: reading the configured repositories. Resolves when forgetting is finished. */
   begin(): Promise<void>;
   /** Resolves with the reason when the record cannot be used any more: the process has to end and start again. */
@@ -56,17 +62,22 @@ export async function composeContext({
   readers,
   logger,
   version,
+  active = null,
 }: ContextParts): Promise<ContextService> {
   const record = openRecord(folders.state, (message) => logger.warn(message));
   if (record.recovery !== null) logger.warn(`a damaged record is set aside: ${record.recovery.set_aside}`);
-  const writer = new Writer(record.path, readers);
+  const writer = new Writer(record.path, readers, active?.journal);
+  await active?.catchUp(writer);
   const embedder = embedderFor(config, folders, { readers, writer, logger });
   const memory = new Memory({
     embedder,
     writer,
     readers,
     path: record.path,
-    forgetElsewhere: () => graph.dropDeleted(),
+    async forgetElsewhere() {
+      await graph.dropDeleted();
+      await active?.forgetInBackups();
+    },
   });
   const execution = new Execution({ writer, readers, memory });
   const ingestion = new Ingestion({
@@ -99,6 +110,7 @@ export async function composeContext({
     logger,
   });
 
+  const registry = active === null ? null : (await import('./hosts/metrics.ts')).contextMetrics(active);
   let closing = false;
   const configured = new Set(Object.values(config.repositories));
   const damaged = Promise.race([writer.damaged, readers.damaged]).then((error) => {
@@ -120,7 +132,9 @@ export async function composeContext({
       ...cypherRoutes(graph, config.cypher.rows),
       ...executionRoutes(execution),
     ],
-    health: () => checkHealth({ version, folders, config, readers, jobs, record, graph, neo4j, embedder }),
+    registry,
+    health: () =>
+      checkHealth({ version, folders, config, readers, jobs, record, graph, neo4j, embedder, active }),
     async begin() {
       embedder?.begin();
       const forgotten = memory.finishForgetting().catch((error) => {
@@ -132,12 +146,13 @@ export async function composeContext({
         jobs.refresh({ full: record.recoveredNow }, 'core-context').catch(() => {});
       await forgotten;
     },
-    broken: Promise.race([damaged, writer.ended, readers.ended]),
+    broken: Promise.race([damaged, writer.ended, readers.ended, ...(active === null ? [] : [active.lost])]),
     async close() {
       closing = true;
       await jobs.close();
       await embedder?.close();
       await graph.close();
+      await active?.close();
       await readers.close();
       await writer.close();
       record.close();

@@ -42,6 +42,13 @@ export const ContextConfig = t.strict({
     /** MiB of the embedded engine's process. */
     memory_mb: integerBetween(200, 64_000),
   }),
+  /** Of the record into `storage.s3`, where several hosts share it. */
+  backup: t.strict({
+    /** At most one in so many, and only after a change. */
+    seconds: integerBetween(1, 3_600),
+    /** How many are kept. */
+    keep: integerBetween(1, 100),
+  }),
   /** null: Cypher runs on the embedded engine. */
   neo4j: nullable(
     t.strict({

@@ -5,6 +5,7 @@ import type { Folders } from '#kit/folders.ts';
 import type { Probe } from '#kit/health/probe.ts';
 import type { ContextConfig } from './configuration.ts';
 import type { Graph } from './graph/open-graph.ts';
+import type { ActiveRecord } from './hosts/active-record.ts';
 import type { RefreshJobs } from './http/refresh-jobs.ts';
 import type { OpenRecord } from './record/open-record.ts';
 import type { Readers } from './store/access.ts';
@@ -22,6 +23,8 @@ interface HealthParts {
   readonly neo4j: Pick<Probe, 'check'> | null;
   /** null where no embeddings model is configured; it then has no check either. */
   readonly embedder: Pick<Embedder, 'model' | 'url' | 'state'> | null;
+  /** null where the record is this host's alone; it then has no check either. */
+  readonly active: Pick<ActiveRecord, 'health'> | null;
 }
 
 /** With less, in bytes, the next writes may not find room. */
@@ -31,6 +34,7 @@ const littleRoom = 16 * 1024 * 1024;
 export async function checkHealth(parts: HealthParts): Promise<Health> {
   const checks = {
     record: await check('failing', () => recordCheck(parts)),
+    ...(parts.active === null ? {} : { backup: parts.active.health() }),
     disk: await check('degraded', () => diskCheck(parts)),
     text_index: await check('degraded', () => textCheck(parts)),
     cypher: await check('degraded', () => cypherCheck(parts)),

@@ -47,7 +47,7 @@ function judge(service: PlatformService, answer: HttpAnswer, wantsHealth: boolea
     const detail = `${health.service} answers there, not ${service}`;
     return { ok: false, status, health, detail, fix: 'Correct the addresses: ./core config show' };
   }
-  const ok = health.status !== 'failing' && status < 500;
+  const ok = health.status === 'standby' || (health.status !== 'failing' && status < 500);
   return {
     ok,
     status,
@@ -65,10 +65,13 @@ function healthIn(text: string): Health | null {
   }
 }
 
+/** Checks that say who does the work of several hosts, and since when nothing of it is saved. */
+const shownAlways = ['active', 'backup'];
+
 /** With what is not well, where something is not. */
 export function describeHealth({ status, checks }: Health): string {
   const why = Object.entries(checks)
-    .filter(([, check]) => check.status !== 'ok')
+    .filter(([name, check]) => check.status !== 'ok' || shownAlways.includes(name))
     .map(([name, { detail }]) => `${name}: ${detail}`);
   return [status, ...why].join('; ');
 }

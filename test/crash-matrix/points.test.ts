@@ -29,6 +29,10 @@ const coveredElsewhere = [
   // test/integration/bridge-crash.test.ts
   ...['bridge.event_stored', 'bridge.event_claimed', 'bridge.event_planned', 'bridge.event_ended'],
   ...['bridge.summary_delivered', 'bridge.schedule_stored', 'bridge.caught_up'],
+  // test/integration/context-hosts.test.ts
+  ...['context.journal_written', 'context.backup_copied', 'context.pieces_noted', 'context.piece_written'],
+  ...['context.backup_written', 'context.backup_named', 'context.backup_collected'],
+  ...['context.restore_fetched', 'context.restore_placed'],
   // test/integration/signed-approvals.test.ts
   ...['decision.checked', 'decision.recorded'],
   // test/integration/notifications.test.ts

@@ -7,6 +7,7 @@ import { createBridgeMetrics } from '../../services/bridge/metrics.ts';
 import type { Outcome } from '../../services/bridge/processing/attempt.ts';
 import type { OutboxParts } from '../../services/bridge/sync/outbox.ts';
 import { engineMetrics } from '../../services/bus-engine/serve.ts';
+import { contextMetrics } from '../../services/context/hosts/metrics.ts';
 import type { CallResult } from '../../services/model-gateway/ledger/settlement.ts';
 import { createCallMetrics, type LaneState } from '../../services/model-gateway/metrics.ts';
 import { readAlerts, readExpressions, readPanels, textOf } from '../fixtures/monitoring/monitoring.ts';
@@ -115,6 +116,7 @@ function exportedLabels(): Map<string, readonly string[]> {
     createNotificationMetrics(async () => ({})),
     createBridgeMetrics(async () => ({}) as never).registry,
     createCallMetrics(() => []).registry,
+    contextMetrics(null),
     engineMetrics({} as never),
     new Registry(),
   ];

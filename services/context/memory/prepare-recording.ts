@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { digestOf } from '#kit/digest.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
@@ -11,6 +12,9 @@ export type Recording = Omit<Remembered, 'id' | 'recorded_at' | 'valid_from' | '
 };
 
 export interface PreparedRecording {
+  /** Of the memory, if it is a new one: the same where a journal is replayed. */
+  readonly id: string;
+  readonly recorded_at: string;
   readonly recording: Recording;
   readonly key: string | null;
   readonly digest: string;
@@ -55,6 +59,8 @@ export function prepareRecording(request: RecordRequest): PreparedRecording {
     steps: steps.map(({ text }) => text),
   };
   return {
+    id: `memory:${uuidv7()}`,
+    recorded_at: new Date().toISOString(),
     recording,
     key: request.key ?? null,
     digest: digestOf(recording),

@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from 'uuid';
 import type { MemoryLine, OutcomeReply, OutcomeRequest, RecordReply } from '#kit/contracts/context/memory.ts';
 import { isVouchedFor } from '#kit/contracts/context/memory-source.ts';
 import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
@@ -18,7 +17,7 @@ import { project, storeMemory } from './store-memory.ts';
  * takes it from one that nobody does, whose memory stays without it.
  */
 export function recordMemory(record: GraphRecord, prepared: PreparedRecording): RecordReply {
-  const { key, digest, masked } = prepared;
+  const { key, digest, masked, recorded_at } = prepared;
   const repeated = key === null ? null : sightingOf(record, key);
   const takesOver =
     repeated !== null && isVouchedFor(prepared.recording.source) && !isVouchedFor(repeated.source);
@@ -33,12 +32,11 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   }
   const content = withoutForgotten(record, key, prepared.recording.content);
   const recording = { ...prepared.recording, content };
-  checkEntities(record, recording.about);
-  const now = new Date().toISOString();
-  const memory = rememberedFrom(recording, now);
+  if (!record.replaying) checkEntities(record, recording.about);
+  const memory = rememberedFrom(recording, prepared);
   const bands = bandsOfMemory(memory);
   const duplicate = findDuplicate(record, memory, bands, recording.at);
-  const sighting = { source: recording.source, key, digest, seen_at: now };
+  const sighting = { source: recording.source, key, digest, seen_at: recorded_at };
   if (takesOver) record.prepare('UPDATE memory_sightings SET key = NULL WHERE key = ?').run(key);
   if (duplicate !== null) {
     noteRepetition(record, duplicate.row.memory, { ...sighting, first: false, exact: duplicate.exact });
@@ -53,11 +51,11 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   return replyOf(placed, { created: true, duplicate: false, masked }, closed);
 }
 
-function rememberedFrom(recording: Recording, now: string): Remembered {
+function rememberedFrom(recording: Recording, { id, recorded_at }: PreparedRecording): Remembered {
   const { layer, valid_to, ...rest } = recording;
-  const at = layer === 'episodic' ? (recording.at ?? recording.valid_from ?? now) : recording.at;
-  const valid_from = recording.valid_from ?? (layer === 'episodic' ? at : null) ?? now;
-  return { ...rest, layer, at, valid_from, id: `memory:${uuidv7()}`, recorded_at: now, stated_to: valid_to };
+  const at = layer === 'episodic' ? (recording.at ?? recording.valid_from ?? recorded_at) : recording.at;
+  const valid_from = recording.valid_from ?? (layer === 'episodic' ? at : null) ?? recorded_at;
+  return { ...rest, layer, at, valid_from, id, recorded_at, stated_to: valid_to };
 }
 
 function nextSeq(record: GraphRecord, { session }: Remembered): number {

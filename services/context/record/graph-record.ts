@@ -57,6 +57,12 @@ export const identityTable = `
   INSERT INTO record_identity VALUES (lower(hex(randomblob(16))));
 `;
 
+/** The last command of a journal that this record has performed; its highest row, because a rescued record has the damaged one's too. */
+export const journalTable = `
+  CREATE TABLE journal_position (seq INTEGER NOT NULL) STRICT;
+  INSERT INTO journal_position VALUES (0);
+`;
+
 /** Labels of spec.md; the second of a pair is the projection's to add. */
 export const nodeLabels = ['CoreEntity', 'Memory', 'ReasoningRun', 'Task', 'Action'] as const;
 export type NodeLabel = (typeof nodeLabels)[number];
@@ -115,6 +121,8 @@ const putEdge = `
  */
 export class GraphRecord {
   readonly db: DatabaseSync;
+  /** Commands that were acknowledged once are performed again, on a record that may not know yet what only repositories say. */
+  replaying = false;
   #changed: number;
 
   constructor(db: DatabaseSync) {
@@ -134,6 +142,11 @@ export class GraphRecord {
     this.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`).run(
       ...Object.values(row),
     );
+  }
+
+  /** Notes that a command of the journal is performed; in its transaction. */
+  passJournal(seq: number): void {
+    this.prepare('UPDATE journal_position SET seq = max(seq, ?)').run(seq);
   }
 
   /** The next number of the change sequence, for a row that a caller writes itself. */

@@ -24,8 +24,13 @@ export function performCommands(commands: Commands): void {
     }
   });
 
-  function perform(name: string, { input, durability }: WriteRequest): Promise<unknown> {
-    return batches[durability].write(() => commands[name]!(record, input as never));
+  function perform(name: string, { input, durability, journal }: WriteRequest): Promise<unknown> {
+    return batches[durability].write(() => {
+      record.replaying = journal?.replayed ?? false;
+      const output = commands[name]!(record, input as never);
+      if (journal !== undefined) record.passJournal(journal.seq);
+      return output;
+    });
   }
 
   async function close(): Promise<null> {
@@ -49,4 +54,6 @@ export function performCommands(commands: Commands): void {
 export interface WriteRequest {
   readonly input: unknown;
   readonly durability: Durability;
+  /** Where the command stands in the journal, and whether it is performed again from there. */
+  readonly journal?: { readonly seq: number; readonly replayed: boolean };
 }

@@ -49,6 +49,11 @@ export function notedDamage(folder: string): string | null {
   return damage === null || damage.set_aside !== null ? null : damage.reason;
 }
 
+/** The record that was damaged is replaced by one that is whole. */
+export function forgetDamage(folder: string): void {
+  if (notedDamage(folder) !== null) rmSync(damagePath(folder));
+}
+
 /** Decides under which name the damaged files are kept. `finishRecovery` does the rest. */
 export function setAside(folder: string, reason: string): void {
   const at = new Date().toISOString();

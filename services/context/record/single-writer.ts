@@ -8,6 +8,13 @@ export interface Idle {
   idle(maxMs: number): Promise<void>;
 }
 
+/** Keeps commands elsewhere before they are performed here, so that another host can perform them again. */
+export interface Journal {
+  keeps(command: string): boolean;
+  /** Resolves with the place of the command, one after another in their order. It is durable then. */
+  append(command: string, input: unknown): Promise<number>;
+}
+
 /** Milliseconds for which a write that can wait lets searches go first; more would stop an ingestion that many search through. */
 const maxDelayMs = 40;
 
@@ -19,14 +26,16 @@ const maxDelayMs = 40;
 export class SingleWriter<C extends Commands> implements RecordWriter<C> {
   readonly #thread: Thread;
   readonly #readers: Idle | undefined;
+  readonly #journal: Journal | null;
   #deferred: Promise<void> = Promise.resolve();
 
   /**
    * @param script a module that calls `performCommands`
    * @param path of the SQLite file, which exists and is migrated
    */
-  constructor(script: URL, path: string, readers?: Idle) {
+  constructor(script: URL, path: string, readers?: Idle, journal: Journal | null = null) {
     this.#readers = readers;
+    this.#journal = journal;
     this.#thread = new Thread(script, { path });
   }
 
@@ -35,12 +44,27 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
     input: Inputs<C>[Name],
     durability: Durability = 'full',
   ): Promise<Outputs<C>[Name]> {
-    const request: WriteRequest = { input, durability };
-    const perform = () => this.#thread.call<Outputs<C>[Name]>(String(command), request);
+    const name = String(command);
+    const journal = this.#journal;
+    if (journal?.keeps(name)) {
+      return journal
+        .append(name, input)
+        .then((seq) => this.#perform(name, { input, durability, journal: { seq, replayed: false } }));
+    }
+    const perform = () => this.#perform<Outputs<C>[Name]>(name, { input, durability });
     const readers = this.#readers;
     if (durability === 'full' || readers === undefined) return perform();
     this.#deferred = this.#deferred.then(() => readers.idle(maxDelayMs));
     return this.#deferred.then(perform);
+  }
+
+  /** Performs a command of the journal again, which may be known here already by now. */
+  replay(command: string, input: unknown, seq: number): Promise<unknown> {
+    return this.#perform(command, { input, durability: 'normal', journal: { seq, replayed: true } });
+  }
+
+  #perform<Output>(command: string, request: WriteRequest): Promise<Output> {
+    return this.#thread.call<Output>(command, request);
   }
 
   /** Resolves with the reason when nothing can be written any more. */

@@ -1,6 +1,6 @@
 import { type OpenRecord, openRecord as open } from '../record/open-record.ts';
 import { ReaderPool } from '../record/reader-pool.ts';
-import { type Idle, SingleWriter } from '../record/single-writer.ts';
+import { type Idle, type Journal, SingleWriter } from '../record/single-writer.ts';
 import type { WriteCommands } from './commands.ts';
 import type { ReadQueries } from './queries.ts';
 import { restoreSteps } from './restore.ts';
@@ -18,8 +18,8 @@ export class Readers extends ReaderPool<ReadQueries> {
 
 /** The writer of everything that the domains keep in the record. @param path of its SQLite file */
 export class Writer extends SingleWriter<WriteCommands> {
-  constructor(path: string, readers?: Idle) {
-    super(writerThread, path, readers);
+  constructor(path: string, readers?: Idle, journal?: Journal | null) {
+    super(writerThread, path, readers, journal);
   }
 }
 

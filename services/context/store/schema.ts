@@ -4,7 +4,7 @@ import { executionTables } from '../execution/execution-queries.ts';
 import { ingestTables, linkTables } from '../ingest/ingest-tables.ts';
 import { memoryTables, signatureTables } from '../memory/memory-tables.ts';
 import { recordThing } from '../record/connection.ts';
-import { identityTable, recordTables } from '../record/graph-record.ts';
+import { identityTable, journalTable, recordTables } from '../record/graph-record.ts';
 import { searchTables } from '../search/text-index.ts';
 import { vectorTables } from '../vectors/vectors.ts';
 
@@ -43,6 +43,7 @@ export const versions: readonly string[] = [
   signatureTables,
   leanerIndexes,
   linkTables,
+  journalTable,
 ];
 
 /** @param wanted the version to stop at; less than all of them only to have an old record */

@@ -1,6 +1,6 @@
 import { announceService } from '../config/running-service.ts';
 import { serviceUrl } from '../config/service-address.ts';
-import { Failed, messageOf } from '../errors.ts';
+import { CoreError, Failed, messageOf } from '../errors.ts';
 import type { ServiceProcess } from '../service-process.ts';
 import { reportServing } from '../supervisor-channel.ts';
 import type { Binding } from './authentication.ts';
@@ -10,7 +10,7 @@ import { createHttpServer, type HttpServerOptions } from './server.ts';
 export interface ServedParts
   extends Pick<
     HttpServerOptions,
-    'routes' | 'refuseUnknown' | 'registry' | 'health' | 'bodyLimit' | 'upgrade'
+    'routes' | 'refuseUnknown' | 'requireActive' | 'registry' | 'health' | 'bodyLimit' | 'upgrade'
   > {
   /** In place of the tokens of the installation alone. */
   readonly tokens?: HttpServerOptions['tokens'];
@@ -26,7 +26,7 @@ export interface ServedParts
  * @throws Failed (`port_in_use`, `thread_ended` and what broke the service)
  */
 export async function serveService(
-  { service, version, folders, tokens, redactor, logger, shutdown, signalled }: ServiceProcess,
+  own: ServiceProcess,
   {
     concern,
     binding,
@@ -42,27 +42,10 @@ export async function serveService(
     readonly ready?: Promise<unknown>;
   },
 ): Promise<number> {
+  const { logger, shutdown, signalled } = own;
   const { broken, ...served } = parts;
-  const server = createHttpServer({
-    service,
-    version,
-    binding,
-    settings: concern,
-    tokens,
-    logger,
-    redactor,
-    ...served,
-  });
-  shutdown.add('the HTTP interface', () => server.close());
   try {
-    const { port } = await server.start();
-    const { host } = binding;
-    const announced = announceService(service, folders, {
-      url: serviceUrl({ ...binding, port }),
-      host,
-      port,
-    });
-    shutdown.add('the note of its address', () => announced.withdraw());
+    await listen(own, { concern, binding, parts: served });
   } catch (error) {
     await shutdown.close('it cannot listen');
     throw error;
@@ -78,5 +61,52 @@ export async function serveService(
   if (typeof end === 'number') return end;
   logger.error(`ending: ${messageOf(end)}`, { error: end });
   await shutdown.close('it cannot do its work any more');
-  throw end instanceof Failed ? end : new Failed('thread_ended', messageOf(end), { cause: end });
+  throw end instanceof CoreError ? end : new Failed('thread_ended', messageOf(end), { cause: end });
+}
+
+interface Listening {
+  readonly concern: string;
+  readonly binding: Binding;
+  readonly parts: Omit<ServedParts, 'broken'>;
+}
+
+/** Serves something else until the service can do its work: what is closed gives its port to `serveService`. */
+export async function serveMeanwhile(
+  own: ServiceProcess,
+  listening: Listening,
+): Promise<{ close(): Promise<void> }> {
+  const server = await listen(own, listening);
+  reportServing();
+  return server;
+}
+
+async function listen(
+  { service, version, folders, tokens, redactor, logger, shutdown }: ServiceProcess,
+  { concern, binding, parts }: Listening,
+): Promise<{ close(): Promise<void> }> {
+  const server = createHttpServer({
+    service,
+    version,
+    binding,
+    settings: concern,
+    tokens,
+    logger,
+    redactor,
+    ...parts,
+  });
+  shutdown.add('the HTTP interface', () => server.close());
+  const { port } = await server.start();
+  const { host } = binding;
+  const announced = announceService(service, folders, {
+    url: serviceUrl({ ...binding, port }),
+    host,
+    port,
+  });
+  shutdown.add('the note of its address', () => announced.withdraw());
+  return {
+    async close() {
+      announced.withdraw();
+      await server.close();
+    },
+  };
 }

@@ -43,6 +43,8 @@ export interface HttpServerOptions {
   readonly bodyLimit?: number;
   /** Response for unmatched routes below `/v1/` and for callers that are refused, in place of a problem. */
   readonly refuseUnknown?: (error: unknown, id: string) => Reply;
+  /** Called before a route of the service's own is answered, and where none matches: what it throws is the answer. */
+  readonly requireActive?: () => void;
   /** Measurements of the service's own for `/v1/metrics`. */
   readonly registry?: Registry;
   /** Takes over connections that ask for another protocol; without it they are answered like any request. */
@@ -178,6 +180,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     await admit(ctx, route);
     ctx.state.admitted = true;
     access.checkScope(ctx.state.identity, route.scope);
+    if (options.routes.includes(route)) options.requireActive?.();
     const request: RouteRequest = {
       id: ctx.state.id,
       params: ctx.params,
@@ -247,6 +250,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   async function answerUnmatched(ctx: Context): Promise<void> {
     await admit(ctx);
     access.checkScope(ctx.state.identity, 'read');
+    options.requireActive?.();
     const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
     if (methods.size === 0) {
       throw new NotFound(

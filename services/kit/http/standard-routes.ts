@@ -25,7 +25,7 @@ export function standardRoutes(options: {
     const now = performance.now();
     if (checked === null || now - checked.at > healthFor) checked = { at: now, health: options.health() };
     const json = await checked.health;
-    return { status: json.status === 'failing' ? 503 : 200, json };
+    return { status: json.status === 'failing' || json.status === 'standby' ? 503 : 200, json };
   }
 
   const routes: Route[] = [
@@ -38,7 +38,7 @@ export function standardRoutes(options: {
         anyQuery: true,
         answers: {
           200: { description: 'It can, perhaps not all of it', content: Health },
-          503: { description: 'It cannot', content: Health },
+          503: { description: 'It cannot, or is a standby', content: Health },
         },
       },
       health,

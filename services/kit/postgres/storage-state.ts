@@ -17,6 +17,7 @@ export const guardedTables = [
   ...['tokens', 'token_registry'],
   ...['bridge_events', 'bridge_deliveries', 'bridge_schedules', 'bridge_ticks', 'bridge_catch_ups'],
   ...['notification_jobs', 'notification_people', 'notification_seen', 'notification_begin'],
+  ...['context_pieces', 'context_backups', 'context_records', 'context_journal'],
   ...['review_sessions', 'review_links', 'review_attempts'],
 ] as const;
 

@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { openForReading } from '../record/connection.ts';
+
+const pagesAtOnce = 1_000;
+
+/** Copies the record as it is at this moment, page by page, while others write. */
+export async function copyRecord(path: string, target: string): Promise<void> {
+  const db = openForReading(path);
+  try {
+    // Else what others write would begin the copy anew.
+    db.exec('BEGIN');
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    await backup(db, target, { rate: pagesAtOnce });
+  } finally {
+    db.close();
+  }
+}
+
+/** What a record says of itself. */
+export interface RecordFacts {
+  readonly record: string;
+  /** The last entry of the journal that is in it. */
+  readonly applied: number;
+  /** Whether it holds what cannot be read again. */
+  readonly matters: boolean;
+}
+
+/** null where there is none, or none that can be read. */
+export function recordFacts(path: string): RecordFacts | null {
+  if (!existsSync(path)) return null;
+  let db: DatabaseSync | null = null;
+  try {
+    db = new DatabaseSync(path);
+    const { id } = db.prepare('SELECT id FROM record_identity').get() as { id: string };
+    const { matters } = db
+      .prepare('SELECT EXISTS (SELECT 1 FROM memories) OR EXISTS (SELECT 1 FROM executions) AS matters')
+      .get() as { matters: number };
+    return { record: id, applied: appliedIn(db), matters: matters === 1 };
+  } catch {
+    return null;
+  } finally {
+    db?.close();
+  }
+}
+
+/** 0 in a record of an earlier version, which no journal was for. */
+function appliedIn(db: DatabaseSync): number {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'journal_position'").get();
+  if (table === undefined) return 0;
+  const { seq } = db.prepare('SELECT max(seq) AS seq FROM journal_position').get() as { seq: number };
+  return seq;
+}
+
+/** A record that goes on from an earlier state is another one: projections of the first begin anew. */
+export function giveNewIdentity(path: string): void {
+  const db = new DatabaseSync(path);
+  try {
+    db.exec('PRAGMA journal_mode = DELETE; UPDATE record_identity SET id = lower(hex(randomblob(16)))');
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,267 @@
+import { writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { PostgresSettings } from '#kit/config/storage.ts';
+import { becomes, type ContextHost, makeHost } from '../fixtures/context/context-host.ts';
+import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { type S3Server, startS3 } from '../fixtures/s3.ts';
+import { until } from '../fixtures/until.ts';
+import { describeWith } from '../needs.ts';
+
+const served = ['ok', 'degraded'];
+
+describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', () => {
+  let server: PostgresServer;
+  let s3: S3Server;
+  let database: PostgresSettings;
+  let hosts: ContextHost[];
+
+  before(async () => {
+    server = await startPostgres();
+    s3 = await startS3();
+  });
+
+  beforeEach(async () => {
+    database = await server.database();
+    hosts = [];
+  });
+
+  afterEach(async () => {
+    for (const host of hosts) {
+      host.signal('SIGKILL');
+      host.signal('SIGCONT');
+      await host.ended();
+    }
+  });
+
+  after(async () => {
+    await s3.kill();
+    await server.stop();
+  });
+
+  async function host(seconds?: number): Promise<ContextHost> {
+    const made = await makeHost(database, s3.settings, seconds);
+    hosts.push(made);
+    return made;
+  }
+
+  const ask = <R extends object>(text: string) => server.ask<R>(database, text);
+
+  function remember(at: ContextHost, content: string) {
+    return at.post('/v1/memory/record', { layer: 'semantic', content });
+  }
+
+  async function requireRemembered(at: ContextHost, ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      const answer = await at.get(`/v1/memory/${id}`);
+      expect(answer.status, `${id}: ${JSON.stringify(answer.json)}\n${at.log()}`).to.equal(200);
+    }
+  }
+
+  async function rememberOne(at: ContextHost, content: string): Promise<string> {
+    const answer = await remember(at, content);
+    expect(answer.status, JSON.stringify(answer.json)).to.equal(201);
+    return answer.json.id as string;
+  }
+
+  /** Of a killed host: on other machines it takes the lease's 30 s, here its end is seen at once. */
+  async function take(over: ContextHost, from: ContextHost): Promise<void> {
+    from.signal('SIGKILL');
+    await from.ended();
+    await becomes(over, served);
+  }
+
+  it('is served by one; the other says by whom, and goes on when that one is killed', async () => {
+    const [one, other] = [await host(3_600), await host()];
+    one.start();
+    await becomes(one, served);
+    other.start();
+    await becomes(other, ['standby']);
+    const refused = await remember(other, 'not here');
+    expect([refused.status, refused.json.code, refused.retryAfter]).to.deep.equal([
+      503,
+      'context_standby',
+      '1',
+    ]);
+    expect(refused.json.detail).to.match(/^core-context is active on \S+ \(process \d+\) since 20/);
+    expect((await other.get('/v1/nothing')).status).to.equal(503);
+    expect((await other.get('/v1/metrics')).json.text).to.match(/^context_active\S* 0$/m);
+    const ids = [
+      await rememberOne(one, 'the cache is flushed at noon'),
+      await rememberOne(one, 'owls hunt at night'),
+    ];
+    await take(other, one);
+    await requireRemembered(other, ids);
+    expect((await other.get('/v1/metrics')).json.text).to.match(/^context_active\S* 1$/m);
+    one.start();
+    await becomes(one, ['standby']);
+  });
+
+  for (const point of [
+    'context.journal_written:3',
+    'context.backup_copied:2',
+    'context.pieces_noted:2',
+    'context.piece_written:3',
+    'context.backup_written:2',
+    'context.backup_named:2',
+    'context.backup_collected:2',
+  ])
+    it(`loses nothing that was acknowledged when the active one is killed at ${point}`, async () => {
+      const [one, other] = [await host(), await host()];
+      one.start(point);
+      await becomes(one, served);
+      other.start();
+      await becomes(other, ['standby']);
+      const ids: string[] = [];
+      for (let n = 0; ; n++) {
+        const answer = await remember(one, `fact ${n} is ${Math.sin(n)}`).catch(() => null);
+        if (answer === null) break;
+        ids.push(answer.json.id as string);
+        await pause(50);
+      }
+      await one.ended();
+      await becomes(other, served);
+      expect(ids).to.not.have.length(0);
+      await requireRemembered(other, ids);
+      ids.push(await rememberOne(other, 'it goes on'));
+      await until('a backup by the other', async () => {
+        const [row] = await ask<{ left: number }>(
+          'SELECT count(*)::int AS left FROM context_pieces WHERE going',
+        );
+        return row!.left === 0 && (await other.get('/v1/metrics')).json.text;
+      });
+      one.start();
+      await becomes(one, ['standby']);
+      await take(one, other);
+      await requireRemembered(one, ids);
+    });
+
+  for (const point of ['context.restore_fetched', 'context.restore_placed'])
+    it(`restores again when the next one is killed at ${point}`, async () => {
+      const [one, other] = [await host(), await host()];
+      one.start();
+      await becomes(one, served);
+      const ids = [await rememberOne(one, 'ferns like shade')];
+      other.start(point);
+      await becomes(other, ['standby']);
+      one.signal('SIGKILL');
+      await other.ended();
+      other.start();
+      await becomes(other, served);
+      await requireRemembered(other, ids);
+    });
+
+  it('has no effect by an active one that was paused until another took over', async () => {
+    const [one, other] = [await host(3_600), await host(3_600)];
+    one.start();
+    await becomes(one, served);
+    const id = await rememberOne(one, 'moss grows in the north');
+    one.signal('SIGSTOP');
+    await ask("UPDATE leases SET expires_at = clock_timestamp() WHERE name = 'context/record'");
+    other.start();
+    await becomes(other, served);
+    const late = Promise.all([remember(one, 'too late'), one.get(`/v1/memory/${id}`)]).catch(() => null);
+    const before = await ask('SELECT backup FROM context_backups');
+    one.signal('SIGCONT');
+    const written = await late;
+    if (written !== null) expect(written[0].status).to.equal(503);
+    expect(await one.ended()).to.equal(5);
+    expect(await ask('SELECT backup FROM context_backups')).to.deep.equal(before);
+    const rows = await ask<{ input: string }>('SELECT input FROM context_journal');
+    expect(JSON.stringify(rows)).to.not.contain('too late');
+    await requireRemembered(other, [id]);
+  });
+
+  it('records on while the bucket is away, and says for how long', async () => {
+    const [one, other] = [await host(), await host()];
+    one.start();
+    await becomes(one, served);
+    await s3.kill();
+    try {
+      const ids = [await rememberOne(one, 'rain falls up in the fountain')];
+      await until('a growing number', async () => {
+        const { json } = await one.get('/v1/metrics');
+        return Number(/^context_backup_behind_seconds\S* (\d+)$/m.exec(String(json.text))?.[1] ?? 0) >= 3;
+      });
+      const { json } = await one.get('/healthz');
+      expect(JSON.stringify(json)).to.contain('does not answer');
+      ids.push(await rememberOne(one, 'tides follow the moon'));
+      await s3.restart();
+      other.start();
+      await becomes(other, ['standby']);
+      await take(other, one);
+      await requireRemembered(other, ids);
+    } finally {
+      await s3.restart().catch(() => {});
+    }
+  });
+
+  it('refuses a damaged piece, names the backup before, and loses nothing by it', async () => {
+    const [one, other] = [await host(), await host()];
+    one.start();
+    await becomes(one, served);
+    const ids: string[] = [];
+    for (const content of ['amber is old resin', 'basalt is cooled lava', 'chalk was once alive']) {
+      const [before] = await ask<{ last: string }>('SELECT max(backup) AS last FROM context_backups');
+      ids.push(await rememberOne(one, content));
+      await until('a backup', async () => {
+        const [now] = await ask<{ last: string }>('SELECT max(backup) AS last FROM context_backups');
+        return now!.last !== before!.last;
+      });
+    }
+    one.signal('SIGKILL');
+    await one.ended();
+    const [piece] = await ask<{ name: string; backup: string }>(
+      `SELECT 'core/context/' || digest || '-' || piece AS name, backup FROM context_pieces JOIN context_backups b ON piece = ANY(pieces)
+       WHERE backup = (SELECT max(backup) FROM context_backups)
+         AND NOT EXISTS (SELECT 1 FROM context_backups o WHERE o.backup < b.backup AND piece = ANY(o.pieces)) LIMIT 1`,
+    );
+    writeFileSync(s3.fileOf(piece!.name), 'something else');
+    other.start();
+    await becomes(other, served);
+    expect(other.log()).to.contain(`backup ${piece!.backup} of the context record is refused`);
+    expect(other.log()).to.contain(`has the sha256`).and.to.contain('the one before it is backup');
+    await requireRemembered(other, ids);
+  });
+
+  it('keeps only the pieces that backups need, and nothing that was forgotten', async () => {
+    const one = await host();
+    one.start();
+    await becomes(one, served);
+    const id = await rememberOne(one, 'the password of the gate is xyzzyplugh');
+    await until('some backups', async () => {
+      const [row] = await ask<{ n: number }>('SELECT count(*)::int AS n FROM context_backups');
+      return row!.n > 1;
+    });
+    const forgotten = await one.post('/v1/memory/forget', { id });
+    expect(forgotten.json.wiped, JSON.stringify(forgotten.json)).to.equal(true);
+    await pause(2_500);
+    const pieces = await ask<{ name: string }>(
+      "SELECT 'core/context/' || digest || '-' || piece AS name FROM context_pieces",
+    );
+    const mine = s3.objects().filter((name) => pieces.some((piece) => piece.name === name));
+    expect(mine.length).to.equal(pieces.length);
+    expect(JSON.stringify(await ask('SELECT input FROM context_journal'))).to.not.contain('xyzzyplugh');
+  });
+
+  it('does not replace a record that is no copy of the shared one', async () => {
+    const [one, other] = [await host(), await host()];
+    one.start();
+    await becomes(one, served);
+    other.start();
+    await becomes(other, ['standby']);
+    await take(other, one);
+    await rememberOne(other, 'mine alone');
+    other.signal('SIGTERM');
+    await other.ended();
+    const db = new DatabaseSync(other.record);
+    db.exec("UPDATE record_identity SET id = 'another'");
+    db.close();
+    one.start();
+    await becomes(one, served);
+    other.start();
+    expect(await other.ended()).to.equal(3);
+    expect(other.log()).to.contain('[context_record_foreign]');
+  });
+});
