@@ -72,7 +72,8 @@ export function openHosts({ folders, settings, logger }: HostsOptions): Hosts {
       );
       if (lease === null) return null;
       const restored = await restoreRecord({ rows, store, state, logger });
-      return active(lease, restored);
+      const [newest] = await rows.list();
+      return active(lease, restored, newest?.at ?? null);
     },
     async close() {
       await leases.close();
@@ -81,10 +82,10 @@ export function openHosts({ folders, settings, logger }: HostsOptions): Hosts {
     },
   };
 
-  function active(lease: ActiveLease, restored: Restored): ActiveRecord {
+  function active(lease: ActiveLease, restored: Restored, at: Date | null): ActiveRecord {
     const path = recordPath(state);
     const journal = new PostgresJournal(database, leases);
-    const backups = new Backups({ rows, store, path, settings, logger });
+    const backups = new Backups({ rows, store, path, settings, logger }, at);
     return {
       journal,
       backups,

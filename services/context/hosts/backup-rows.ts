@@ -73,6 +73,14 @@ export class BackupRows {
     return rows.length > 0;
   }
 
+  /** Pieces of all backups, but for damaged ones. */
+  async sound(): Promise<Piece[]> {
+    const rows = await this.#database.query<{ piece: string; digest: string }>(
+      'SELECT piece, digest FROM context_pieces WHERE NOT going AND piece IN (SELECT unnest(pieces) FROM context_backups)',
+    );
+    return rows.map(({ piece, digest }) => ({ piece: Number(piece), digest }));
+  }
+
   /** Notes pieces before they are written. */
   note(digests: readonly string[]): Promise<Piece[]> {
     return this.#fenced(async (sql) => {

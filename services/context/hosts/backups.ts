@@ -49,8 +49,10 @@ export class Backups {
   #taking: Promise<void> = Promise.resolve();
   #loop: Promise<void> = Promise.resolve();
 
-  constructor(parts: BackupParts) {
+  /** @param at when the newest backup was made, if there is one */
+  constructor(parts: BackupParts, at: Date | null) {
     this.#parts = parts;
+    this.#at = at;
   }
 
   /** From now on it makes backups by itself. */
@@ -147,7 +149,7 @@ export class Backups {
 
   async #write(copy: string): Promise<Pick<Backup, 'bytes' | 'pieces'> & { readonly written: number }> {
     const { rows, store } = this.#parts;
-    this.#known ??= await this.#newestPieces();
+    this.#known ??= new Map((await rows.sound()).map((piece) => [piece.digest, piece]));
     const known = this.#known;
     return FilePieces.with(copy, async (file) => {
       const digests = await file.digests();
@@ -162,12 +164,6 @@ export class Backups {
       const pieces = digests.map((digest) => known.get(digest)!);
       return { bytes: await file.bytes(), pieces, written: noted.length };
     });
-  }
-
-  async #newestPieces(): Promise<Map<string, Piece>> {
-    const [newest] = await this.#parts.rows.list();
-    this.#at ??= newest?.at ?? null;
-    return new Map(newest?.pieces.map((piece) => [piece.digest, piece]));
   }
 
   async #deleteOld(): Promise<void> {

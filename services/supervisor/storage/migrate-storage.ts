@@ -191,6 +191,7 @@ async function toFiles(
       left('postgres');
       crashPoint('storage.begun');
       const both = await moved(request, parts);
+      await leaveContextBackups(held);
       await writeStorageState(held, { state: 'moved', installation, place });
       return both;
     });
@@ -245,6 +246,14 @@ async function prepare(request: MoveRequest, database: Database, parts: readonly
   }
   request.signal.throwIfAborted();
   await request.confirm({ database: database.name, parts: counts });
+}
+
+/** The record of core-context goes on in files of this host: what was backed up here must not replace it after a later move. */
+async function leaveContextBackups(held: Sql): Promise<void> {
+  await held.query('DELETE FROM context_backups');
+  await held.query('DELETE FROM context_records');
+  await held.query('DELETE FROM context_journal');
+  await held.query('UPDATE context_pieces SET going = true');
 }
 
 async function moved({ progress, signal }: MoveRequest, parts: readonly MovePart[]): Promise<Parts> {
