@@ -65,17 +65,23 @@ function parseStat(text: string): Process | null {
 let knownPageSize = 0;
 
 function pageSize(): number {
-  if (knownPageSize === 0) {
-    const line = /^KernelPageSize:\s+(\d+) kB/m.exec(readText('/proc/self/smaps'));
-    knownPageSize = line ? Number(line[1]) * 1024 : 4096;
-  }
+  if (knownPageSize === 0) knownPageSize = auxiliaryValue(6) ?? 4096;
   return knownPageSize;
 }
 
+/** A value of the auxiliary vector by its type, see getauxval(3): it is read at once, where `/proc/self/smaps` takes milliseconds. */
+function auxiliaryValue(type: number): number | undefined {
+  const vector = Buffer.from(readText('/proc/self/auxv', 'latin1'), 'latin1');
+  for (let at = 0; at + 16 <= vector.length; at += 16) {
+    if (vector.readBigUInt64LE(at) === BigInt(type)) return Number(vector.readBigUInt64LE(at + 8));
+  }
+  return undefined;
+}
+
 /** Processes end while they are looked at; what cannot be read any more is empty. */
-function readText(path: string): string {
+function readText(path: string, encoding: BufferEncoding = 'utf8'): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(path, encoding);
   } catch {
     return '';
   }
