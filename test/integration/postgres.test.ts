@@ -221,6 +221,28 @@ describeWith(['postgres'], 'leases in the database', () => {
     await database.transaction((sql) => one.fence(sql, 'a'));
   });
 
+  it('let nobody write under them who could not renew them in time, though nobody else took them', async () => {
+    const database = open();
+    let away = false;
+    const leases = createFencedLeases(
+      {
+        ...database,
+        query: (...asked) => (away ? Promise.reject(new Error('away')) : database.query(...asked)),
+      },
+      { durationMs: 600 },
+    );
+    all.push(leases);
+    const lease = await leases.acquire('a');
+    away = true;
+    await until('the loss', () => lease.lost.aborted);
+    away = false;
+    expect(codeOf(await failure(database.transaction((sql) => leases.fence(sql, 'a'))))).to.equal(
+      'lease_lost',
+    );
+    await lease.release();
+    await database.transaction((sql) => leases.fence(sql, 'a'));
+  });
+
   it('cannot be taken over between a fenced write and its end', async () => {
     const [database, other] = [open(), open()];
     const one = leasesOf(database);

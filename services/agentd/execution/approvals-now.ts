@@ -1,7 +1,7 @@
 import { whose } from '#kit/contracts/account.ts';
 import { type Approval, approverText } from '#kit/contracts/action.ts';
 import type { ActionTerms } from '#kit/contracts/approval.ts';
-import { CoreError } from '#kit/errors.ts';
+import { CoreError, Unavailable } from '#kit/errors.ts';
 import {
   type ApprovalsNow,
   type ReadApprovals,
@@ -23,13 +23,15 @@ interface Problem {
 /**
  * Why the approval of an action, good by its record, does not count by what is configured now; null where it does: who approved must
  * still be who they were and may still approve, rules that were added since must be met, and a standing approval must still be there.
+ * @throws Unavailable where that cannot be read for a while
  */
 export function problemNow(run: Run, action: ActionState, now: string, read: ReadApprovals): Problem | null {
   let current: ApprovalsNow;
   try {
     current = read();
   } catch (error) {
-    if (!(error instanceof CoreError)) throw error;
+    // What cannot be read now says nothing about the approval: the execution ends here and can be resumed.
+    if (!(error instanceof CoreError) || error instanceof Unavailable) throw error;
     return { code: error.code, message: error.message };
   }
   const problemOf = (one: Approval) => decisionProblem(run.run_id, action, one, current, now);

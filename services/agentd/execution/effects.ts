@@ -1,4 +1,5 @@
 import { crashPoint } from '#kit/crash-point.ts';
+import { codeOf } from '#kit/errors.ts';
 import { type Permit, PermitEnded } from '#kit/permit.ts';
 import type { Checkout } from '../actions/executor.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
@@ -55,6 +56,14 @@ export class Effects {
       }
     }
   }
+}
+
+/**
+ * True of an error after which this process may not go on with a run: its lease is lost, or the database does not say whether it is
+ * held. That says nothing about the action; whoever resumes the run finds out what became of it.
+ */
+export function endsExecution(error: unknown): boolean {
+  return ['lease_lost', 'database_unavailable'].includes(codeOf(error));
 }
 
 /** The forge, as those see it who hold the lease of a run. */

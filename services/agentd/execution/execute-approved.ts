@@ -63,6 +63,8 @@ export async function executeApproved(
     crashPoint('execute.started');
     const scope = { ...options, repo_dir: options.repo_dir ?? null, execution_id };
     await new Execution({ ...parts, executors }, scope, { ...watch, signal }).runAll(selected);
+    // What ended for want of a lease is not finished: the run stays interrupted, for whoever resumes it.
+    for (const { lost } of leases) lost.throwIfAborted();
     crashPoint('execute.before_finish');
     const run = await store.append(run_id, (now) => finished(now, execution_id));
     await store.writeViews(run_id);

@@ -14,6 +14,7 @@ import {
   sampleRequest,
 } from '../../../test/contract/run-store.sample.ts';
 import { unsigned } from '../../../test/fixtures/approved/unsigned.ts';
+import { failure } from '../../../test/fixtures/failure.ts';
 import type { ActionIntent } from '../action.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor, Effect, Reconciliation, Step } from '../actions/executor.ts';
@@ -59,6 +60,7 @@ describe('an action of which the outcome is not known', () => {
   let reports: string[];
   let stop: AbortController;
   let seen: Step<ActionDefinition>;
+  let approvals: () => ApprovalsNow;
 
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'core-actions-'));
@@ -66,6 +68,7 @@ describe('an action of which the outcome is not known', () => {
     calls = [];
     reports = [];
     stop = new AbortController();
+    approvals = () => withoutRules;
   });
 
   afterEach(() => {
@@ -103,7 +106,7 @@ describe('an action of which the outcome is not known', () => {
       store,
       executors: executorsOf(world),
       lookAtBase: () => Promise.reject(lost),
-      approvals: () => withoutRules,
+      approvals: () => approvals(),
     };
     await new Execution(parts, scope, { progress, signal: stop.signal }).runAll([first]);
     return (await store.read(runId)).actions[0]!;
@@ -218,6 +221,18 @@ describe('an action of which the outcome is not known', () => {
     });
   }
 
+  it('ends an execution where who may approve cannot be read for a moment, and refuses nothing', async () => {
+    await approved();
+    await store.append(runId, () => [starting('exe_2')]);
+    approvals = () => {
+      throw new Unavailable('database_unavailable', 'tokens cannot be checked for 40 s');
+    };
+    expect(codeOf(await failure(going({ effects: [done] })))).to.equal('database_unavailable');
+    expect((await store.read(runId)).actions[0]?.state).to.equal('pending');
+    approvals = () => withoutRules;
+    expect((await going({ effects: [done] })).state).to.equal('succeeded');
+  });
+
   it('ends an execution whose record cannot be read for a moment, and refuses nothing', async () => {
     await approved();
     await store.append(runId, () => [starting('exe_2')]);
@@ -230,6 +245,23 @@ describe('an action of which the outcome is not known', () => {
     store.requireArtifacts = read;
     expect((await going({ effects: [done] })).state).to.equal('succeeded');
   });
+
+  for (const code of ['database_unavailable', 'lease_lost']) {
+    it(`ends the execution where ${code} says that nobody knows who has the run, and is found out when it is resumed`, async () => {
+      await approved();
+      await store.append(runId, () => [starting('exe_2')]);
+      const nobody = new Unavailable(code, 'the lease is not known to be held');
+      expect(codeOf(await failure(going({ effects: [nobody] })))).to.equal(code);
+      const { actions, execution } = await store.read(runId);
+      expect(actions[0]?.outcome).to.equal(null);
+      expect(execution?.finished).to.equal(false);
+      await store.append(runId, () => [starting('exe_2')]);
+      expect(codeOf(await failure(going({ answers: [nobody] })))).to.equal(code);
+      await store.append(runId, () => [starting('exe_2')]);
+      const action = await going({ answers: [{ kind: 'done', effect: done }] });
+      expect(action.state).to.equal('succeeded');
+    });
+  }
 
   it('is asked for at once when the effect itself was not answered', async () => {
     await approved();

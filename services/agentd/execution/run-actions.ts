@@ -13,6 +13,7 @@ import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { problemNow } from './approvals-now.ts';
 import { approvalProblem, findAction } from './decisions.ts';
+import { endsExecution } from './effects.ts';
 import { baseEvents, type LookAtBase } from './moved-base.ts';
 
 type Executor = ActionExecutor<ActionDefinition>;
@@ -254,8 +255,7 @@ export class Execution {
       effect = await executor.perform(this.#step(run, state), intent);
     } catch (thrown) {
       const error = diskError(thrown);
-      // Nothing left: whoever has the lease now finds out what is to be done.
-      if (codeOf(error) === 'lease_lost') throw error;
+      if (endsExecution(error)) throw error;
       if (error instanceof Unavailable) {
         const outcome = failure(error);
         await this.#result({ action_id, state: 'unknown', outcome });
@@ -306,6 +306,7 @@ export class Execution {
     try {
       found = await executor.reconcile(step, intent);
     } catch (error) {
+      if (endsExecution(error)) throw error;
       return unknown(`outcome unknown, and asking failed: ${messageOf(error)}`, failure(error).facts);
     }
     crashPoint(`execute.reconciled.${state.definition.kind}`);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, codeOf, messageOf } from '#kit/errors.ts';
+import { Conflict, messageOf } from '#kit/errors.ts';
 import type { Step, Undoing, UndoResult } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person, UndoStep, Watch } from '../agent.ts';
@@ -8,7 +8,7 @@ import type { NewEvent } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import { executorLease, type RunStore } from '../runs/run-store.ts';
 import { findAction } from './decisions.ts';
-import { Effects } from './effects.ts';
+import { Effects, endsExecution } from './effects.ts';
 import type { ExecutionParts } from './execute-approved.ts';
 
 type UndoParts = Pick<ExecutionParts, 'store' | 'executors'>;
@@ -50,6 +50,8 @@ export async function undoRun(
       if (watch.signal.aborted || lease.lost.aborted) break;
       results.push(await takeBack(store, run, definition.action_id, executors, watch));
     }
+    // What ended for want of the lease is not finished: the run stays interrupted, for whoever undoes it.
+    lease.lost.throwIfAborted();
     const after = await store.append(run_id, (now) => [finished(now, undo_id, results)]);
     await store.writeViews(run_id);
     return after;
@@ -98,7 +100,7 @@ async function resultOf(asked: Promise<Undoing>): Promise<UndoResult> {
     if (undoing.effect === 'undo') return await undoing.act();
     return { state: undoing.effect === 'keep' ? 'kept' : 'undone', message: undoing.message };
   } catch (error) {
-    if (codeOf(error) === 'lease_lost') throw error;
+    if (endsExecution(error)) throw error;
     return { state: 'failed', message: messageOf(error) };
   }
 }

@@ -27,7 +27,7 @@ export interface FencedLeases {
   acquire(name: string): Promise<FencedLease>;
   /**
    * Holds the lease of this name until the transaction ends, if this process took it and did not release it; does nothing otherwise.
-   * @throws Conflict (`lease_lost`) where somebody else took it since
+   * @throws Conflict (`lease_lost`) where somebody else took it since, or where it was given up because it could not be renewed in time
    */
   fence(sql: Sql, name: string): Promise<void>;
   /** Releases everything that this object holds. */
@@ -160,6 +160,7 @@ export function createFencedLeases(
   async function fence(sql: Sql, name: string): Promise<void> {
     const lease = held.get(name);
     if (lease === undefined) return;
+    lease.controller.signal.throwIfAborted();
     const rows = await sql.query('SELECT 1 FROM leases WHERE name = $1 AND token = $2 FOR SHARE', [
       name,
       lease.token,
