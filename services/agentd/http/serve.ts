@@ -14,6 +14,7 @@ import type { CoreAgent } from '../core-agent.ts';
 import type { Notifications } from '../notifications/compose.ts';
 import { readNotifications } from '../notifications/configuration.ts';
 import { notifyRegularly } from '../notifications/notify-regularly.ts';
+import { openObjects } from '../open-run-store.ts';
 import { readPolicy } from '../policy.ts';
 import { readClientSecret, readOidc } from '../review/oidc/configuration.ts';
 import { IdentityProvider } from '../review/oidc/provider.ts';
@@ -25,7 +26,7 @@ import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { deliverRegularly } from './context-delivery.ts';
 import { eventRoutes } from './event-routes.ts';
-import { checkHealth, dependencyChecks, identityProviderCheck } from './health-checks.ts';
+import { bucketCheck, checkHealth, dependencyChecks, identityProviderCheck } from './health-checks.ts';
 import { issueRoutes } from './issue-routes.ts';
 import { mcpRoutes } from './mcp.ts';
 import { readRoutes } from './read-routes.ts';
@@ -140,6 +141,9 @@ export async function serve({
   });
   shutdown.add('its connections to the identity provider', () => provider.close());
   const providerCheck = identityProviderCheck(provider, oidc, timeoutMs);
+  const objects = await openObjects(folders);
+  shutdown.add('its connections to the bucket', async () => objects?.store.close());
+  const bucket = objects === null ? {} : { artifacts: bucketCheck(objects.store, timeoutMs) };
   const notifications = openNotifications(settings, own.redactor);
   const signIns = await openSignInStore(folders.state, readPostgresSettings(folders));
   shutdown.add('who is signed in', () => signIns.close());
@@ -156,6 +160,7 @@ export async function serve({
         const checks = {
           configuration: async () => (await reported()).health(),
           ...dependencies.checks,
+          ...bucket,
           notifications: async () => notifications.health(),
           ...(provider.settings === null ? {} : { identity_provider: providerCheck }),
         };
