@@ -292,7 +292,7 @@ describe('an action of which the outcome is not known', () => {
   it('is not done again when its approval has expired meanwhile', async () => {
     await killed('2026-01-01T00:00:00.000Z');
     const action = await executed({ answers: [again], effects: [done] });
-    expect(calls).to.deep.equal(['ask 1', 'check']);
+    expect(calls).to.deep.equal(['ask 1']);
     expect([action.state, action.outcome?.code]).to.deep.equal(['refused', 'approval_expired']);
     expect(reports[1]).to.equal(`refused: ${action.outcome?.message}`);
   });
