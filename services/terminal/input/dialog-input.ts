@@ -112,12 +112,14 @@ function executeKey(state: State, dialog: Dialog & { kind: 'execute' }, key: str
   if (open === null) return only({ ...state, dialog: null });
   const { places, at, actions } = dialog;
   if (key === 'down' || key === 'j' || key === 'tab')
-    return only({ ...state, dialog: { ...dialog, at: Math.min(places.length, at + 1) } });
+    return only({ ...state, dialog: { ...dialog, at: Math.min(places.length + 1, at + 1) } });
   if (key === 'up' || key === 'k') return only({ ...state, dialog: { ...dialog, at: Math.max(0, at - 1) } });
   if (key !== 'enter') return only(state);
   const { run_id } = open;
   const place = places[at];
-  if (!changesCode(state)) return executing(state, { kind: 'execute', run_id, checkout: null, actions });
+  // Behind the places stand another folder, and none.
+  if (!changesCode(state) || at > places.length)
+    return executing(state, { kind: 'execute', run_id, checkout: null, actions });
   if (place !== undefined) return executeAt(state, run_id, place, actions);
   const question = { for: 'path', actions } as const;
   return only({ ...state, dialog: { kind: 'question', question, text: state.here ?? '' } });

@@ -30,7 +30,7 @@ export function execute(state: State, open: OpenRun): Step<State> {
   const folders: Place[] = typeof before === 'string' ? [{ folder: before, about: 'as before' }] : [];
   if (state.here !== null && state.here !== before)
     folders.push({ folder: state.here, about: 'where you are' });
-  const places: Place[] = [...folders, ...names, { name: null }];
+  const places: Place[] = [...folders, ...names];
   const { repo } = detail.request as { repo?: string };
   const own = places.findIndex(
     (place) => ('name' in place ? place.name : folderRepository(place, state)) === repo,

@@ -117,8 +117,8 @@ export type Question =
   /** The word that approves what the daemon refused to approve without. */
   | { readonly for: 'anyway'; readonly decisions: readonly Decision[] };
 
-/** Where a branch can be delivered to: a working copy that the daemon knows by name, a folder, or none but the forge. */
-export type Place = { readonly name: string | null } | { readonly folder: string; readonly about: string };
+/** Where a branch can be delivered to: a working copy that the daemon knows by name, or a folder. */
+export type Place = { readonly name: string } | { readonly folder: string; readonly about: string };
 
 export type Dialog =
   | { readonly kind: 'question'; readonly question: Question; readonly text: string }

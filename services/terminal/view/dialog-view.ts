@@ -115,7 +115,7 @@ function executeRows(
   if (!changesCode(state))
     return [...rows, line(span('It only comments: nothing is delivered to a checkout.'))];
   rows.push(line(span('Which checkout gets the branch?')));
-  for (const [index, name] of [...places.map(placeName), 'another folder, by its path'].entries())
+  for (const [index, name] of [...places.map(placeName), ...otherPlaces].entries())
     rows.push(choosable(visibleLine(name), index === at, glyphs));
   return rows;
 }
@@ -172,9 +172,11 @@ function cancelRows(): TextLine[] {
   ];
 }
 
+/** Behind the places that are known. */
+const otherPlaces = ['another folder, by its path', 'none: the branch reaches the forge alone'];
+
 function placeName(place: Place): string {
-  if ('folder' in place) return `${place.folder}  ${place.about}`;
-  return place.name ?? 'none: the branch reaches the forge alone';
+  return 'name' in place ? place.name : `${place.folder}  ${place.about}`;
 }
 
 function quitRows(): TextLine[] {
