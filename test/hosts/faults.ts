@@ -119,10 +119,13 @@ interface FaultParts extends Omit<Place, 'host'> {
   readonly say: (text: string) => void;
 }
 
-/** Each kind of fault once in random order, and again, until the end; then heals all that is broken. @returns how often each came */
-export async function breakThings(parts: FaultParts): Promise<Map<FaultName, number>> {
+/** Each kind of fault once in random order, and again, until the end; then heals all that is broken. @returns how often each came, and what could not be done */
+export async function breakThings(
+  parts: FaultParts,
+): Promise<{ readonly counts: ReadonlyMap<FaultName, number>; readonly failures: readonly string[] }> {
   const { hosts, random, everyMs, ending, say } = parts;
   const counts = new Map<FaultName, number>();
+  const failures: string[] = [];
   /** Hosts that are broken now, and the database while it is. */
   const broken = new Set<Host | 'database'>();
   const under = new Set<Promise<void>>();
@@ -138,13 +141,15 @@ export async function breakThings(parts: FaultParts): Promise<Map<FaultName, num
     if (name !== undefined) {
       bag.splice(bag.indexOf(name), 1);
       counts.set(name, (counts.get(name) ?? 0) + 1);
-      const work = happen(name, oneOf(random, well)).finally(() => under.delete(work));
+      const work = happen(name, oneOf(random, well))
+        .catch((error) => void failures.push(`${name}: ${error}`))
+        .finally(() => under.delete(work));
       under.add(work);
     }
     await pause(Math.max(0, next - performance.now()), undefined, { signal: ending }).catch(() => {});
   }
   await Promise.all(under);
-  return counts;
+  return { counts, failures };
 
   async function happen(name: FaultName, host: Host): Promise<void> {
     const fault: Fault = faults[name];

@@ -63,7 +63,15 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     // Its failure is told when the faults are over.
     work.catch(() => {});
     const telling = setInterval(() => say(progress(journal, around.upstream.calls())), 60_000);
-    const faults = await breakThings({ network, hosts, around, random, everyMs: faultEveryMs, ending, say });
+    const { counts: faults, failures } = await breakThings({
+      network,
+      hosts,
+      around,
+      random,
+      everyMs: faultEveryMs,
+      ending,
+      say,
+    });
     say('nothing fails any more');
     const late = setTimeout(() => giveUp.abort(new Error('it did not end in time')), patienceMs);
     await work;
@@ -75,7 +83,8 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     // Gateways write what ended within a moment, together.
     await pause(2_000);
     say('counting');
-    const problems = await check({ hosts, around, journal, client: counting, history, day });
+    const found = await check({ hosts, around, journal, client: counting, history, day });
+    const problems = { ...found, 'faults that could not be made': failures };
     writeFileSync(join(folder, 'problems.json'), JSON.stringify(problems, null, 2));
     isClean = Object.values(problems).every((ones) => ones.length === 0);
     return { problems, faults, counts: journal.counts };
