@@ -137,9 +137,9 @@ export async function breakThings(
     // One host is left alone at any time.
     const fits = (name: FaultName) =>
       faults[name].of === 'host' ? well.length > 1 : !broken.has('database');
-    const name = bag.find(fits);
+    const name = bag.find(fits) ?? shuffled(random, faultNames).find(fits);
     if (name !== undefined) {
-      bag.splice(bag.indexOf(name), 1);
+      bag = bag.filter((other) => other !== name);
       counts.set(name, (counts.get(name) ?? 0) + 1);
       const work = happen(name, oneOf(random, well))
         .catch((error) => void failures.push(`${name}: ${error}`))

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { until } from '../fixtures/until.ts';
 import { check, type Problems } from './check.ts';
 import { Client } from './client.ts';
 import { breakThings, type FaultName } from './faults.ts';
@@ -80,8 +80,11 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     const counting = new Client(hosts, token, random, new AbortController().signal);
     await Promise.all(hosts.map((host) => host.ready()));
     const day = await spendTheDay({ ...parts, client: counting });
-    // Gateways write what ended within a moment, together.
-    await pause(2_000);
+    // An answer that was on its way when the network was cut may still come, and its call is on record once it has.
+    await until('the end of all model calls', async () => {
+      const calls = "SELECT 1 FROM gateway_calls WHERE state = 'under_way'";
+      return (await around.pair.ask(around.database, calls)).length === 0;
+    });
     say('counting');
     const found = await check({ hosts, around, journal, client: counting, history, day });
     const problems = { ...found, 'faults that could not be made': failures };
