@@ -134,9 +134,11 @@ export async function breakThings(
     const next = performance.now() + everyMs;
     if (bag.length === 0) bag = shuffled(random, faultNames);
     const well = hosts.filter((host) => !broken.has(host));
-    // One host is left alone at any time.
-    const fits = (name: FaultName) =>
-      faults[name].of === 'host' ? well.length > 1 : !broken.has('database');
+    // One host is left alone at any time, but for moments.
+    const fits = (name: FaultName) => {
+      const { of, lasts } = faults[name];
+      return of === 'host' ? well.length > 1 || (well.length > 0 && lasts[1] < 5) : !broken.has('database');
+    };
     const name = bag.find(fits) ?? shuffled(random, faultNames).find(fits);
     if (name !== undefined) {
       bag = bag.filter((other) => other !== name);

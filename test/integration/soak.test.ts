@@ -16,7 +16,7 @@ describeWith(needed, 'Three hosts under load', function () {
     const said: string[] = [];
     const faultEveryMs = 7_000;
     const { problems, faults, counts } = await runTrial({
-      ...{ folder, seed: 1, faultEveryMs, loadMs: (faultNames.length + 2) * faultEveryMs, cases: 2 },
+      ...{ folder, seed: 1, faultEveryMs, loadMs: (faultNames.length + 6) * faultEveryMs, cases: 2 },
       say: (text) => said.push(text),
     });
     expect(problems, said.join('\n')).to.deep.equal(
