@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -31,6 +31,9 @@ const rounds = 3 * Number(environment.CORE_TEST_ROUNDS ?? 1);
 const stepMs = 300;
 /** The clocks of hosts that fail are so wrong, in turn. */
 const skewsMs = [0, 300_000, -300_000];
+
+/** Milliseconds after the other host began to go on, at which a paused one wakes: around the moment in which a lease changes hands. */
+const wakesMs = [0, 3, 5, 7, 10, 14];
 
 /** Where a host stands still: before it asks whether the lease is still its own, and at the worst moment, right after. */
 const pausedAt = ['deliver', 'push', 'openPullRequest', 'comment'].flatMap((name) => [
@@ -121,13 +124,50 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', function () {
 
   it('do nothing twice when one of them is paused past its lease and wakes after the other one has gone on', async () => {
     const places = [...pausedAt, ...Array.from({ length: rounds }, (_, round) => round * stepMs)];
+    const paused = await pausedPastLease(places);
+    for (const { place, planned, child, ended } of paused) {
+      const { run_id } = planned;
+      await goOn(run_id);
+      child.kill('SIGCONT');
+      const said = await ended;
+      const run = await other.agent.run(run_id);
+      await expectOnce(planned, run).catch((error) => {
+        throw new Error(`paused at ${place}, it said ${said.stdout}${said.stderr}`, { cause: error });
+      });
+      if (typeof place === 'string') expect(said.code, `${place}: ${said.stdout}`).to.equal(3);
+    }
+    await expectOneOrder();
+  });
+
+  it('do nothing twice and leave nothing undone when a paused one wakes while the other one goes on', async () => {
+    const places = Array.from({ length: rounds }, () => [
+      'effect.permitted.deliver',
+      'effect.permitted.push',
+    ]);
+    const paused = await pausedPastLease(places.flat());
+    for (const [round, { place, planned, child, ended }] of paused.entries()) {
+      const waking = new Promise((resolve) => setTimeout(resolve, wakesMs[round % wakesMs.length])).then(() =>
+        child.kill('SIGCONT'),
+      );
+      await Promise.all([goOn(planned.run_id), waking]);
+      const said = await ended;
+      await expectOnce(planned, await other.agent.run(planned.run_id)).catch((error) => {
+        throw new Error(`paused at ${place}, it said ${said.stdout}${said.stderr}`, { cause: error });
+      });
+    }
+    await expectOneOrder();
+  });
+
+  /** Hosts that executed up to there and were stopped, each with a run of its own; nobody has a lease any more. */
+  async function pausedPastLease(places: readonly (string | number)[]) {
     const paused = [];
     for (const [round, place] of places.entries()) {
       const planned = await world.plannedAndApproved();
       const { run_id } = planned;
       // The first one makes the token that all hosts show.
-      const own = round === 0 ? home : join(temporaryFolder(), 'home');
-      if (round > 0) copyFolder(join(home, 'config'), join(own, 'config'));
+      const first = !existsSync(join(home, 'config/tokens/root.token'));
+      const own = first ? home : join(temporaryFolder(), 'home');
+      if (!first) copyFolder(join(home, 'config'), join(own, 'config'));
       const execution = executing(run_id, own, round, typeof place === 'string' ? place : undefined);
       const { child } = execution;
       if (typeof place === 'number') {
@@ -143,19 +183,8 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', function () {
       paused.push({ place, planned, ...execution });
     }
     await until('the end of their leases', () => allExpired());
-    for (const { place, planned, child, ended } of paused) {
-      const { run_id } = planned;
-      await goOn(run_id);
-      child.kill('SIGCONT');
-      const said = await ended;
-      const run = await other.agent.run(run_id);
-      await expectOnce(planned, run).catch((error) => {
-        throw new Error(`paused at ${place}, it said ${said.stdout}${said.stderr}`, { cause: error });
-      });
-      if (typeof place === 'string') expect(said.code, `${place}: ${said.stdout}`).to.equal(3);
-    }
-    await expectOneOrder();
-  });
+    return paused;
+  }
 
   /** A host of its own, with a clock of its own, begins to execute a run. */
   function executing(run_id: string, at: string, round: number, pause?: string): ReturnType<typeof started> {
@@ -208,11 +237,13 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', function () {
   /** The other host executes what is left, as soon as it can. */
   async function goOn(run_id: string): Promise<void> {
     const lately: unknown[] = [];
+    let status = '';
     await until(
-      () => `run ${run_id}, ${String(lately.at(-1))}`,
+      () => `run ${run_id} is ${status}, ${String(lately.at(-1))}`,
       async () => {
         try {
           const run = await other.agent.run(run_id);
+          status = run.status;
           if (run.status === 'completed') return true;
           if (run.status === 'interrupted') await other.agent.resume({ run_id, by: everybody }, quiet);
           else if (run.status === 'awaiting_approval')
