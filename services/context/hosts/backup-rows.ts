@@ -73,6 +73,13 @@ export class BackupRows {
     return rows.length > 0;
   }
 
+  /** From now on `knows` it. */
+  learn(record: string): Promise<void> {
+    return this.#fenced(async (sql) => {
+      await sql.query('INSERT INTO context_records VALUES ($1) ON CONFLICT DO NOTHING', [record]);
+    });
+  }
+
   /** Pieces of all backups, but for damaged ones. */
   async sound(): Promise<Piece[]> {
     const rows = await this.#database.query<{ piece: string; digest: string }>(

@@ -102,6 +102,8 @@ async function restoreOne(parts: RestoreParts, backup: Backup): Promise<Damage |
   const isKept = !fetched && isWholly(path, backup.bytes);
   if (!isKept) {
     giveNewIdentity(incoming);
+    // Else it would be a stranger's after a crash before its first backup.
+    await parts.rows.learn(recordFacts(incoming)!.record);
     crashPoint('context.restore_fetched');
     for (const suffix of ['-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
     renameSync(incoming, path);
