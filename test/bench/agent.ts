@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -25,8 +25,10 @@ export const agent: Benchmark = {
   async run(folder) {
     const upload = await startUpload(join(folder, 'door'));
     try {
-      const room = { workspace: join(folder, 'workspace'), doors: [{ port: 4101, socket: upload.socket }] };
+      const home = join(folder, 'home');
+      const room = { workspace: join(folder, 'workspace'), home, doors: [{ port: 4101, socket: upload.socket }] };
       mkdirSync(room.workspace);
+      mkdirSync(home);
       writeFileSync(join(room.workspace, 'README.md'), 'a small repository\n');
       return [...(await starts(room)), await rate(room, upload.port)];
     } finally {
@@ -37,13 +39,15 @@ export const agent: Benchmark = {
 
 interface Room {
   readonly workspace: string;
+  /** Of the agent without the sandbox. */
+  readonly home: string;
   readonly doors: readonly SandboxDoor[];
 }
 
 /**
  * From an exported tree to the agent's first word, which it says when it is spoken to. Both sides first make the throwaway repository
- * that every agent gets; the relay of the doors starts beside it. Both begin with an empty home: Codex makes several databases in one,
- * which is no cost of the sandbox.
+ * that every agent gets; the relay of the doors starts beside it. Without the sandbox the agent has the home of somebody who has used
+ * it before; in the sandbox it is always empty.
  */
 async function starts(room: Room): Promise<Comparison[]> {
   const found: Comparison[] = [];
@@ -57,7 +61,7 @@ async function starts(room: Room): Promise<Comparison[]> {
       },
       plain: () => {
         withoutRepository(room);
-        return firstWord(command, room.workspace);
+        return firstWord(command, room);
       },
     });
     found.push(
@@ -109,26 +113,21 @@ async function firstWordInRoom(
   return greeted!.catch(() => Promise.reject(new Error(`${command[0]} ended without a word: ${said}`)));
 }
 
-async function firstWord(command: readonly string[], cwd: string): Promise<number> {
-  // In memory, as the home in the sandbox is.
-  const home = mkdtempSync('/dev/shm/core-bench-home-');
+async function firstWord(command: readonly string[], { workspace: cwd, home }: Room): Promise<number> {
   const began = performance.now();
   const script = `${throwawayRepository([])}\nexec "$@"`;
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: home },
+    env: { ...process.env, HOME: home },
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,
   });
-  try {
-    await greet(child.stdin, child.stdout);
-    return performance.now() - began;
-  } finally {
-    const ended = once(child, 'close');
-    process.kill(-child.pid!, 'SIGKILL');
-    await ended;
-    rmSync(home, { recursive: true, force: true, maxRetries: 10 });
-  }
+  await greet(child.stdin, child.stdout);
+  const took = performance.now() - began;
+  const ended = once(child, 'close');
+  process.kill(-child.pid!, 'SIGKILL');
+  await ended;
+  return took;
 }
 
 async function greet(stdin: Writable, stdout: Readable): Promise<void> {
