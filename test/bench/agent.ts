@@ -26,11 +26,14 @@ export const agent: Benchmark = {
     const upload = await startUpload(join(folder, 'door'));
     try {
       const home = join(folder, 'home');
-      const room = { workspace: join(folder, 'workspace'), home, doors: [{ port: 4101, socket: upload.socket }] };
+      const room = {
+        workspace: join(folder, 'workspace'),
+        doors: [{ port: 4101, socket: upload.socket }],
+      };
       mkdirSync(room.workspace);
       mkdirSync(home);
       writeFileSync(join(room.workspace, 'README.md'), 'a small repository\n');
-      return [...(await starts(room)), await rate(room, upload.port)];
+      return [...(await starts(room, home)), await rate(room, upload.port)];
     } finally {
       upload.stop();
     }
@@ -39,8 +42,6 @@ export const agent: Benchmark = {
 
 interface Room {
   readonly workspace: string;
-  /** Of the agent without the sandbox. */
-  readonly home: string;
   readonly doors: readonly SandboxDoor[];
 }
 
@@ -49,7 +50,7 @@ interface Room {
  * that every agent gets; the relay of the doors starts beside it. Without the sandbox the agent has the home of somebody who has used
  * it before; in the sandbox it is always empty.
  */
-async function starts(room: Room): Promise<Comparison[]> {
+async function starts(room: Room, home: string): Promise<Comparison[]> {
   const found: Comparison[] = [];
   const standIn = [process.execPath, place('stand-in.ts')] as const;
   for (const [name, command] of Object.entries({ 'a stand-in': standIn, ...installed() })) {
@@ -61,7 +62,7 @@ async function starts(room: Room): Promise<Comparison[]> {
       },
       plain: () => {
         withoutRepository(room);
-        return firstWord(command, room);
+        return firstWord(command, room.workspace, home);
       },
     });
     found.push(
@@ -113,7 +114,7 @@ async function firstWordInRoom(
   return greeted!.catch(() => Promise.reject(new Error(`${command[0]} ended without a word: ${said}`)));
 }
 
-async function firstWord(command: readonly string[], { workspace: cwd, home }: Room): Promise<number> {
+async function firstWord(command: readonly string[], cwd: string, home: string): Promise<number> {
   const began = performance.now();
   const script = `${throwawayRepository([])}\nexec "$@"`;
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
