@@ -11,7 +11,7 @@ import { allRuns, patientLease, type RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
-type Store = Pick<RunStore, 'begin' | 'read' | 'list' | 'lease'> & { readonly stateDir: string };
+type Store = Pick<RunStore, 'begin' | 'abandon' | 'read' | 'list' | 'lease'> & { readonly stateDir: string };
 
 export interface KeyedRunWork {
   /** Only asked where the key is new, or comes with what may be another request. */
@@ -44,9 +44,15 @@ export async function keyedRun(
     else requireSameRequest(known.request, wanted, request);
     const run = known ?? (await store.begin(wanted, request.task));
     crashPoint('run.before_note');
-    if (noted === null) {
-      makePrivateFolder(dirname(note));
-      writeFileDurably(note, run.run_id);
+    try {
+      if (noted === null) {
+        makePrivateFolder(dirname(note));
+        writeFileDurably(note, run.run_id);
+      }
+    } catch (error) {
+      // Whoever asks again with the key finds the run, on any host, and plans it.
+      if (known === null) await store.abandon(run.run_id);
+      throw error;
     }
     return { run, created: known === null };
   } finally {
