@@ -18,7 +18,7 @@ export async function openRunStore(
   ]);
   return new PostgresRunStore({
     ...options,
-    database: openPostgres(settings, 'core-agentd'),
+    database: openPostgres(settings, 'core-agentd', { pool: 'runs' }),
     objects: await openObjects(folders),
   });
 }

@@ -177,7 +177,7 @@ const rowsOf: Readonly<Record<StorageKind, (options: RowsOptions) => Promise<Not
       import('./postgres-notification-rows.ts'),
     ]);
     return new PostgresNotificationRows(
-      openPostgres({ ...postgres!, connections: rowConnections }, 'core-agentd'),
+      openPostgres({ ...postgres!, connections: rowConnections }, 'core-agentd', { pool: 'notifications' }),
     );
   },
 };

@@ -15,5 +15,7 @@ export async function openSignInStore(
     import('#kit/postgres/database.ts'),
     import('./postgres-sign-in-store.ts'),
   ]);
-  return new PostgresSignInStore(openPostgres({ ...postgres, connections }, 'core-agentd'));
+  return new PostgresSignInStore(
+    openPostgres({ ...postgres, connections }, 'core-agentd', { pool: 'sign_ins' }),
+  );
 }

@@ -54,7 +54,7 @@ const lateSeconds = 300;
 
 /** null where `storage` of core.json names no database, or no bucket: then the record is this host's alone. */
 export function openHosts({ folders, settings, logger }: HostsOptions): Hosts {
-  const database = openPostgres(readPostgresSettings(folders)!, 'core-context');
+  const database = openPostgres(readPostgresSettings(folders)!, 'core-context', { pool: 'journal' });
   const store = openS3(readS3Settings(folders)!, environment);
   const leases = createFencedLeases(database);
   const rows = new BackupRows(database, leases);

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { PostgresSettings } from '../config/storage.ts';
-import { Failed, messageOf } from '../errors.ts';
+import { CoreError, Failed, messageOf } from '../errors.ts';
+import { type DatabaseCall, databaseCalls, openPools } from '../measurements/database-calls.ts';
 import { migrateDatabase } from './migrate.ts';
 import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';
 
@@ -33,6 +34,8 @@ export class CommitUnknown extends Error {
 export interface OpenOptions {
   /** The installation whose move of its storage this is: it alone uses a database that is being filled, or was left. */
   readonly mover?: string | null;
+  /** What its connections are for, in measurements; default the application. */
+  readonly pool?: string;
 }
 
 const attempts = 5;
@@ -44,13 +47,27 @@ const attempts = 5;
 export function openPostgres(
   settings: PostgresSettings,
   application: string,
-  { mover = null }: OpenOptions = {},
+  { mover = null, pool: purpose = application }: OpenOptions = {},
 ): Database {
   const config = clientConfig(settings, application);
   const pool = new pg.Pool({ ...config, max: settings.connections, idleTimeoutMillis: 30_000 });
   // A connection that ends is replaced with the next query; who uses it learns it from that query.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
+  const watched = {
+    pool: purpose,
+    max: settings.connections,
+    get totalCount() {
+      return pool.totalCount;
+    },
+    get idleCount() {
+      return pool.idleCount;
+    },
+    get waitingCount() {
+      return pool.waitingCount;
+    },
+  };
+  openPools.add(watched);
   const name = databaseName(settings.url);
   const begin = `BEGIN; SET LOCAL statement_timeout = ${settings.statement_seconds * 1000}; SET LOCAL idle_in_transaction_session_timeout = ${settings.statement_seconds * 1000}`;
   // A uuid: nothing in it ends the text.
@@ -61,15 +78,35 @@ export function openPostgres(
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     if (mover !== null) return transaction((sql) => sql.query<R>(text, values));
+    return measured('query', async () => {
+      try {
+        await ready();
+        return (await pool.query<R>(text, [...values])).rows;
+      } catch (error) {
+        throw postgresError(error, name);
+      }
+    });
+  }
+
+  function transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return measured('transaction', () => inTransaction(work));
+  }
+
+  async function measured<T>(operation: DatabaseCall['operation'], work: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    let outcome: DatabaseCall['outcome'] = 'done';
     try {
-      await ready();
-      return (await pool.query<R>(text, [...values])).rows;
+      return await work();
     } catch (error) {
-      throw postgresError(error, name);
+      outcome = isOfDatabase(error) ? 'failed' : 'rolled_back';
+      throw error;
+    } finally {
+      const seconds = (performance.now() - began) / 1000;
+      databaseCalls.publish({ pool: purpose, operation, outcome, seconds } satisfies DatabaseCall);
     }
   }
 
-  async function transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  async function inTransaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     await ready();
     for (let attempt = 1; ; attempt++) {
       try {
@@ -121,8 +158,14 @@ export function openPostgres(
   }
 
   async function close(): Promise<void> {
+    openPools.delete(watched);
     await pool.end();
   }
+}
+
+/** Whether the database did not do it, in place of a refusal that its caller expects. */
+function isOfDatabase(error: unknown): boolean {
+  return error instanceof CommitUnknown || (error instanceof CoreError && 'database' in error.facts);
 }
 
 function clientConfig(settings: PostgresSettings, application: string): pg.ClientConfig {

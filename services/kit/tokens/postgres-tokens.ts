@@ -36,7 +36,9 @@ export async function openPostgresTokens(
 ): Promise<TokenRegistry> {
   // A query that waits for an answer that never comes must not keep the next one waiting for long.
   const seconds = Math.min(settings.statement_seconds, staleMs / 1000);
-  const database = openPostgres({ ...settings, connections: 1, statement_seconds: seconds }, 'core-tokens');
+  const database = openPostgres({ ...settings, connections: 1, statement_seconds: seconds }, 'core-tokens', {
+    pool: 'tokens',
+  });
   let version: string | null = null;
   let records: readonly TokenRecord[] = [];
   /** When the database was asked last with success, by this process's clock, and what its own clock said. */

@@ -23,7 +23,7 @@ export function openPostgresStorage(
   settings: PostgresSettings,
   { leaseMs = 30_000 }: PostgresStorageOptions = {},
 ): BridgeStorage {
-  const database = openPostgres(settings, 'core-bridge');
+  const database = openPostgres(settings, 'core-bridge', { pool: 'queue' });
   const leases = createFencedLeases(database, { durationMs: leaseMs });
   const eventJobs = new PostgresJobs(database, eventTable('bridge_events'), { leaseMs });
   const deliveryJobs = new PostgresJobs(database, deliveryTable('bridge_deliveries'), { leaseMs });

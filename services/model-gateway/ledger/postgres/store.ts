@@ -20,7 +20,7 @@ const answerMs = 2_000;
 
 /** Connects with the first question: a gateway starts without its database, and refuses calls until it is there. */
 export function openPostgresStore(settings: PostgresSettings, options: PresenceOptions = {}): PostgresStore {
-  return new PostgresStore(openPostgres(settings, 'core-model-gateway'), options);
+  return new PostgresStore(openPostgres(settings, 'core-model-gateway', { pool: 'ledger' }), options);
 }
 
 /** A ledger in PostgreSQL, which all gateways on the database share: each budget binds across them. Time and day are the server's. */
