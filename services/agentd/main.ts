@@ -10,16 +10,24 @@ import { CoreAgent } from './core-agent.ts';
 import { openRunStore } from './open-run-store.ts';
 import { FileRunStore } from './runs/file-run-store.ts';
 
+interface OpenServicesOptions {
+  readonly home: string | undefined;
+  /** Called with what limits the work and does not end it. */
+  readonly warn?: (message: string) => void;
+}
+
 /**
  * The composition root of core-agentd. Nothing is opened or loaded before it is asked for: looking at runs loads neither forges
  * nor planners.
  */
-export async function openServices({ home }: { readonly home: string | undefined }): Promise<Services> {
+export async function openServices({ home, warn = () => {} }: OpenServicesOptions): Promise<Services> {
   const folders = resolveFolders({ home }, environment);
   const sources = { environment, folders };
   const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
+  let report = warn;
   const store = await openRunStore(folders, {
     stateDir: folders.state,
+    warn: (message) => report(message),
     async secrets() {
       const [{ readReleasedSecrets, secretFinder }, { LiveConfig }] = await Promise.all([
         import('#kit/redaction/secret-finder.ts'),
@@ -138,6 +146,9 @@ export async function openServices({ home }: { readonly home: string | undefined
           home,
           flags,
           configuration: work,
+          takeWarnings: (to) => {
+            report = to;
+          },
           openNotifications: (settings, redactor) =>
             openNotifications({ folders, postgres, settings, store, approvals, redactor }),
         });

@@ -2,13 +2,14 @@ import { readPostgresSettings, readS3Settings } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { FileRunStore, type RunStoreOptions } from './runs/file-run-store.ts';
+import type { PostgresRunStoreOptions } from './runs/postgres/postgres-run-store.ts';
 import type { RunObjects } from './runs/postgres/run-artifacts.ts';
 import type { RunStore } from './runs/run-store.ts';
 
 /** The runs that `storage` of core.json means. What talks to a database is loaded where one is named. */
 export async function openRunStore(
   folders: Pick<Folders, 'config'>,
-  options: RunStoreOptions,
+  options: RunStoreOptions & Pick<PostgresRunStoreOptions, 'warn'>,
 ): Promise<RunStore> {
   const settings = readPostgresSettings({ ...folders, state: options.stateDir });
   if (settings === null) return new FileRunStore(options);

@@ -19,7 +19,10 @@ export interface CommandLineOptions {
   readonly stdout: Stream;
   readonly stderr: Stream;
   /** Opens the services for a `--home`. */
-  readonly open: (options: { readonly home: string | undefined }) => Promise<Services>;
+  readonly open: (options: {
+    readonly home: string | undefined;
+    readonly warn: (message: string) => void;
+  }) => Promise<Services>;
 }
 
 /** Runs one command line to its end and gives its exit code. The process is the caller's to end. */
@@ -92,7 +95,9 @@ async function runOne(
   const { signal } = stop;
   let services: Services | null = null;
   try {
-    services = await open({ home });
+    // With --json, standard error holds nothing but an error.
+    const warn = (message: string) => json || terminal.err(`warning  ${terminal.named(message)}\n`);
+    services = await open({ home, warn });
     const exitCode = await command({ terminal, services, suggestions, json, verbose, signal });
     return signal.aborted && !stop.expected() ? exitCodes.interrupted : exitCode;
   } catch (error) {

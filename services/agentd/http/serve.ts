@@ -100,16 +100,20 @@ export async function serve({
   home,
   flags,
   configuration,
+  takeWarnings,
   openNotifications,
 }: DaemonStart & {
   readonly agent: CoreAgent;
   /** Of planning and execution. */
   readonly configuration: () => Promise<Pick<LiveConfig<unknown>, 'report' | 'health'>>;
+  /** What the store of runs warns of goes there from now on. */
+  readonly takeWarnings: (warn: (message: string) => void) => void;
   readonly openNotifications: (settings: Settings, redactor: Redactor) => Notifications;
 }): Promise<number> {
   const settings = readConfiguration({ home, flags });
   const own = await openServiceProcess('core-agentd', { home, flags });
   const { folders, logger, shutdown, version } = own;
+  takeWarnings((message) => logger.warn(message));
   const work = new BackgroundWork(logger);
   shutdown.add('the work on runs', () => work.close());
   // Answers wait for it.

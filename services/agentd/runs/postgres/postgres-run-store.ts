@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
-import { codeOf } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
 import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
@@ -33,13 +32,13 @@ import {
   type RunQuery,
   type RunStore,
 } from '../run-store.ts';
-import { storageError } from '../storage-error.ts';
 import { requireArtifacts, requireViews } from '../verify/files.ts';
 import { readRecord } from '../verify/recover.ts';
 import { verifyRun } from '../verify/verify.ts';
 import { behindText, databaseBehind } from './behind.ts';
+import { HostMirror } from './host-mirror.ts';
 import { KnownHere } from './known-here.ts';
-import { writeEvidence, writeMirror } from './mirror.ts';
+import { writeEvidence } from './mirror.ts';
 import { pruneRows } from './prune.ts';
 import { recoverRows } from './recover.ts';
 import { restoreRows } from './restore.ts';
@@ -59,6 +58,8 @@ export interface PostgresRunStoreOptions {
   readonly secrets?: () => Promise<Pick<SecretFinder, 'mask'>>;
   /** Milliseconds that a lease outlives its holder. */
   readonly leaseMs?: number;
+  /** Called where this host's folders of runs begin to be behind the database, and where they are up to date again. */
+  readonly warn?: (message: string) => void;
 }
 
 const noSecrets: Pick<SecretFinder, 'mask'> = { mask: (text) => text };
@@ -72,6 +73,7 @@ export class PostgresRunStore implements RunStore {
   readonly #database: Database;
   readonly #objects: RunObjects | null;
   readonly #artifacts: RunArtifacts;
+  readonly #mirror: HostMirror;
   readonly #leases: FencedLeases;
   readonly #runs = new StoredRuns();
   readonly #begun = new BegunLeases();
@@ -80,12 +82,21 @@ export class PostgresRunStore implements RunStore {
   readonly #secrets: () => Promise<Pick<SecretFinder, 'mask'>>;
 
   constructor(options: PostgresRunStoreOptions) {
-    const { stateDir, database, objects = null, clock = Date.now, secrets, leaseMs } = options;
+    const {
+      stateDir,
+      database,
+      objects = null,
+      clock = Date.now,
+      secrets,
+      leaseMs,
+      warn = () => {},
+    } = options;
     this.stateDir = stateDir;
     this.#known = new KnownHere(stateDir);
     this.#database = database;
     this.#objects = objects;
     this.#artifacts = new RunArtifacts(database, objects);
+    this.#mirror = new HostMirror({ stateDir, database, artifacts: this.#artifacts, warn });
     this.#clock = clock;
     this.#secrets = once(async () => (secrets === undefined ? noSecrets : secrets()));
     this.#leases = createFencedLeases(database, leaseMs === undefined ? {} : { durationMs: leaseMs });
@@ -211,21 +222,12 @@ export class PostgresRunStore implements RunStore {
 
   async writeViews(runId: string): Promise<void> {
     await this.read(runId);
-    try {
-      await writeMirror(this.#database, this.#artifacts, { stateDir: this.stateDir, runId });
-    } catch (error) {
-      if (!['disk_full', 'state_not_writable'].includes(codeOf(storageError(error, this.stateDir))))
-        throw error;
-    }
+    await this.#mirror.follow(runId);
   }
 
   async mirror(runId: string): Promise<string> {
     await this.read(runId);
-    try {
-      await writeMirror(this.#database, this.#artifacts, { stateDir: this.stateDir, runId, rewrite: true });
-    } catch (error) {
-      throw storageError(error, this.stateDir);
-    }
+    await this.#mirror.rewrite(runId);
     return this.#folder(runId);
   }
 
