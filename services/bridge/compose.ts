@@ -13,7 +13,7 @@ import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openSecretFile, type SecretFile } from '#kit/webhooks/secret-file.ts';
 import type { BridgeConfig } from './configuration.ts';
 import type { Daemon } from './daemon.ts';
-import { askWorker, checkHealth } from './health.ts';
+import { askWorker, checkHealth, storeProbes } from './health.ts';
 import { eventRoutes } from './http/event-routes.ts';
 import { ingressRoutes } from './http/ingress-routes.ts';
 import { otherRoutes } from './http/other-routes.ts';
@@ -144,6 +144,7 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
   const { answerMs: timeoutMs } = parts;
   const agentd = new Probe((signal) => daemon.reached(signal), { timeoutMs });
   const worker = new Probe((signal) => askWorker(bus, timeoutMs, signal), { timeoutMs });
+  const store = storeProbes({ queue, sync, schedules, automatic, since });
 
   return {
     routes: [
@@ -156,8 +157,7 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
         stored,
       }),
     ],
-    health: () =>
-      checkHealth({ version, queue, bus, busUrl, sync, schedules, agentd, worker, automatic, since }),
+    health: () => checkHealth({ version, store, bus, busUrl, agentd, worker }),
     registry: metrics.registry,
     begin() {
       schedules.begin().catch((error) => logger.warn(`schedules cannot begin yet: ${messageOf(error)}`));

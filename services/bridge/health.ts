@@ -10,21 +10,26 @@ import {
 } from '#kit/contracts/health.ts';
 import { decode } from '#kit/decode.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
-import type { Probe } from '#kit/health/probe.ts';
+import { Probe } from '#kit/health/probe.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 import type { Schedules } from './schedules/schedules.ts';
 import type { Sync } from './sync/sync.ts';
 
 export interface HealthParts {
   readonly version: string;
-  readonly queue: Pick<EventQueue, 'counts' | 'backlog' | 'problem'>;
+  readonly store: Record<'queue' | 'dashboards' | 'schedules', Pick<Probe, 'check'>>;
   readonly bus: { readonly connected: boolean };
   /** Where the bus is looked for. */
   readonly busUrl: () => string;
-  readonly sync: Pick<Sync, 'counts' | 'oldestMs' | 'problem'>;
   readonly agentd: Pick<Probe, 'check'>;
   /** Asked over the bus. */
   readonly worker: Pick<Probe, 'check'>;
+}
+
+/** What only the store knows, which may be a database. */
+interface StoreParts {
+  readonly queue: Pick<EventQueue, 'counts' | 'backlog' | 'problem'>;
+  readonly sync: Pick<Sync, 'counts' | 'oldestMs' | 'problem'>;
   readonly schedules: Pick<Schedules, 'any' | 'state'>;
   readonly automatic: boolean;
   /** When the service began, in milliseconds since 1970. */
@@ -35,47 +40,31 @@ export interface HealthParts {
 /** The bus calls each minute; after so long without, in milliseconds, nobody does. */
 const tickPatienceMs = 150_000;
 
-/** Milliseconds for the answer of the store: a database that hangs is found out before whoever asks gives up. */
-const storeMs = 3_000;
+/** Milliseconds for an answer of the store. */
+const storeMs = 10_000;
 
 /** Without its queue the bridge takes no event; everything else can come later. */
 export async function checkHealth(parts: HealthParts): Promise<Health> {
-  const [agentd, worker, stored] = await Promise.all([
+  const { store } = parts;
+  const [queue, agentd, worker, dashboards, schedules] = await Promise.all([
+    store.queue.check(),
     parts.agentd.check(),
     workerCheck(parts),
-    storeChecks(parts),
+    store.dashboards.check(),
+    store.schedules.check(),
   ]);
-  const { queue, dashboards, schedules } = stored;
   return healthOf('core-bridge', parts.version, {
     ...{ queue, agentd, bus: busCheck(parts), worker, dashboards, schedules },
   });
 }
 
-/** What only the store knows; nothing of it where it does not answer. */
-async function storeChecks(
-  parts: HealthParts,
-): Promise<Record<'queue' | 'dashboards' | 'schedules', HealthCheck>> {
-  const checks = Promise.all([queueCheck(parts), dashboardsCheck(parts), schedulesCheck(parts)]);
-  try {
-    const [queue, dashboards, schedules] = await within(storeMs, checks);
-    return { queue, dashboards, schedules };
-  } catch (error) {
-    const unknown: HealthCheck = { status: 'degraded', detail: 'not known without the queue' };
-    return {
-      queue: { status: 'failing', detail: messageOf(error) },
-      dashboards: unknown,
-      schedules: unknown,
-    };
-  }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const limit = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => limit.reject(new Error(`the queue did not answer within ${ms / 1000} s`)),
-    ms,
-  );
-  return Promise.race([work, limit.promise]).finally(() => clearTimeout(timer));
+export function storeProbes(parts: StoreParts): HealthParts['store'] {
+  const options = { timeoutMs: storeMs, everyMs: 0, startMs: 0 };
+  return {
+    queue: new Probe(() => queueCheck(parts), { ...options, required: true }),
+    dashboards: new Probe(() => dashboardsCheck(parts), options),
+    schedules: new Probe(() => schedulesCheck(parts), options),
+  };
 }
 
 /** How much waits, and for how long the oldest of it has. */
@@ -86,7 +75,7 @@ function backlogOf(waiting: number, oldestMs: number | null): Backlog {
 /** Milliseconds for which a dead event degrades the health. */
 const recentMs = 24 * 3_600_000;
 
-async function queueCheck({ queue, automatic }: HealthParts): Promise<HealthCheck> {
+async function queueCheck({ queue, automatic }: StoreParts): Promise<HealthCheck> {
   if (queue.problem !== null)
     return { status: 'failing', detail: `events cannot be stored: ${messageOf(queue.problem)}` };
   const [{ pending, processing, dead }, { oldestMs, died }] = await Promise.all([
@@ -111,7 +100,7 @@ async function workerCheck({ bus, worker }: HealthParts): Promise<HealthCheck> {
   return bus.connected ? worker.check() : { status: 'degraded', detail: 'not asked: there is no bus' };
 }
 
-async function dashboardsCheck({ sync }: HealthParts): Promise<HealthCheck> {
+async function dashboardsCheck({ sync }: StoreParts): Promise<HealthCheck> {
   const counts = Object.entries(await sync.counts());
   if (counts.length === 0) return { status: 'ok', detail: 'none is configured' };
   const waits = counts.reduce((sum, [, { waiting }]) => sum + waiting, 0);
@@ -129,7 +118,7 @@ async function dashboardsCheck({ sync }: HealthParts): Promise<HealthCheck> {
   return { status: well ? 'ok' : 'degraded', detail, backlog };
 }
 
-async function schedulesCheck({ schedules, since, now = Date.now }: HealthParts): Promise<HealthCheck> {
+async function schedulesCheck({ schedules, since, now = Date.now }: StoreParts): Promise<HealthCheck> {
   if (!schedules.any) return { status: 'ok', detail: 'none is switched on' };
   const { silentMs, problems } = await schedules.state();
   const silent = Math.min(silentMs ?? Number.POSITIVE_INFINITY, Math.max(0, now() - since));

@@ -43,6 +43,9 @@ export interface GatewayParts {
 /** For so long, in milliseconds, the settlement of calls that were cut off is waited for. */
 const settleMs = 3_000;
 
+/** Milliseconds for an answer of the ledger, which may be a database. */
+const ledgerMs = 10_000;
+
 /** Others' servers are looked at no oftener than this, in milliseconds. */
 const upstreamsEveryMs = 60_000;
 
@@ -123,6 +126,7 @@ export async function composeGateway(parts: GatewayParts) {
     timeoutMs,
     everyMs: upstreamsEveryMs,
   });
+  const asked = new Probe(() => ledger.health(), { timeoutMs: ledgerMs, required: true });
   const windows = new ContextWindows(models, async (entry, signal) =>
     mode === 'replay' ? null : askContextTokens(entry, adapters, signal),
   );
@@ -150,7 +154,7 @@ export async function composeGateway(parts: GatewayParts) {
     refuseUnknown: (error: unknown, id: string) => errorReply('chat', error, id, redactor),
     health: () => {
       const { config } = live.current;
-      return checkHealth({ version, config, folders, ledger, file: () => live.health(), upstreams });
+      return checkHealth({ version, config, folders, ledger: asked, file: () => live.health(), upstreams });
     },
     registry: metrics.registry,
     /** Settles what is under way; the server must have ended already. */

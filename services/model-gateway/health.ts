@@ -6,25 +6,25 @@ import type { Folders } from '#kit/folders.ts';
 import type { Probe } from '#kit/health/probe.ts';
 import type { Connections } from '#kit/http/client.ts';
 import type { GatewayConfig } from './configuration.ts';
-import type { Ledger } from './ledger/ledger.ts';
 
 export interface HealthParts {
   readonly version: string;
   readonly config: Pick<GatewayConfig, 'models' | 'mode'>;
   readonly folders: Pick<Folders, 'secrets'>;
-  readonly ledger: Pick<Ledger, 'health'>;
+  readonly ledger: Pick<Probe, 'check'>;
   readonly upstreams: Pick<Probe, 'check'>;
   readonly file: () => HealthCheck;
 }
 
 /** Without its ledger the gateway refuses every call; without a model it has none to make. No upstream is asked a question. */
 export async function checkHealth(parts: HealthParts): Promise<Health> {
+  const [upstreams, ledger] = await Promise.all([parts.upstreams.check(), parts.ledger.check()]);
   return healthOf('core-model-gateway', parts.version, {
     models: modelsCheck(parts.config),
     configuration: parts.file(),
     credentials: credentialsCheck(parts),
-    upstreams: await parts.upstreams.check(),
-    ledger: await parts.ledger.health(),
+    upstreams,
+    ledger,
   });
 }
 

@@ -3,13 +3,7 @@ import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
 import type { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
-import {
-  backlogInWords,
-  type Health,
-  type HealthCheck,
-  type HealthStatus,
-  healthOf,
-} from '#kit/contracts/health.ts';
+import { backlogInWords, type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
 import type { Environment } from '#kit/environment.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -22,26 +16,39 @@ import type { IdentityProvider } from '../review/oidc/provider.ts';
 
 export type Checks = Readonly<Record<string, () => Promise<HealthCheck>>>;
 
-/** Without its runs the daemon can do nothing; a dependency that fails makes it degraded. */
-export async function checkHealth(agent: CoreAgent, version: string, checks: Checks): Promise<Health> {
-  const runs = checked('failing', async () => {
+/** Milliseconds for an answer of the store of runs. */
+const runsMs = 10_000;
+
+/** Asks the store of runs, which may be a database. */
+export function runsCheck(agent: Pick<CoreAgent, 'runs'>, timeoutMs = runsMs): () => Promise<HealthCheck> {
+  const ask = async () => {
     const { problems } = await agent.runs({ limit: 1 });
     const others = problems.length === 0 ? '' : `; ${problems.length} things among them are no runs`;
-    return { status: 'ok', detail: `readable${others}` };
-  });
+    return `readable${others}`;
+  };
+  const probe = new Probe(ask, { timeoutMs, required: true });
+  return () => probe.check();
+}
+
+/** Without its runs the daemon can do nothing; a dependency that fails makes it degraded. */
+export async function checkHealth(
+  version: string,
+  runs: () => Promise<HealthCheck>,
+  checks: Checks,
+): Promise<Health> {
   const all = [
-    ['runs', runs] as const,
-    ...Object.entries(checks).map(([name, check]) => [name, checked('degraded', check)] as const),
+    ['runs', runs()] as const,
+    ...Object.entries(checks).map(([name, check]) => [name, checked(check)] as const),
   ];
   const results = await Promise.all(all.map(async ([name, check]) => [name, await check] as const));
   return healthOf('core-agentd', version, Object.fromEntries(results));
 }
 
-async function checked(otherwise: HealthStatus, check: () => Promise<HealthCheck>): Promise<HealthCheck> {
+async function checked(check: () => Promise<HealthCheck>): Promise<HealthCheck> {
   try {
     return await check();
   } catch (error) {
-    return { status: otherwise, detail: messageOf(error) };
+    return { status: 'degraded', detail: messageOf(error) };
   }
 }
 

@@ -26,7 +26,13 @@ import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { deliverRegularly } from './context-delivery.ts';
 import { eventRoutes } from './event-routes.ts';
-import { bucketCheck, checkHealth, dependencyChecks, identityProviderCheck } from './health-checks.ts';
+import {
+  bucketCheck,
+  checkHealth,
+  dependencyChecks,
+  identityProviderCheck,
+  runsCheck,
+} from './health-checks.ts';
 import { issueRoutes } from './issue-routes.ts';
 import { mcpRoutes } from './mcp.ts';
 import { readRoutes } from './read-routes.ts';
@@ -145,6 +151,7 @@ export async function serve({
   });
   shutdown.add('its connections to the identity provider', () => provider.close());
   const providerCheck = identityProviderCheck(provider, oidc, timeoutMs);
+  const runs = runsCheck(agent);
   const objects = await openObjects(folders);
   shutdown.add('its connections to the bucket', async () => objects?.store.close());
   const bucket = objects === null ? {} : { artifacts: bucketCheck(objects.store, timeoutMs) };
@@ -168,7 +175,7 @@ export async function serve({
           notifications: async () => notifications.health(),
           ...(provider.settings === null ? {} : { identity_provider: providerCheck }),
         };
-        return checkHealth(agent, version, checks);
+        return checkHealth(version, runs, checks);
       },
     },
     listening() {

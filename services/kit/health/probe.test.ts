@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Unavailable } from '../errors.ts';
 import { Probe } from './probe.ts';
@@ -42,6 +43,31 @@ describe('A probe', () => {
     const { status, detail } = await probe.check();
     expect(status).to.equal('ok');
     expect(detail).to.match(/^well \(\d+ s ago; no answer yet, asked \d+ s ago\)$/);
+  });
+
+  it('of what is required asks each time, takes nobody who is busy for dead, and fails after its limit', async () => {
+    let asked = 0;
+    let answer = async (): Promise<string> => 'well';
+    const ask = () => {
+      asked++;
+      return answer();
+    };
+    const probe = new Probe(ask, { timeoutMs: 300, waitMs: 50, required: true });
+    for (const nth of [1, 2]) {
+      expect((await probe.check()).status).to.equal('ok');
+      expect(asked).to.equal(nth);
+    }
+    answer = () => new Promise(() => {});
+    const busy = await probe.check();
+    expect(busy.status).to.equal('degraded');
+    expect(busy.detail).to.match(/^no answer yet, asked \d+ s ago$/);
+    await pause(400);
+    const dead = await probe.check();
+    expect(dead.status).to.equal('failing');
+    expect(dead.detail).to.contain('did not answer within 0.3 s');
+    await pause(400);
+    answer = async () => 'well';
+    expect((await probe.check()).status).to.equal('ok');
   });
 
   it('keeps nobody waiting while its service starts', async () => {

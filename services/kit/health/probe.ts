@@ -17,6 +17,11 @@ interface ProbeOptions {
   readonly waitMs?: number;
   /** So long after it was made, in milliseconds, nobody waits for the first answer: services that start together are not there yet. */
   readonly startMs?: number;
+  /**
+   * The service can do nothing without what is asked: a bad answer is `failing`, no good one counts twice, and while one is awaited
+   * the service is `degraded`, because who is busy is not dead.
+   */
+  readonly required?: boolean;
 }
 
 const badAnswerMs = 1_000;
@@ -32,13 +37,15 @@ export class Probe {
   #last: { readonly at: number; readonly check: HealthCheck } | null = null;
   #asked: { readonly at: number; readonly answer: Promise<void> } | null = null;
 
-  constructor(ask: Question, { timeoutMs, everyMs = 10_000, waitMs = 1_000, startMs = 5_000 }: ProbeOptions) {
+  constructor(ask: Question, options: ProbeOptions) {
+    const { timeoutMs, required = false, waitMs = 1_000 } = options;
+    const { everyMs = required ? 0 : 10_000, startMs = required ? 0 : 5_000 } = options;
     this.#ask = ask;
-    this.#options = { timeoutMs, everyMs, waitMs, startMs };
+    this.#options = { timeoutMs, everyMs, waitMs, startMs, required };
   }
 
   async check(): Promise<HealthCheck> {
-    const { waitMs, startMs } = this.#options;
+    const { waitMs, startMs, required } = this.#options;
     if (this.#asked === null && this.#isOld())
       this.#asked = { at: performance.now(), answer: this.#answer() };
     const starts = this.#last === null && performance.now() - this.#madeAt < startMs;
@@ -46,7 +53,8 @@ export class Probe {
     if (this.#asked !== null) await within(waitMs, this.#asked.answer);
     if (this.#asked === null) return this.#last!.check;
     const late = `no answer yet, asked ${seconds(this.#asked.at)} s ago`;
-    if (this.#last === null) return { status: 'degraded', detail: late };
+    if (this.#last === null || (required && this.#last.check.status === 'ok'))
+      return { status: 'degraded', detail: late };
     const { check, at } = this.#last;
     return { ...check, detail: `${check.detail} (${seconds(at)} s ago; ${late})` };
   }
@@ -59,7 +67,7 @@ export class Probe {
   }
 
   async #answer(): Promise<void> {
-    const { timeoutMs } = this.#options;
+    const { timeoutMs, required } = this.#options;
     const limit = AbortSignal.timeout(timeoutMs);
     const late = new Promise<never>((_, reject) => {
       limit.addEventListener('abort', () => reject(new Error(`did not answer within ${timeoutMs / 1000} s`)));
@@ -70,7 +78,8 @@ export class Probe {
       check = typeof answer === 'string' ? { status: 'ok', detail: answer, backlog: undefined } : answer;
     } catch (error) {
       const hint = error instanceof CoreError && error.hint !== undefined ? ` (${error.hint})` : '';
-      check = { status: 'degraded', detail: `${messageOf(error)}${hint}`, backlog: undefined };
+      const status = required ? 'failing' : 'degraded';
+      check = { status, detail: `${messageOf(error)}${hint}`, backlog: undefined };
     }
     this.#last = { at: performance.now(), check };
     this.#asked = null;

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
-import { type CoreError, Unavailable } from '#kit/errors.ts';
+import type { CoreError } from '#kit/errors.ts';
 import { type Database, openPostgres } from '#kit/postgres/database.ts';
 import type { Money } from '../money.ts';
 import type { LedgerStore, NewCall, OpenedCall, UsageQuestion } from '../store.ts';
@@ -15,8 +14,6 @@ import { forgetOld, type OpenCall, usage } from './statements.ts';
 /** Days for which single calls are kept; what they came to is kept for good. */
 const keptDays = 90;
 const tidyMs = 10_000;
-/** Milliseconds that health waits for the database. */
-const answerMs = 2_000;
 
 /** Connects with the first question: a gateway starts without its database, and refuses calls until it is there. */
 export function openPostgresStore(settings: PostgresSettings, options: PresenceOptions = {}): PostgresStore {
@@ -77,7 +74,7 @@ export class PostgresStore implements LedgerStore {
   async problem(): Promise<CoreError | null> {
     if (this.#calls.problem !== null) return this.#calls.problem;
     try {
-      await Promise.race([this.#database.query('SELECT 1 FROM gateway_balances LIMIT 1'), this.#late()]);
+      await this.#database.query('SELECT 1 FROM gateway_balances LIMIT 1');
       return null;
     } catch (error) {
       return notRecorded(error, 'calls cannot be put on record, so none is made');
@@ -93,15 +90,6 @@ export class PostgresStore implements LedgerStore {
       this.#calls.close();
       await this.#presence.close().finally(() => this.#database.close());
     }
-  }
-
-  async #late(): Promise<never> {
-    await delay(answerMs, undefined, { ref: false });
-    throw new Unavailable(
-      'database_unavailable',
-      `${this.#database.name} did not answer within ${answerMs / 1000} s`,
-      { hint: 'Is it running, and does this host reach it? Core goes on by itself when it answers.' },
-    );
   }
 
   #tidy(): void {
