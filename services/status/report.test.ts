@@ -82,6 +82,14 @@ describe('The status report', () => {
     ]);
   });
 
+  it('is ok and warns of nothing while a standby stands by', () => {
+    const active = { status: 'ok', detail: 'core-context is active on a.example.org' } as const;
+    const health = { status: 'standby', service: 'core-context', version: '', checks: { active } } as const;
+    const endpoints = { ...found().endpoints, 'core-context': { ...answer, status: 503, health } };
+    const { ok, problems, warnings } = makeReport(found({ endpoints }));
+    expect({ ok, problems, warnings }).to.deep.equal({ ok: true, problems: [], warnings: [] });
+  });
+
   it('requires nothing that is left out, unused or optional', () => {
     const down: Partial<Unit> = { state: 'missing', detail: 'does not run' };
     const endpoints = { ...found().endpoints, 'core-bridge': { ...answer, ok: false } };

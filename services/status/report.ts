@@ -137,9 +137,10 @@ function remarks<T extends { readonly detail: string; readonly fix: string | nul
 }
 
 function degraded(http: Readonly<Record<string, EndpointReport>>): Remark[] {
-  return remarks('http', http, ({ ok, health }) => ok && health !== null && health.status !== 'ok').map(
-    (remark) => ({ ...remark, fix: null }),
-  );
+  // A standby is as it should be: the active one does the work.
+  const isLimited = ({ ok, health }: EndpointReport) =>
+    ok && health !== null && health.status !== 'ok' && health.status !== 'standby';
+  return remarks('http', http, isLimited).map((remark) => ({ ...remark, fix: null }));
 }
 
 function engineRemarks({ engine, unreachable, managed }: Findings): Remark[] {

@@ -74,6 +74,13 @@ problem  core-context: does not run
     );
   });
 
+  it('shows a standby as one, with who is active', () => {
+    const health = { status: 'standby', service: '', version: '', checks: {} } as const;
+    const detail = 'standby; active: core-context is active on a.example.org';
+    const shown = view({ http: { 'core-context': { ...endpoint, status: 503, health, detail } } });
+    expect(shown).to.match(/^core-context {2}standby {2}core-context is active on a\.example\.org$/m);
+  });
+
   it('keeps to the width of the terminal, and shows what others wrote as text', () => {
     const title = `\x1b[2J${'long '.repeat(40)}`;
     const shown = view({ storage: { runs_count: 1, detail: 'readable' }, latest_runs: [{ ...run, title }] });

@@ -16,13 +16,24 @@ export interface ViewOptions {
   named(text: string): string;
 }
 
-type Word = 'ok' | 'degraded' | 'off' | 'away' | 'silent' | 'starting' | 'waiting' | 'stopped' | 'failed';
+type Word =
+  | 'ok'
+  | 'standby'
+  | 'degraded'
+  | 'off'
+  | 'away'
+  | 'silent'
+  | 'starting'
+  | 'waiting'
+  | 'stopped'
+  | 'failed';
 
 /** The report for people: a line for each part, the newest runs, and last what is not well and what to do. */
 export function statusView(report: StatusReport, { display, color, now, named }: ViewOptions): string {
   const { green, yellow, red, dim } = createColors(color);
   const paints: Readonly<Record<Word, (text: string) => string>> = {
     ok: green,
+    standby: green,
     degraded: yellow,
     off: dim,
     away: red,
@@ -68,10 +79,11 @@ function partOf(name: string, { services, http }: StatusReport): { word: Word; d
   const endpoint = http[name];
   if (unit?.state === 'left_out') return { word: 'off', detail: unit.detail };
   if (endpoint?.ok === true) {
-    const isDegraded = endpoint.health !== null && endpoint.health.status !== 'ok';
-    return isDegraded
-      ? { word: 'degraded', detail: endpoint.detail.replace(/^degraded; /, '') }
-      : { word: 'ok', detail: placeOf(endpoint.url) };
+    const status = endpoint.health?.status ?? 'ok';
+    if (status === 'ok') return { word: 'ok', detail: placeOf(endpoint.url) };
+    return status === 'standby'
+      ? { word: 'standby', detail: endpoint.detail.replace(/^standby; active: /, '') }
+      : { word: 'degraded', detail: endpoint.detail.replace(/^degraded; /, '') };
   }
   const required = endpoint?.required ?? unit?.required ?? false;
   const hasProblem = unit !== undefined && !unit.ok && unit.state !== 'unknown';

@@ -143,10 +143,13 @@ export async function checkPort(
   return finding(name, 'warning', detail, wait);
 }
 
-/** What does less than it could, and the state of the model that makes vectors of memories. */
+/** Who is active of several hosts, how old their backup is, and the state of the model that makes vectors of memories. */
+const shownAlways = ['active', 'backup', 'embeddings'];
+
+/** What does less than it could, and what is always shown. */
 function limitsOf({ checks }: Health): string {
   const shown = Object.entries(checks).filter(
-    ([name, { status }]) => status !== 'ok' || name === 'embeddings',
+    ([name, { status }]) => status !== 'ok' || shownAlways.includes(name),
   );
   return shown.map(([name, { detail }]) => `; ${name}: ${detail}`).join('');
 }
