@@ -1,8 +1,14 @@
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import { platformServices } from '#kit/contracts/platform-services.ts';
+import { StatusReport } from '#kit/contracts/status.ts';
+import { decodeJson } from '#kit/decode.ts';
 import { becomes, type ContextHost, makeHost } from '../fixtures/context/context-host.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
@@ -10,8 +16,22 @@ import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 
 const served = ['ok', 'degraded'];
+const backupPoints = [
+  'context.piece_written:3',
+  'context.journal_written:3',
+  'context.backup_named:2',
+  'context.backup_copied:2',
+  'context.pieces_noted:2',
+  'context.backup_written:2',
+  'context.backup_collected:2',
+];
+const programs = {
+  core: new URL('../../core', import.meta.url).pathname,
+  status: new URL('../../bin/core-status', import.meta.url).pathname,
+};
 
-describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', () => {
+describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', function () {
+  this.timeout(180_000);
   let server: PostgresServer;
   let s3: S3Server;
   let database: PostgresSettings;
@@ -28,11 +48,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
   });
 
   afterEach(async () => {
-    for (const host of hosts) {
-      host.signal('SIGKILL');
-      host.signal('SIGCONT');
-      await host.ended();
-    }
+    await Promise.all(hosts.map((host) => host.dispose()));
   });
 
   after(async () => {
@@ -63,6 +79,20 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     const answer = await remember(at, content);
     expect(answer.status, JSON.stringify(answer.json)).to.equal(201);
     return answer.json.id as string;
+  }
+
+  /** @param ids gets what was acknowledged */
+  async function rememberUntilKilled(at: ContextHost, point: string, ids: string[]): Promise<void> {
+    for (let n = 0; n < 600; n++) {
+      const answer = await remember(at, `fact ${n} before ${point}`).catch(() => null);
+      if (answer === null) {
+        await at.ended();
+        return;
+      }
+      ids.push(answer.json.id as string);
+      await pause(50);
+    }
+    throw new Error(`${point} was not reached`);
   }
 
   /** Of a killed host: on other machines it takes the lease's 30 s, here its end is seen at once. */
@@ -98,59 +128,69 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     await becomes(one, ['standby']);
   });
 
-  for (const point of [
-    'context.journal_written:3',
-    'context.backup_copied:2',
-    'context.pieces_noted:2',
-    'context.piece_written:3',
-    'context.backup_written:2',
-    'context.backup_named:2',
-    'context.backup_collected:2',
-  ])
-    it(`loses nothing that was acknowledged when the active one is killed at ${point}`, async () => {
-      const [one, other] = [await host(), await host()];
-      one.start(point);
-      await becomes(one, served);
-      other.start();
-      await becomes(other, ['standby']);
-      const ids: string[] = [];
-      for (let n = 0; ; n++) {
-        const answer = await remember(one, `fact ${n} is ${Math.sin(n)}`).catch(() => null);
-        if (answer === null) break;
-        ids.push(answer.json.id as string);
-        await pause(50);
-      }
-      await one.ended();
-      await becomes(other, served);
-      expect(ids).to.not.have.length(0);
-      await requireRemembered(other, ids);
-      ids.push(await rememberOne(other, 'it goes on'));
-      await until('a backup by the other', async () => {
-        const [row] = await ask<{ left: number }>(
-          'SELECT count(*)::int AS left FROM context_pieces WHERE going',
-        );
-        return row!.left === 0 && (await other.get('/v1/metrics')).json.text;
-      });
-      one.start();
-      await becomes(one, ['standby']);
-      await take(one, other);
-      await requireRemembered(one, ids);
-    });
+  it('is shown as a standby with who is active, which is no problem', async () => {
+    const [one, other] = [await host(3_600), await host(3_600)];
+    one.start();
+    await becomes(one, served);
+    other.start();
+    await becomes(other, ['standby']);
+    const optional = platformServices.filter((name) => name !== 'core-context');
+    writeFileSync(join(other.home, 'config', 'status.json'), JSON.stringify({ manager: 'none', optional }));
+    const run = (program: string, ...args: string[]) =>
+      promisify(execFile)(program, [...args, '--json', '--home', other.home]);
+    const { stdout: status } = await run(programs.status);
+    const report = decodeJson(StatusReport, status, 'report');
+    expect(report.ok).to.equal(true);
+    const { ok, health, detail } = report.http['core-context']!;
+    expect([ok, health!.status]).to.deep.equal([true, 'standby']);
+    expect(detail).to.match(/^standby; active: core-context is active on \S+ \(process \d+\) since 20/);
+    expect(report.warnings.map(({ part }) => part)).to.not.include('http.core-context');
+    const { stdout: found } = await run(programs.core, 'doctor');
+    expect(found).to.match(
+      /"state":"works","detail":"core-context \S+ \(standby\) answers on \S+; active: core-context is active/,
+    );
+  });
 
-  for (const point of ['context.restore_fetched', 'context.restore_placed'])
-    it(`restores again when the next one is killed at ${point}`, async () => {
-      const [one, other] = [await host(), await host()];
-      one.start();
-      await becomes(one, served);
-      const ids = [await rememberOne(one, 'ferns like shade')];
-      other.start(point);
-      await becomes(other, ['standby']);
-      one.signal('SIGKILL');
-      await other.ended();
-      other.start();
-      await becomes(other, served);
-      await requireRemembered(other, ids);
+  it('loses nothing that was acknowledged when the active one is killed at each step of a backup', async () => {
+    let [active, next] = [await host(), await host()];
+    const ids: string[] = [];
+    active.start(backupPoints[0]);
+    await becomes(active, served);
+    for (const [index, point] of backupPoints.entries()) {
+      next.start(backupPoints[index + 1]);
+      await becomes(next, ['standby']);
+      const before = ids.length;
+      await rememberUntilKilled(active, point, ids);
+      await becomes(next, served);
+      expect(ids.length, point).to.be.above(before);
+      await requireRemembered(next, ids);
+      [active, next] = [next, active];
+    }
+    ids.push(await rememberOne(active, 'it goes on'));
+    await until('a backup that leaves nothing to delete', async () => {
+      const [row] = await ask<{ left: number }>(
+        'SELECT count(*)::int AS left FROM context_pieces WHERE going',
+      );
+      return row!.left === 0;
     });
+    await requireRemembered(active, ids);
+  });
+
+  it('restores again when the next one is killed at each step of a restore', async () => {
+    const [one, other] = [await host(), await host()];
+    one.start();
+    await becomes(one, served);
+    const ids = [await rememberOne(one, 'ferns like shade')];
+    other.start('context.restore_fetched');
+    await becomes(other, ['standby']);
+    one.signal('SIGKILL');
+    expect(await other.ended()).to.equal(null);
+    other.start('context.restore_placed');
+    expect(await other.ended()).to.equal(null);
+    other.start();
+    await becomes(other, served);
+    await requireRemembered(other, ids);
+  });
 
   it('has no effect by an active one that was paused until another took over', async () => {
     const [one, other] = [await host(3_600), await host(3_600)];
