@@ -26,6 +26,7 @@ interface ExecutionOptions {
   readonly store: RunStore;
   readonly policy: Policy;
   readonly approvals: ReadApprovals;
+  readonly approvalsFresh: () => Promise<void>;
   /** @throws Failed (`forge_not_configured`) */
   forge(name: string): ConfiguredForge;
   openApproved(approved: ApprovedValidation): Promise<Validation>;
@@ -37,6 +38,7 @@ export function composeExecution({
   store,
   policy,
   approvals,
+  approvalsFresh,
   forge: forgeNamed,
   openApproved,
 }: ExecutionOptions) {
@@ -78,7 +80,13 @@ export function composeExecution({
     return lookAtBase(run, mirror, await forge.gitCredential(), signal);
   }
 
-  const parts: ExecutionParts = { store, executors: executorsOf, lookAtBase: baseOf, approvals };
+  const parts: ExecutionParts = {
+    store,
+    executors: executorsOf,
+    lookAtBase: baseOf,
+    approvals,
+    approvalsFresh,
+  };
   return {
     execute: (options: ExecuteOptions, watch: Watch) => executeApproved(parts, options, watch),
     /** Where the base branch of a planned run is now. */

@@ -26,7 +26,7 @@ export interface WorkOptions extends LastingParts {
   readonly settings: Settings;
   readonly store: RunStore;
   /** Their revocation takes back what they approved. */
-  readonly tokens: Pick<Tokens, 'list'>;
+  readonly tokens: Pick<Tokens, 'list' | 'fresh'>;
 }
 
 /** What stays when the configuration of work changes. */
@@ -106,6 +106,7 @@ function composeWork(
     const signatures = new ApprovalSignatures(now.approval, signersFile(folders));
     return { policy: now, tokens: tokens.list(), signatures };
   };
+  const approvalsFresh = async (): Promise<void> => tokens.fresh?.();
   const signatures = new ApprovalSignatures(policy.approval, signersFile(folders));
   const planners = once(async () => {
     const { composePlanners } = await import('./compose-planners.ts');
@@ -147,6 +148,7 @@ function composeWork(
       store,
       policy,
       approvals,
+      approvalsFresh,
       forge: forgeNamed,
       openApproved: (await validations()).openApproved,
     });
@@ -167,6 +169,7 @@ function composeWork(
     issueNamed: (text: string, folder: string) => findIssue(forges, text, folder),
     repositoryOf: (folder: string) => findRepository(forges, folder),
     approvals,
+    approvalsFresh,
     decisionPolicy: () => ({
       expires_after_days: policy.approval.expires_after_days,
       people: policy.people,

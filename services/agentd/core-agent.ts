@@ -90,10 +90,11 @@ export class CoreAgent {
 
   /** Once the plan was delivered, as before every approval. */
   async #approveStanding(run: Run): Promise<Run> {
-    const [{ approvals, delivery }, { approveStanding }] = await Promise.all([
+    const [{ approvals, approvalsFresh, delivery }, { approveStanding }] = await Promise.all([
       this.#work(),
       import('./execution/standing.ts'),
     ]);
+    await approvalsFresh();
     const after = await approveStanding(this.#store, run, approvals);
     if (delivery !== null && after !== run) await deliverWithTimeout(delivery, run.run_id);
     return after;

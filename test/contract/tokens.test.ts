@@ -167,6 +167,27 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
     await wrong[0];
   });
 
+  it('can be waited for by a process that stood still, and not for long while the database is away', async () => {
+    const own = await startPostgres();
+    settings = await own.database();
+    const { registry } = await host('alpha');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_100);
+    expect(codeThrown(() => registry.list())).to.equal('database_unavailable');
+    await registry.fresh!();
+    expect(registry.list()).not.to.deep.equal([]);
+    await own.crash();
+    await until('the end of what it knows', () => codeThrown(() => registry.list()) !== 'nothing');
+    const before = performance.now();
+    await registry.fresh!();
+    expect(performance.now() - before).to.be.within(4_900, 9_000);
+    expect(codeThrown(() => registry.list())).to.equal('database_unavailable');
+    await own.restart();
+    await registry.fresh!();
+    await until('the database', () => codeThrown(() => registry.list()) === 'nothing');
+    await end();
+    await own.stop();
+  });
+
   it('goes by the clock of the database, whatever that of a host says', async () => {
     const real = Date.now;
     try {

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
@@ -133,7 +134,7 @@ describeWith(['postgres'], 'the tokens of two hosts with one database', () => {
       by: { name: 'jo', scopes: ['approve'] },
     });
     await two.command('token', 'revoke', 'jo');
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await setTimeout(1_000);
     const done = await world.agent.execute(
       { run_id: run.run_id, by: everybody, repo_dir: world.checkout.dir, actions: null, dry_run: false },
       quiet,
@@ -154,5 +155,22 @@ describeWith(['postgres'], 'the tokens of two hosts with one database', () => {
     writeFileSync(join(two.home, 'config/tokens', `${name}.token`), one.text(name), { mode: 0o600 });
     const taken = await ended(core, ['inbox', '--home', two.home]);
     expect([taken.code, taken.stderr]).to.deep.equal([0, '']);
+  });
+
+  it('goes on executing after a pause that was longer than what it knows of tokens counts', async () => {
+    const world = await makeWorld({ vcs: 'git', storage: settings });
+    ends.push(() => world.close());
+    allowUnsandboxed(world);
+    const { run_id } = await world.plannedAndApproved();
+    const args = ['execute-approved', '--repo-dir', world.checkout.dir, '--run-id', run_id];
+    const pause = 'execute.before_intent.apply_patch:1:SIGSTOP';
+    const { child, ended } = world.start(args, { CORE_CRASH_AT: pause });
+    const state = () => readFileSync(`/proc/${child.pid}/stat`, 'utf8').replace(/^.*\) /, '')[0];
+    await until('the pause', () => state() === 'T');
+    await setTimeout(6_000);
+    child.kill('SIGCONT');
+    const { code, stderr } = await ended;
+    expect(code, stderr).to.equal(0);
+    expect((await world.agent.run(run_id)).status).to.equal('completed');
   });
 });

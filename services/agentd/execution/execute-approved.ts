@@ -21,6 +21,8 @@ export interface ExecutionParts {
   readonly executors: (run: Run, effects: Effects) => Promise<Executors>;
   readonly lookAtBase: LookAtBase;
   readonly approvals: ReadApprovals;
+  /** To be awaited before `approvals`, which a process that stood still cannot read at once. Never rejects. */
+  readonly approvalsFresh: () => Promise<void>;
 }
 
 export interface ExecuteOptions extends ExecutionRequest {

@@ -91,6 +91,7 @@ class Scene {
       executors: async () => this.#executors(),
       lookAtBase: () => Promise.reject(new Conflict('unknown', 'there is no base')),
       approvals: () => approvals,
+      approvalsFresh: async () => {},
     };
   }
 

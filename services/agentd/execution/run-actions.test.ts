@@ -61,6 +61,7 @@ describe('an action of which the outcome is not known', () => {
   let stop: AbortController;
   let seen: Step<ActionDefinition>;
   let approvals: () => ApprovalsNow;
+  let fresh: () => Promise<void>;
 
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'core-actions-'));
@@ -69,6 +70,7 @@ describe('an action of which the outcome is not known', () => {
     reports = [];
     stop = new AbortController();
     approvals = () => withoutRules;
+    fresh = async () => {};
   });
 
   afterEach(() => {
@@ -107,6 +109,7 @@ describe('an action of which the outcome is not known', () => {
       executors: executorsOf(world),
       lookAtBase: () => Promise.reject(lost),
       approvals: () => approvals(),
+      approvalsFresh: () => fresh(),
     };
     await new Execution(parts, scope, { progress, signal: stop.signal }).runAll([first]);
     return (await store.read(runId)).actions[0]!;
@@ -230,6 +233,23 @@ describe('an action of which the outcome is not known', () => {
     expect(codeOf(await failure(going({ effects: [done] })))).to.equal('database_unavailable');
     expect((await store.read(runId)).actions[0]?.state).to.equal('pending');
     approvals = () => withoutRules;
+    expect((await going({ effects: [done] })).state).to.equal('succeeded');
+  });
+
+  it('waits for a look at who may approve, before each action and before its intent', async () => {
+    await approved();
+    await store.append(runId, () => [starting('exe_2')]);
+    let seen = false;
+    approvals = () => {
+      if (!seen) throw new Unavailable('database_unavailable', 'tokens cannot be checked for 40 s');
+      // Another pause follows each reading.
+      seen = false;
+      return withoutRules;
+    };
+    fresh = async () => {
+      await setImmediate();
+      seen = true;
+    };
     expect((await going({ effects: [done] })).state).to.equal('succeeded');
   });
 

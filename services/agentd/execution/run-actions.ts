@@ -30,6 +30,7 @@ interface Parts {
   readonly executors: Executors;
   readonly lookAtBase: LookAtBase;
   readonly approvals: ReadApprovals;
+  readonly approvalsFresh: () => Promise<void>;
 }
 
 interface ExecutionScope {
@@ -45,6 +46,7 @@ export class Execution {
   readonly #executors: Executors;
   readonly #lookAtBase: LookAtBase;
   readonly #approvals: ReadApprovals;
+  readonly #approvalsFresh: () => Promise<void>;
   readonly #scope: ExecutionScope;
   readonly #watch: Watch;
   /** Whose checks passed in a dry run. */
@@ -55,11 +57,16 @@ export class Execution {
   /** Ends what can stop cleanly; a started effect on a forge finishes. */
   readonly #stop: AbortSignal;
 
-  constructor({ store, executors, lookAtBase, approvals }: Parts, scope: ExecutionScope, watch: Watch) {
+  constructor(
+    { store, executors, lookAtBase, approvals, approvalsFresh }: Parts,
+    scope: ExecutionScope,
+    watch: Watch,
+  ) {
     this.#store = store;
     this.#executors = executors;
     this.#lookAtBase = lookAtBase;
     this.#approvals = approvals;
+    this.#approvalsFresh = approvalsFresh;
     this.#scope = scope;
     this.#watch = watch;
     this.#stop = AbortSignal.any([watch.signal, this.#cancel.signal]);
@@ -173,6 +180,7 @@ export class Execution {
       const message = `the definition contradicts itself: ${contradicted}; plan the issue again`;
       return refused('definition_inconsistent', message);
     }
+    await this.#approvalsFresh();
     const approval = this.#approvalProblem(run, state);
     if (approval !== null) return refused(approval.code, approval.message);
     try {
@@ -227,6 +235,7 @@ export class Execution {
    */
   async #intend(actionId: string, make: (run: Run) => ActionIntent): Promise<ActionIntent | string> {
     let intended: ActionIntent | string = 'refused';
+    await this.#approvalsFresh();
     await this.#append((run) => {
       const problem = this.#approvalProblem(run, findAction(run, actionId));
       if (problem !== null || run.cancelling) {

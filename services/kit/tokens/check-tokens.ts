@@ -17,6 +17,11 @@ export interface Tokens {
   /** To be awaited before `authenticate`, where the answer has to be asked for; null where it is known. Rejects with Unavailable. */
   lookUp?(text: string): Promise<void> | null;
   list(): readonly TokenRecord[];
+  /**
+   * To be awaited before `list` by what can wait: a process that stood still has to look again first. Resolves in a few seconds, also
+   * where nothing was seen; `list` throws then.
+   */
+  fresh?(): Promise<void>;
   /** Milliseconds since 1970, by the clock that decides when tokens expire. */
   now(): number;
 }

@@ -62,10 +62,20 @@ export async function openPostgresTokens(
   const timer = setInterval(() => {
     if (waiting === 0) turn(follow).catch(() => {});
   }, lookMs).unref();
-  return { ...tokens, lookUp, shared: database.name, create, revoke, close };
+  return { ...tokens, lookUp, fresh, shared: database.name, create, revoke, close };
+
+  function isFresh(): boolean {
+    return seen !== null && performance.now() - seen.at <= staleMs;
+  }
+
+  /** The next look comes by itself, and another one where the connection did not outlive a pause. */
+  async function fresh(): Promise<void> {
+    const end = performance.now() + staleMs;
+    while (!isFresh() && performance.now() < end) await setTimeout(lookUpMs);
+  }
 
   function current(): readonly TokenRecord[] {
-    if (seen !== null && performance.now() - seen.at <= staleMs) return records;
+    if (isFresh()) return records;
     const since = seen === null ? '' : ` for ${Math.round((performance.now() - seen.at) / 1000)} s`;
     throw new Unavailable(
       'database_unavailable',
