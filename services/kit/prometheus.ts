@@ -9,6 +9,7 @@ export const Gauge: typeof prometheus.Gauge = part('prom-client/lib/gauge.js');
 export const Histogram: typeof prometheus.Histogram = part('prom-client/lib/histogram.js');
 export const Registry: typeof prometheus.Registry = part('prom-client/lib/registry.js');
 export type Registry = prometheus.Registry;
+export type Histogram = prometheus.Histogram;
 
 /** Adds memory, processor, open files and event loop of this process, measured from now on. */
 export function measureProcess(registry: Registry): void {

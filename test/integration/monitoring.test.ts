@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { eventStates } from '#kit/contracts/bridge/events.ts';
 import { measureHttp } from '#kit/http/metrics.ts';
 import type { DatabaseOutcome } from '#kit/measurements/database-calls.ts';
+import type { ObjectOutcome } from '#kit/measurements/object-requests.ts';
 import { measureProcess, Registry } from '#kit/prometheus.ts';
 import { createNotificationMetrics } from '../../services/agentd/notifications/compose.ts';
 import { createBridgeMetrics } from '../../services/bridge/metrics.ts';
@@ -31,6 +32,7 @@ const values: Readonly<Record<string, readonly string[]>> = {
   bridge_deliveries_total: ['delivered', 'failed', 'dead'] satisfies Parameters<OutboxParts['observe']>[1][],
   database_connections: ['used', 'idle'],
   database_seconds_count: ['done', 'rolled_back', 'failed'] satisfies DatabaseOutcome[],
+  objects_seconds_count: ['done', 'absent', 'refused', 'unavailable'] satisfies ObjectOutcome[],
   model_calls_total: ['done', 'aborted', 'failed'] satisfies CallResult['outcome'][],
   model_calls_under_way: ['running', 'waiting'] satisfies (keyof LaneState)[],
 };

@@ -8,8 +8,10 @@ import { expect } from 'chai';
 import type { S3Settings } from '#kit/config/storage.ts';
 import { readS3Settings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
+import { measureHttp } from '#kit/http/metrics.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { openS3 } from '#kit/objects/s3.ts';
+import { Registry } from '#kit/prometheus.ts';
 import { failure } from '../fixtures/failure.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
@@ -105,6 +107,40 @@ describeWith(['s3', 'openssl'], 'objects in an S3 bucket', () => {
     expect(error.message).to.contain('HTTP 503, SlowDown, Please slow down');
     busy.closeAllConnections();
     busy.close();
+  });
+
+  it('counts its requests by operation and outcome', async () => {
+    const metrics = measureHttp('core-test', new Registry());
+    const countOf = async (operation: string, outcome: string): Promise<number> => {
+      const { bytes } = await metrics.read();
+      const labels = [`operation="${operation}"`, `outcome="${outcome}"`];
+      const line = bytes
+        .split('\n')
+        .find(
+          (text) =>
+            text.startsWith('objects_seconds_count{') && labels.every((label) => text.includes(label)),
+        );
+      return Number(line?.split(' ').at(-1) ?? 0);
+    };
+    const asked = [
+      ['put', 'done', 1, () => open().put('runs/m', Buffer.from('m'))],
+      ['get', 'done', 1, () => open().get('runs/m')],
+      ['get', 'absent', 1, () => open().get('runs/none')],
+      ['delete', 'done', 1, () => open().delete('runs/m')],
+      [
+        'put',
+        'refused',
+        1,
+        () => failure(open({ bucket: 'core-elsewhere' }).put('runs/m', Buffer.from('m'))),
+      ],
+      ['get', 'unavailable', 3, () => failure(open({ endpoint: nobody }).get('runs/m'))],
+    ] as const;
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    for (const [operation, outcome, requests, ask] of asked) {
+      const before = await countOf(operation, outcome);
+      await ask();
+      expect((await countOf(operation, outcome)) - before, `${operation} ${outcome}`).to.equal(requests);
+    }
   });
 
   it('trusts a certificate by its authority alone', async () => {

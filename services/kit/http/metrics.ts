@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { measureDatabases } from '../measurements/database-metrics.ts';
+import { measureObjects } from '../measurements/object-metrics.ts';
 import { once } from '../once.ts';
 import { Counter, Histogram, measureProcess, type Registry } from '../prometheus.ts';
 
@@ -13,10 +14,11 @@ export interface HttpMetrics {
 /** Milliseconds, more than the 10 between two samples of the event loop. */
 const firstLagMs = 15;
 
-/** Adds measurements of the process, of its HTTP interface and of the databases that it uses. */
+/** Adds measurements of the process, of its HTTP interface and of the databases and the bucket that it uses. */
 export function measureHttp(service: string, registry: Registry): HttpMetrics {
   registry.setDefaultLabels({ service });
   measureDatabases(registry);
+  measureObjects(registry);
   const measured = once(async () => {
     measureProcess(registry);
     // A lag is the time between two samples, and a busy process takes late samples together: one in each of these.

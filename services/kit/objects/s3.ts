@@ -5,6 +5,7 @@ import type { S3Settings } from '../config/storage.ts';
 import { sha256 } from '../digest.ts';
 import { Failed, messageOf, Unavailable } from '../errors.ts';
 import { type Connections, openConnections, type Proxies } from '../http/client.ts';
+import { type ObjectOutcome, type ObjectRequest, objectRequests } from '../measurements/object-requests.ts';
 import type { ObjectStore } from './object-store.ts';
 import { s3Code, s3Refused, s3Unreached } from './s3-error.ts';
 
@@ -13,6 +14,7 @@ type Answer = Dispatcher.ResponseData<unknown>;
 const attempts = 3;
 /** Milliseconds without a byte. */
 const idleMs = 30_000;
+const operations = { GET: 'get', PUT: 'put', DELETE: 'delete' } as const;
 /** Characters of an error that are read. */
 const maxError = 65_536;
 
@@ -54,11 +56,27 @@ export function openS3(settings: S3Settings, proxies?: Proxies): ObjectStore {
   ): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await once(method, `${root}${object}`, content);
+        return await measured(method, () => once(method, `${root}${object}`, content));
       } catch (error) {
         if (!(error instanceof Unavailable) || attempt === attempts) throw error;
         await setTimeout(200 * 4 ** (attempt - 1));
       }
+    }
+  }
+
+  async function measured(method: 'GET' | 'PUT' | 'DELETE', work: () => Promise<Answer>): Promise<Answer> {
+    const began = performance.now();
+    let outcome: ObjectOutcome = 'done';
+    try {
+      const answer = await work();
+      if (answer.statusCode === 404) outcome = 'absent';
+      return answer;
+    } catch (error) {
+      outcome = error instanceof Unavailable ? 'unavailable' : 'refused';
+      throw error;
+    } finally {
+      const seconds = (performance.now() - began) / 1000;
+      objectRequests.publish({ operation: operations[method], outcome, seconds } satisfies ObjectRequest);
     }
   }
 
