@@ -3,6 +3,7 @@ import { type Cell, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
+import { checkBucket } from './health-checks/bucket.ts';
 import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import {
@@ -70,6 +71,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkFolder('configuration folder', folders.config, 'config'),
     finding,
     checkTokens(folders),
+    checkBucket(folders),
     ...(settings === null
       ? []
       : [

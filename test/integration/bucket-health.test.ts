@@ -1,6 +1,12 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { resolveFolders } from '#kit/folders.ts';
+import { askBucket } from '#kit/objects/ask-bucket.ts';
 import { openS3 } from '#kit/objects/s3.ts';
 import { bucketCheck } from '../../services/agentd/http/health-checks.ts';
+import { checkBucket } from '../../services/supervisor/health-checks/bucket.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
@@ -31,5 +37,39 @@ describeWith(['s3'], 'the health check of a bucket', () => {
     await s3.restart();
     expect(await stateOf('keeps, gives back and deletes objects')).to.equal('ok');
     await store.close();
+  });
+
+  it('deletes what a killed process left, because its object has one name on each host', async () => {
+    const { hostname } = await import('node:os');
+    const store = openS3(s3.settings);
+    const left = `probes/${hostname().replaceAll(/[^A-Za-z0-9-]/g, '-')}-agentd`;
+    await store.put(left, Buffer.from('of a process that was killed'));
+    expect(s3.objects()).to.include(`core/${left}`);
+    await askBucket(store, 'agentd');
+    expect(s3.objects().filter((name) => name.includes('probes/'))).to.deep.equal([]);
+    await store.close();
+  });
+
+  it('is made by core doctor too, which says what is wrong', async () => {
+    const home = temporaryFolder();
+    const folders = resolveFolders({ home }, {} as never);
+    mkdirSync(folders.config, { recursive: true });
+    expect(await checkBucket(folders)).to.deep.equal([]);
+    const configure = (change: object) =>
+      writeFileSync(
+        join(folders.config, 'core.json'),
+        JSON.stringify({ storage: { s3: { ...s3.settings, ...change } } }),
+      );
+    configure({});
+    const [works] = await checkBucket(folders);
+    expect([works!.state, works!.detail]).to.deep.equal([
+      'works',
+      `${s3.settings.endpoint}/core-test/core/ keeps, gives back and deletes objects`,
+    ]);
+    expect(s3.objects().filter((name) => name.includes('probes/'))).to.deep.equal([]);
+    configure({ bucket: 'core-elsewhere' });
+    const [missing] = await checkBucket(folders);
+    expect(missing!.state).to.equal('broken');
+    expect(missing!.detail).to.contain('there is no bucket');
   });
 });

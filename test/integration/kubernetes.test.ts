@@ -260,6 +260,29 @@ describe('the manifests for Kubernetes', () => {
     expect([...into].sort()).to.deep.equal(flows);
   });
 
+  it('let those out to database and bucket that use them, wherever these are', () => {
+    const allowed = (cidr: string, port: number) =>
+      ofKind('NetworkPolicy')
+        .map((policy) => specOf<Policy>(policy))
+        .filter(({ egress = [] }) =>
+          egress.some(
+            ({ to, ports }) =>
+              to.some((peer) => (peer as { ipBlock?: { cidr: string } }).ipBlock?.cidr === cidr) &&
+              ports.some((one) => one.port === port),
+          ),
+        )
+        .flatMap(({ podSelector }) => chosenBy(podSelector, workloads))
+        .sort();
+    expect(allowed('192.0.2.10/32', 5432)).to.deep.equal([
+      'agentd',
+      'bridge',
+      'bus-engine',
+      'context',
+      'model-gateway',
+    ]);
+    expect(allowed('192.0.2.20/32', 443)).to.deep.equal(['agentd', 'context']);
+  });
+
   const isOurs = ({ podSelector, namespaceSelector }: Peer) =>
     podSelector !== undefined && namespaceSelector === undefined;
 

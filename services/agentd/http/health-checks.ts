@@ -1,14 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { gatewayUrl } from '#kit/config/client-urls.ts';
 import { readKnownModels } from '#kit/config/known-models.ts';
 import type { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { backlogInWords, type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
 import type { Environment } from '#kit/environment.ts';
-import { Failed, messageOf } from '#kit/errors.ts';
+import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe, takesToken } from '#kit/health/probe.ts';
 import { createHttpClient } from '#kit/http/client.ts';
+import { askBucket } from '#kit/objects/ask-bucket.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
 import type { CoreAgent } from '../core-agent.ts';
@@ -125,27 +125,12 @@ export function identityProviderCheck(
 /** How long a good answer of the bucket counts, in milliseconds: each question is three requests that may be paid for. */
 const bucketMs = 60_000;
 
-/** Whether the bucket keeps, gives back and deletes an object of this process. Without it only work with large artifacts waits. */
+/** Whether the bucket keeps, gives back and deletes an object. Without it only work with large artifacts waits. */
 export function bucketCheck(
   store: Pick<ObjectStore, 'name' | 'put' | 'get' | 'delete'>,
   timeoutMs: number,
   everyMs = bucketMs,
 ): () => Promise<HealthCheck> {
-  const object = `probes/${randomUUID()}`;
-  const ask = async () => {
-    const content = randomUUID();
-    await store.put(object, Buffer.from(content));
-    const pieces = await store.get(object);
-    const found: Uint8Array[] = [];
-    for await (const piece of pieces ?? []) found.push(piece);
-    await store.delete(object);
-    if (Buffer.concat(found).toString() === content)
-      return `${store.name} keeps, gives back and deletes objects`;
-    throw new Failed('object_not_kept', `${store.name} acknowledged ${object}, and did not give it back`, {
-      facts: { objects: store.name, object },
-      hint: 'Use another server or endpoint.',
-    });
-  };
-  const probe = new Probe(ask, { timeoutMs, everyMs });
+  const probe = new Probe(() => askBucket(store, 'agentd'), { timeoutMs, everyMs });
   return () => probe.check();
 }
