@@ -283,6 +283,18 @@ describe('an action of which the outcome is not known', () => {
     });
   }
 
+  it('ends the execution where its safeguards cannot ask the database for a moment, and refuses nothing', async () => {
+    const check = new Unavailable('database_unavailable', 'the database does not answer');
+    await approved();
+    await store.append(runId, () => [starting('exe_2')]);
+    expect(codeOf(await failure(going({ check })))).to.equal('database_unavailable');
+    expect((await store.read(runId)).actions[0]?.state).to.equal('pending');
+    await store.append(runId, () => [{ type: 'action_intent', data: begun }, starting('exe_2')]);
+    expect(codeOf(await failure(going({ check, answers: [again] })))).to.equal('database_unavailable');
+    expect((await store.read(runId)).actions[0]?.state).to.equal('unknown');
+    expect((await going({ answers: [again], effects: [done] })).state).to.equal('succeeded');
+  });
+
   it('is asked for at once when the effect itself was not answered', async () => {
     await approved();
     const action = await executed({ effects: [lost], answers: [{ kind: 'done', effect: done }] });

@@ -344,6 +344,7 @@ export class Execution {
     try {
       await executor.check(step);
     } catch (error) {
+      if (endsExecution(error)) throw error;
       return this.#result({ action_id, state: 'failed', outcome: failure(error), reconciled: true });
     }
     const next = await this.#intend(action_id, () => ({ ...intent, attempt: intent.attempt + 1 }));
@@ -366,7 +367,7 @@ export class Execution {
   /** A safeguard or something behind it said no before anything was tried. */
   async #notStarted(action: ActionDefinition, thrown: unknown) {
     const error = diskError(thrown);
-    if (!(error instanceof CoreError)) throw error;
+    if (!(error instanceof CoreError) || endsExecution(error)) throw error;
     return this.#refuse(action, 'refused', failure(error));
   }
 
