@@ -5,7 +5,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { Conflict, messageOf } from '#kit/errors.ts';
+import { Conflict, messageOf, Unavailable } from '#kit/errors.ts';
 import { requireNoHolder } from '#kit/storage/lease.ts';
 import { differs } from '#kit/storage-move/moved-tables.ts';
 import type { Compared, MoveOptions, MovePart } from '#kit/storage-move/part.ts';
@@ -70,7 +70,7 @@ export async function runsPart(options: MoveOptions, contents: RunArtifacts): Pr
     return (to === 'postgres' ? inFiles() : await inDatabase()).length;
   }
 
-  /** @throws Conflict (`run_not_whole`) naming runs that would not arrive as they were acknowledged */
+  /** @throws Conflict (`run_not_whole`) naming runs that would not arrive as they were acknowledged; Unavailable */
   async function prepare(): Promise<void> {
     const problems: string[] = [];
     const source = to === 'postgres' ? inFiles() : await inDatabase();
@@ -79,6 +79,8 @@ export async function runsPart(options: MoveOptions, contents: RunArtifacts): Pr
         if (to === 'postgres') readFolder(runId);
         else await readRows(runId);
       } catch (error) {
+        // What does not answer says nothing of the run.
+        if (error instanceof Unavailable) throw error;
         problems.push(`${runId}: ${messageOf(error)}`);
       }
     }
