@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
-import { fileTokens } from '#kit/tokens/open-registry.ts';
+import type { Folders } from '#kit/folders.ts';
+import { fileTokens, registeredOwnToken } from '#kit/tokens/open-registry.ts';
 import { openPostgresTokens, type SharedOptions } from '#kit/tokens/postgres-tokens.ts';
 import type { TokenRegistry } from '#kit/tokens/registry.ts';
 import { readRegistry } from '#kit/tokens/token-files.ts';
@@ -154,6 +155,13 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
     expect(b.list().map(({ name, host }) => `${name} ${host}`)).to.deep.equal(
       ['alpha', 'bridge', 'worker', 'agentd'].map((name) => `${name} alpha`),
     );
+  });
+
+  it('knows the own token of a host that was made after the registry was opened', async () => {
+    const folders = newFolders();
+    const registry = await open(folders, { host: 'alpha' });
+    ensureTokens(folders);
+    expect((await registeredOwnToken(folders as Folders, registry)).scopes).to.include('approve');
   });
 
   it('looks at once for a token that it does not know, and not for what cannot be one', async () => {

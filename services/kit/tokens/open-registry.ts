@@ -29,6 +29,8 @@ export async function openRegistry(folders: Folders, options: OpenOptions = {}):
 export async function registeredOwnToken(folders: Folders, registry: TokenRegistry): Promise<Identity> {
   const { text, name, scopes } = ownToken(folders);
   const own = { name, scopes };
+  // It may have been made after the registry was opened.
+  await registry.lookUp?.(text);
   if (registry.shared === null || registry.authenticate(text) !== null) return own;
   const path = tokenPath(folders.tokens, name);
   const known = registry.list().find((record) => record.name === name);

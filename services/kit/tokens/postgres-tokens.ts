@@ -88,11 +88,11 @@ export async function openPostgresTokens(
     );
   }
 
-  /** A token may have been made since the last look. All who ask meanwhile share one look, so that wrong tokens cost little. */
+  /** A token may have been made since the last look, here or elsewhere. All who ask meanwhile share one look, so that wrong tokens cost little. */
   function lookUp(text: string): Promise<void> | null {
     if (seen === null || !/^core_.+_[0-9a-f]{48}$/.test(text) || isKnown(text)) return null;
     asked ??= setTimeout(Math.max(0, seen.at + lookUpMs - performance.now()))
-      .then(() => turn(look))
+      .then(() => turn(follow))
       .finally(() => (asked = null));
     return asked;
   }
