@@ -157,6 +157,17 @@ export const ActionOutcome = t.strict({
 });
 export type ActionOutcome = t.TypeOf<typeof ActionOutcome>;
 
+/** A checkout, so that a later look knows whether it is the same one. */
+export const CheckoutPlace = t.strict({
+  /** null in records of older versions, as `repository`. */
+  host: nullable(t.string),
+  /** Its real path there. */
+  dir: t.string,
+  /** Inode and birth of its git folder, which another clone at the same path does not have. */
+  repository: nullable(t.string),
+});
+export type CheckoutPlace = t.TypeOf<typeof CheckoutPlace>;
+
 /** Written before the effect. `rendered` holds the bytes with filled slots, as they will be sent. */
 export const ActionIntent = t.strict({
   action_id: t.string,
@@ -168,9 +179,16 @@ export const ActionIntent = t.strict({
   /** Who acts on the forge; left out where nobody does. */
   account: optional(t.strict({ login: t.string, id: t.string })),
   operation_before: nullable(t.string),
+  /** The checkout that the effect may reach; left out where it reaches none. */
+  deliver_to: optional(CheckoutPlace),
   rendered: t.UnknownRecord,
 });
 export type ActionIntent = t.TypeOf<typeof ActionIntent>;
+
+/** An intent that may have reached a checkout. */
+export interface Delivery extends ActionIntent {
+  readonly deliver_to: CheckoutPlace;
+}
 
 /** Where the clone of a run stands, in the ids of the tool that works on it. */
 export const VcsFacts = t.strict({
@@ -200,6 +218,8 @@ export interface StateOf<Definition> {
   readonly outcome: ActionOutcome | null;
   /** The last intent; with no result after it the outcome is unknown. */
   readonly intent: ActionIntent | null;
+  /** Every intent that may have reached a checkout, whatever came after it, the first first. */
+  readonly deliveries: readonly Delivery[];
   readonly vcs: VcsFacts | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;

@@ -5,13 +5,14 @@ import { type Executors, executorsFor } from './actions/registry.ts';
 import type { Watch } from './agent.ts';
 import type { ReadApprovals } from './approval/current.ts';
 import { statementDigest } from './attestation/statement.ts';
-import { checkCheckout, whyInUse } from './execution/delivery.ts';
+import { checkCheckout, placeOf } from './execution/delivery.ts';
 import { deliveryUnder, type Effects, writerUnder } from './execution/effects.ts';
 import { type ExecuteOptions, type ExecutionParts, executeApproved } from './execution/execute-approved.ts';
 import { type BaseSeen, lookAtBase } from './execution/moved-base.ts';
 import { runClone } from './execution/run-clone.ts';
 import { requireSameForge, safeguardsFor } from './execution/safeguards.ts';
 import { previewUndo, undoRun } from './execution/undo-run.ts';
+import { withdrawal } from './execution/withdrawal.ts';
 import type { ConfiguredForge } from './forges/configured-forge.ts';
 import { openMirror } from './git/mirror.ts';
 import type { Policy } from './policy.ts';
@@ -61,7 +62,7 @@ export function composeExecution({
       late: { deleteComment: (ref, number, id) => forge.deleteComment(ref, number, id) },
       quietMs: () => effects.quietMs(),
       clone,
-      checkout: { check: checkCheckout, whyInUse, ...deliveryUnder(effects) },
+      checkout: { check: checkCheckout, place: placeOf, withdrawal, ...deliveryUnder(effects) },
       safeguards: safeguardsFor(forge, policy, store),
       record: {
         putArtifact: (content) => store.putArtifact(run.run_id, content),

@@ -194,6 +194,7 @@ export function intended(actionId: string): NewEvent {
       forge_time: null,
       account: undefined,
       operation_before: 'op0',
+      deliver_to: undefined,
       rendered: {},
     },
   };

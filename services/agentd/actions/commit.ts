@@ -1,17 +1,18 @@
-import { existsSync } from 'node:fs';
 import * as t from 'io-ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { optional } from '#kit/decode.ts';
 import { Failed, Refused } from '#kit/errors.ts';
-import { Author } from '../action.ts';
+import { type ActionIntent, Author, type CheckoutPlace } from '../action.ts';
 import {
   type ActionExecutor,
   type Effect,
   type ExecutionPorts,
+  type Ours,
   outcomeFact,
   reconcileBuildStep,
   renderBuildStep,
   type Step,
+  type UndoResult,
 } from './executor.ts';
 import { type ActionType, type Definition, factText } from './kind.ts';
 import { commitMessage, fillTemplate, slotValues } from './published-texts.ts';
@@ -72,19 +73,24 @@ export const commit: ActionType<'commit', Params> = {
     return [built, ['checkout', `${checkout} has ${delivered.replace('refs/heads/', '')}`]];
   },
 
-  buildStep: ({ target, params: { tree, author } }, { rendered, effect_at: at }) => ({
-    kind: 'commit',
-    branch: target.branch!,
-    tree,
-    message: String(rendered.message),
-    author,
-    at,
-  }),
+  buildStep: stepOf,
   executor,
 };
 
+function stepOf(
+  { target, params: { tree, author } }: Commit,
+  { rendered, effect_at: at }: ActionIntent,
+): Ours['steps'][number] {
+  return { kind: 'commit', branch: target.branch!, tree, message: String(rendered.message), author, at };
+}
+
 function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
-  async function deliver({ action, repo_dir }: Step<Commit>, vcs: NonNullable<Effect['vcs']>) {
+  async function deliver(
+    { action }: Step<Commit>,
+    { deliver_to }: ActionIntent,
+    vcs: NonNullable<Effect['vcs']>,
+  ) {
+    const repo_dir = deliver_to?.dir ?? null;
     const { params, target } = action;
     if (vcs.commit === null || vcs.tree !== params.tree) {
       throw new Failed('tree_differs', `the commit has tree ${vcs.tree}; approved was ${params.tree}`);
@@ -119,29 +125,41 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
     },
     render: ({ action, run }) =>
       renderBuildStep(clone, { message: fillTemplate(action.params.message, slotValues(run)) }),
-    perform: async (step, intent) => deliver(step, await clone.build(commit.buildStep!(step.action, intent))),
+    deliversTo: async ({ action, repo_dir }) =>
+      repo_dir === null ? undefined : checkout.place(repo_dir, action.target.push_url),
+    perform: async (step, intent) => deliver(step, intent, await clone.build(stepOf(step.action, intent))),
     reconcile: (_step, intent) => reconcileBuildStep(clone, intent),
     async undoing({ action, run, state }) {
-      const dir = state.outcome?.facts.repo_dir;
-      const delivered = outcomeFact(run, 'commit', 'commit') ?? state.vcs?.commit;
-      if (typeof dir !== 'string' || typeof delivered !== 'string')
-        return { effect: 'nothing', message: 'was not delivered' };
-      const { deliver_ref } = action.params;
-      if (!existsSync(dir))
-        return {
-          effect: 'keep',
-          message: `there is no folder ${dir} here; where it is, ${deliver_ref} stays`,
-        };
-      const { push_url } = action.target;
-      const inUse = await checkout.whyInUse(dir, push_url, deliver_ref).catch(() => null);
-      const message = `delete ${deliver_ref} in ${dir}, if it is still ours`;
-      return {
-        effect: 'undo',
-        message: inUse === null ? message : `${message}; ${inUse}`,
-        act: () => checkout.withdraw(dir, push_url, deliver_ref, delivered),
+      const { target, params } = action;
+      const places = differentPlaces(state.deliveries.map(({ deliver_to }) => deliver_to));
+      const at = [target.push_url, params.deliver_ref] as const;
+      const planned = await Promise.all(places.map((place) => checkout.withdrawal(place, ...at)));
+      if (planned.length === 0) return { effect: 'nothing', message: 'was not delivered' };
+      const message = planned.map((one) => one.message).join('; ');
+      if (planned.every(({ effect }) => effect !== 'undo')) return { effect: 'keep', message };
+      const ours: Ours = {
+        commit: (outcomeFact(run, 'commit', 'commit') ?? state.vcs?.commit ?? null) as string | null,
+        base: target.base_commit,
+        steps: state.deliveries.map((intent) => stepOf(action, intent)),
       };
+      const act = async () => {
+        const results: UndoResult[] = [];
+        for (const place of places) results.push(await checkout.withdraw(place, ...at, ours));
+        return together(results);
+      };
+      return { effect: 'undo', message, act };
     },
   };
+}
+
+function differentPlaces(places: readonly CheckoutPlace[]): CheckoutPlace[] {
+  return [...new Map(places.map((place) => [JSON.stringify(place), place])).values()];
+}
+
+/** What was taken back in one place stays in the next: the worst of them is what became of the action. */
+function together(results: readonly UndoResult[]): UndoResult {
+  const state = (['failed', 'kept'] as const).find((one) => results.some((result) => result.state === one));
+  return { state: state ?? 'undone', message: results.map(({ message }) => message).join('; ') };
 }
 
 /** What was approved to be delivered is never left out. @throws Refused (`repo_dir_required`) */

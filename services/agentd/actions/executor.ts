@@ -3,6 +3,7 @@ import type {
   ActionFacts,
   ActionIntent,
   ActionKind,
+  CheckoutPlace,
   StateOf,
   Target,
   ValidationPlan,
@@ -89,6 +90,8 @@ export interface ActionExecutor<Definition> {
   /** Safeguards, without any effect. @throws Refused, Conflict, Unavailable */
   check(step: Step<Definition>): Promise<void>;
   render(step: Step<Definition>): Promise<Rendered>;
+  /** The checkout that `perform` will reach, noted in the intent. */
+  deliversTo?(step: Step<Definition>): Promise<CheckoutPlace | undefined>;
   /** Acts. Unavailable means that the outcome is not known. */
   perform(step: Step<Definition>, intent: ActionIntent): Promise<Effect>;
   /** Called after a crash or an unknown outcome, before anything is tried again. */
@@ -146,13 +149,24 @@ export interface Clone {
   changedSince(): Promise<string[]>;
 }
 
+export type Withdrawal = Pick<Undoing, 'effect' | 'message'>;
+
+/** What tells a delivered commit from one of others: its id, or, where no result says it, what it was made from. */
+export interface Ours {
+  readonly commit: string | null;
+  readonly base: string;
+  readonly steps: readonly Extract<BuildStep, { kind: 'commit' }>[];
+}
+
 /** The person's own checkout, in which one ref is made or deleted. */
 export interface Checkout {
   check(repoDir: string, pushUrl: string): Promise<void>;
+  /** What is noted of it before a delivery. */
+  place(repoDir: string, pushUrl: string): Promise<CheckoutPlace>;
   deliver(repoDir: string, pushUrl: string, cloneDir: string, ref: string, commit: string): Promise<void>;
-  withdraw(repoDir: string, pushUrl: string, ref: string, commit: string): Promise<UndoResult>;
-  /** Why a delivered ref cannot be deleted now; null where it can. */
-  whyInUse(repoDir: string, pushUrl: string, ref: string): Promise<string | null>;
+  /** What `withdraw` would do now. */
+  withdrawal(place: CheckoutPlace, pushUrl: string, ref: string): Promise<Withdrawal>;
+  withdraw(place: CheckoutPlace, pushUrl: string, ref: string, ours: Ours): Promise<UndoResult>;
 }
 
 export interface Safeguards {

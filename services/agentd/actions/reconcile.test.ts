@@ -110,7 +110,7 @@ async function reconciled(
   ];
   const intent: ActionIntent = {
     ...{ action_id: action.action_id, attempt: 1, effect_at: intentAt, forge_time: intentAt },
-    ...{ account: bot, operation_before: 'op0', rendered: {} },
+    ...{ account: bot, operation_before: 'op0', deliver_to: undefined, rendered: {} },
     ...change.intent,
   };
   const outcome = change.facts === undefined ? null : { code: undefined, message: '', facts: change.facts };

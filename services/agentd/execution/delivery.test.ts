@@ -19,7 +19,8 @@ import {
   type TestRepository,
 } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { checkCheckout, deliver, whyInUse, withdraw } from './delivery.ts';
+import { checkCheckout, deliver, placeOf } from './delivery.ts';
+import { withdraw, withdrawal } from './withdrawal.ts';
 
 const ref = 'refs/heads/core/1-greeting';
 
@@ -61,6 +62,11 @@ function checkoutOf(remote: TestRepository, ...options: string[]): TestRepositor
   return repositoryAt(dir, join(dir, '.git'));
 }
 
+async function takenBack(dir: string, remote: TestRepository, commit: string) {
+  const place = await placeOf(dir, remote.dir);
+  return withdraw(place, remote.dir, ref, { commit, base: '', steps: [] });
+}
+
 describe('delivery into the checkout of a person', () => {
   it('adds one ref and takes it away again, and changes nothing else by a byte', async () => {
     const { remote, clone, commit } = scene();
@@ -75,8 +81,8 @@ describe('delivery into the checkout of a person', () => {
     expect(fingerprint(checkout.dir)).to.deep.equal(before);
     expect(checkout.git('fsck', '--connectivity-only')).to.equal('');
     await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
-    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
-    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
+    expect((await takenBack(checkout.dir, remote, commit)).state).to.equal('undone');
+    expect((await takenBack(checkout.dir, remote, commit)).state).to.equal('undone');
     expect(checkout.git('for-each-ref', 'refs/heads', '--format=%(refname)')).to.equal('refs/heads/main');
     expect(fingerprint(checkout.dir)).to.deep.equal(before);
   });
@@ -88,7 +94,7 @@ describe('delivery into the checkout of a person', () => {
     expect(await codeOf(deliver(checkout.dir, remote.dir, clone.dir, ref, commit))).to.match(
       /^ref_exists: .*not ours/,
     );
-    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('kept');
+    expect((await takenBack(checkout.dir, remote, commit)).state).to.equal('kept');
     checkout.git('branch', '-D', 'core/1-greeting');
     checkout.git('branch', 'core');
     expect(await codeOf(deliver(checkout.dir, remote.dir, clone.dir, ref, commit))).to.match(/^ref_exists: /);
@@ -99,13 +105,18 @@ describe('delivery into the checkout of a person', () => {
     const checkout = checkoutOf(remote);
     await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
     checkout.git('checkout', '-q', 'core/1-greeting');
-    const inUse = await withdraw(checkout.dir, remote.dir, ref, commit);
+    const inUse = await takenBack(checkout.dir, remote, commit);
     expect(inUse.state).to.equal('failed');
     expect(inUse.message).to.contain('is checked out in').and.to.contain('switch to another branch');
-    expect(await whyInUse(checkout.dir, remote.dir, ref)).to.equal(inUse.message);
+    const place = await placeOf(checkout.dir, remote.dir);
+    const message = `delete ${ref} in ${place.dir}, if it is still ours`;
+    expect(await withdrawal(place, remote.dir, ref)).to.deep.equal({
+      effect: 'undo',
+      message: `${message}; ${inUse.message}`,
+    });
     checkout.git('checkout', '-q', 'main');
-    expect(await whyInUse(checkout.dir, remote.dir, ref)).to.equal(null);
-    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
+    expect(await withdrawal(place, remote.dir, ref)).to.deep.equal({ effect: 'undo', message });
+    expect((await takenBack(checkout.dir, remote, commit)).state).to.equal('undone');
   });
 
   const shapes: [string, (remote: TestRepository) => TestRepository][] = [
@@ -158,7 +169,7 @@ describe('delivery into the checkout of a person', () => {
       await checkCheckout(checkout.dir, remote.dir);
       await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
       expect(checkout.git('show', `${ref}:c.txt`)).to.equal('delivered');
-      expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
+      expect((await takenBack(checkout.dir, remote, commit)).state).to.equal('undone');
     });
   }
 
@@ -169,14 +180,39 @@ describe('delivery into the checkout of a person', () => {
     const link = join(temporaryFolder(), 'link');
     symlinkSync(checkout.dir, link);
     await checkCheckout(link, remote.dir);
+    const place = await placeOf(link, remote.dir);
+    expect(place.dir).to.equal(checkout.dir);
     symlinkSync(other.dir, `${link}.new`);
     renameSync(`${link}.new`, link);
     const before = fingerprint(other.dir);
     expect(await codeOf(deliver(link, remote.dir, clone.dir, ref, commit))).to.match(/^remote_mismatch: /);
     expect(fingerprint(other.dir)).to.deep.equal(before);
     other.git('fetch', '-q', clone.dir, `${commit}:${ref}`);
-    expect(await codeOf(withdraw(link, remote.dir, ref, commit))).to.match(/^remote_mismatch: /);
+    const ours = { commit, base: '', steps: [] };
+    expect(await withdraw({ ...place, dir: link }, remote.dir, ref, ours)).to.deep.equal({
+      state: 'kept',
+      message: `${link} is another repository than the one that got ${ref}; where that one is, the branch stays`,
+    });
+    const asBefore = await withdraw({ host: null, dir: link, repository: null }, remote.dir, ref, ours);
+    expect(asBefore.state).to.equal('failed');
+    expect(asBefore.message).to.contain(`no remote of ${link} is`);
     expect(other.git('rev-parse', ref)).to.equal(commit);
+  });
+
+  it('takes nothing out of a checkout at the same path of another host, and says where the branch may be', async () => {
+    const { remote, clone, commit } = scene();
+    const checkout = checkoutOf(remote);
+    await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
+    const place = { ...(await placeOf(checkout.dir, remote.dir)), host: 'two.example' };
+    const away = { ...place, repository: 'another' };
+    const message = `${ref} may be in ${checkout.dir} on two.example: undo there, or delete it`;
+    const ours = { commit, base: '', steps: [] };
+    expect(await withdrawal(away, remote.dir, ref)).to.deep.equal({ effect: 'keep', message });
+    expect(await withdraw(away, remote.dir, ref, ours)).to.deep.equal({ state: 'kept', message });
+    const gone = { ...away, dir: `${away.dir}-of-two` };
+    expect((await withdraw(gone, remote.dir, ref, ours)).message).to.contain('-of-two on two.example');
+    expect(checkout.git('rev-parse', ref)).to.equal(commit);
+    expect((await withdraw(place, remote.dir, ref, ours)).state).to.equal('undone');
   });
 
   it('delivers where the configuration asks for checks with which some versions of git crash', async () => {
@@ -194,7 +230,7 @@ describe('delivery into the checkout of a person', () => {
     const traps = setTraps(checkout);
     await codeOf(checkCheckout(checkout.dir, remote.dir));
     await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
-    expect((await withdraw(checkout.dir, remote.dir, ref, commit)).state).to.equal('undone');
+    expect((await takenBack(checkout.dir, remote, commit)).state).to.equal('undone');
     expect(traps.sprung()).to.deep.equal([]);
     try {
       checkout.git('status');

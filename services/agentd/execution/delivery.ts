@@ -1,4 +1,5 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, CoreError, Failed, messageOf, NotFound, Refused } from '#kit/errors.ts';
@@ -7,7 +8,7 @@ import type { GitOptions } from '#kit/git/git.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import type { Permit } from '#kit/permit.ts';
 import { shellWord } from '#kit/shell-word.ts';
-import type { UndoResult } from '../actions/executor.ts';
+import type { CheckoutPlace } from '../action.ts';
 import { type Checkout, findCheckout, checkoutGit as git, remotesOf } from '../git/checkout.ts';
 import { sameRemote } from '../git/remote-address.ts';
 
@@ -17,7 +18,7 @@ import { sameRemote } from '../git/remote-address.ts';
  */
 
 /** What is written there can be read by whom the rest of it can, whatever the umask of Core. */
-function writing(gitDir: string): GitOptions {
+export function writing(gitDir: string): GitOptions {
   return { gitDir, umask: ~statSync(gitDir).mode & 0o077 };
 }
 
@@ -33,7 +34,7 @@ export async function checkCheckout(repoDir: string, pushUrl: string): Promise<v
  * The git folder of the checkout, its remote checked. All that follows happens in that folder: a link on the way to the
  * checkout may lead elsewhere a moment later.
  */
-async function checkedGitDir(repoDir: string, pushUrl: string): Promise<string> {
+export async function checkedGitDir(repoDir: string, pushUrl: string): Promise<string> {
   const checkout = await checkoutAt(realFolder(repoDir));
   const remotes = await remotesOf(checkout);
   if (remotes.some(({ url }) => url === pushUrl || sameRemote(url, pushUrl, checkout.top)))
@@ -77,42 +78,15 @@ export async function deliver(
 /** Some versions of git crash when they check a small fetch that is kept as a pack. */
 const fetchSettings = ['-c', 'fetch.fsckObjects=false', '-c', 'fetch.unpackLimit=100'];
 
-/** Deletes the delivered ref, if it is still at `commit` and not checked out. @throws what `checkCheckout` throws */
-export async function withdraw(
-  repoDir: string,
-  pushUrl: string,
-  ref: string,
-  commit: string,
-  permit?: Permit,
-): Promise<UndoResult> {
-  const gitDir = await checkedGitDir(repoDir, pushUrl);
-  const present = await refCommit(gitDir, ref);
-  if (present === null) return { state: 'undone', message: `${ref} is gone from ${repoDir} already` };
-  if (present !== commit) {
-    return {
-      state: 'kept',
-      message: `${ref} in ${repoDir} is at ${present.slice(0, 12)}, not ours any more; it stays`,
-    };
-  }
-  const inUse = await checkedOutAt(gitDir, ref);
-  if (inUse !== null) return { state: 'failed', message: switchAway(ref, inUse) };
-  permit?.require();
-  const deleted = await git(['update-ref', '--no-deref', '-d', ref, commit], {
-    ...writing(gitDir),
-    accept: [1, 128],
-  });
-  if (deleted.exitCode === 0) return { state: 'undone', message: `${ref} deleted in ${repoDir}` };
-  return { state: 'failed', message: `${ref} cannot be deleted in ${repoDir}: ${deleted.stderr.trim()}` };
+/** What is noted of a checkout before a delivery to it. @throws what `checkCheckout` throws */
+export async function placeOf(repoDir: string, pushUrl: string): Promise<CheckoutPlace> {
+  const dir = realFolder(repoDir);
+  return { host: hostname(), dir, repository: repositoryId(await checkedGitDir(dir, pushUrl)) };
 }
 
-/** What keeps a delivered ref from being deleted now, for people; null where nothing does. */
-export async function whyInUse(repoDir: string, pushUrl: string, ref: string): Promise<string | null> {
-  const inUse = await checkedOutAt(await checkedGitDir(repoDir, pushUrl), ref);
-  return inUse === null ? null : switchAway(ref, inUse);
-}
-
-function switchAway(ref: string, folder: string): string {
-  return `${ref} is checked out in ${folder}: switch to another branch there, then undo again`;
+export function repositoryId(gitDir: string): string {
+  const { ino, birthtimeNs } = statSync(sharedGitDir(gitDir), { bigint: true });
+  return `${ino}-${birthtimeNs}`;
 }
 
 function realFolder(repoDir: string): string {
@@ -126,7 +100,7 @@ function realFolder(repoDir: string): string {
   }
 }
 
-async function checkoutAt(folder: string): Promise<Checkout> {
+export async function checkoutAt(folder: string): Promise<Checkout> {
   const found = await findCheckout(folder);
   if (typeof found !== 'string') return found;
   throw new Refused('not_a_repository', `${folder} is not a git repository: ${found}`, {
@@ -134,7 +108,7 @@ async function checkoutAt(folder: string): Promise<Checkout> {
   });
 }
 
-async function refCommit(gitDir: string, ref: string): Promise<string | null> {
+export async function refCommit(gitDir: string, ref: string): Promise<string | null> {
   const found = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', ref], {
     gitDir,
     accept: [1, 128],
@@ -178,17 +152,6 @@ function exists(repoDir: string, ref: string, present: string): Conflict {
     `${ref} exists in ${repoDir} at ${present.slice(0, 12)} and is not ours; nothing was changed there`,
     { hint: `rename or delete that branch, then run it again` },
   );
-}
-
-/** The work tree in which the branch is checked out; null when none has it. */
-async function checkedOutAt(gitDir: string, ref: string): Promise<string | null> {
-  const { stdout } = await git(['worktree', 'list', '--porcelain'], { gitDir });
-  let folder = '';
-  for (const line of stdout.toString('utf8').split('\n')) {
-    if (line.startsWith('worktree ')) folder = line.slice(9);
-    if (line === `branch ${ref}`) return folder;
-  }
-  return null;
 }
 
 /** What a delivery writes to, below the git folder that all work trees of a repository share. */

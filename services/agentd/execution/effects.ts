@@ -4,7 +4,8 @@ import { type Permit, PermitEnded } from '#kit/permit.ts';
 import type { Checkout } from '../actions/executor.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
 import type { Lease } from '../runs/run-store.ts';
-import { deliver, withdraw } from './delivery.ts';
+import { deliver } from './delivery.ts';
+import { withdraw } from './withdrawal.ts';
 
 export type EffectName = keyof ForgeWriter | 'push' | 'unpublish' | 'deliver' | 'withdraw';
 

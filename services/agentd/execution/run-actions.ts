@@ -209,8 +209,10 @@ export class Execution {
 
   async #start(executor: Executor, step: Step<ActionDefinition>): Promise<Attempt> {
     let rendered: Awaited<ReturnType<Executor['render']>>;
+    let deliver_to: ActionIntent['deliver_to'];
     try {
       rendered = await executor.render(step);
+      deliver_to = await executor.deliversTo?.(step);
     } catch (error) {
       return this.#notStarted(step.action, error);
     }
@@ -223,6 +225,7 @@ export class Execution {
       forge_time: rendered.forge_time,
       account: rendered.account,
       operation_before: rendered.operation_before,
+      deliver_to,
       rendered: { ...rendered.bytes },
     }));
     if (typeof started === 'string') return { state: 'refused', message: started };
@@ -341,13 +344,19 @@ export class Execution {
     const run = await this.#read();
     const problem = await this.#problem(run, findAction(run, action_id));
     if (problem !== null) return this.#refuse(step.action, problem.state, problem.outcome);
+    let deliver_to: ActionIntent['deliver_to'];
     try {
       await executor.check(step);
+      deliver_to = await executor.deliversTo?.(step);
     } catch (error) {
       if (endsExecution(error)) throw error;
       return this.#result({ action_id, state: 'failed', outcome: failure(error), reconciled: true });
     }
-    const next = await this.#intend(action_id, () => ({ ...intent, attempt: intent.attempt + 1 }));
+    const next = await this.#intend(action_id, () => ({
+      ...intent,
+      attempt: intent.attempt + 1,
+      deliver_to,
+    }));
     if (typeof next === 'string') return { state: 'refused', message: next };
     return this.#perform(executor, next);
   }

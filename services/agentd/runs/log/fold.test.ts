@@ -937,6 +937,27 @@ describe('a run that was just created', () => {
     expect(fold(runId, writeLines(beforeFirst, at, [kept]).lines).head_kept).to.equal(true);
   });
 
+  it('keeps every intent that may have reached a checkout, with the one of the execution in records of older versions', () => {
+    const { action_id } = actions.find(({ kind }) => kind === 'commit')!;
+    const deliver_to = { host: 'one', dir: '/srv/hello', repository: '1-2' };
+    const noted = intended(action_id) as Extract<NewEvent, { type: 'action_intent' }>;
+    const run = foldOf(
+      ...plan,
+      executionStarted(),
+      noted,
+      executionStarted({ repo_dir: null }),
+      noted,
+      { ...noted, data: { ...noted.data, deliver_to } },
+      resulted(action_id),
+    );
+    const commit = run.actions.find(({ definition }) => definition.kind === 'commit')!;
+    expect(commit.deliveries.map((delivery) => delivery.deliver_to)).to.deep.equal([
+      { host: null, dir: '/home/mira/hello', repository: null },
+      deliver_to,
+    ]);
+    expect(run.actions.flatMap(({ deliveries }) => deliveries)).to.have.length(2);
+  });
+
   it('has an action as it was proposed, for which nobody has decided', () => {
     const [definition] = actions;
     const run = foldOf({ type: 'action_proposed', data: { action: definition! } });
@@ -950,6 +971,7 @@ describe('a run that was just created', () => {
         state: 'pending',
         outcome: null,
         intent: null,
+        deliveries: [],
         vcs: null,
         started_at: null,
         finished_at: null,

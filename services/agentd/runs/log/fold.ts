@@ -1,5 +1,6 @@
 import type { Approval } from '#kit/contracts/action.ts';
 import { Failed } from '#kit/errors.ts';
+import type { ActionIntent, CheckoutPlace } from '../../action.ts';
 import { progressOf, withDecision } from '../../approval/progress.ts';
 import type { DataOf, PlanFacts, RunEvent, Usage } from '../event.ts';
 import {
@@ -120,14 +121,7 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     case 'action_intent':
       // A dry run has no effect that could be unknown.
       if (run.execution?.dry_run === true) return {};
-      return {
-        actions: withAction(run, event.data.action_id, {
-          state: 'running',
-          intent: event.data,
-          started_at: event.at,
-          finished_at: null,
-        }),
-      };
+      return { actions: begin(run, event.data, event.at) };
     case 'action_result':
       return { actions: finishAction(run, event.data, event.at) };
     case 'execution_finished':
@@ -244,6 +238,7 @@ function proposed({ action }: DataOf<'action_proposed'>): ActionState {
     state: 'pending',
     outcome: null,
     intent: null,
+    deliveries: [],
     vcs: null,
     started_at: null,
     finished_at: null,
@@ -284,6 +279,24 @@ function startExecution(run: Run, execution: DataOf<'execution_started'>): Parti
     cancelling: false,
     execution: { ...execution, finished: false, message: null },
   };
+}
+
+function begin(run: Run, intent: ActionIntent, at: string): readonly ActionState[] {
+  return run.actions.map((action) => {
+    if (action.definition.action_id !== intent.action_id) return action;
+    const deliver_to = intent.deliver_to ?? unnotedPlace(run, action);
+    const deliveries =
+      deliver_to === undefined ? action.deliveries : [...action.deliveries, { ...intent, deliver_to }];
+    return { ...action, state: 'running', intent, deliveries, started_at: at, finished_at: null };
+  });
+}
+
+/** Older versions noted the checkout with the execution alone. */
+function unnotedPlace({ execution }: Run, { definition }: ActionState): CheckoutPlace | undefined {
+  const dir = execution?.repo_dir;
+  return typeof dir === 'string' && definition.kind === 'commit'
+    ? { host: null, dir, repository: null }
+    : undefined;
 }
 
 /** A refusal in a dry run is shown and leaves the state as it was; what nobody approved waits on. */
