@@ -20,7 +20,6 @@ export const vcsCrashPoints = {
   ],
   git: [
     'vcs.git.clone_made',
-    'vcs.git.branch_made',
     'vcs.git.head_set',
     'vcs.git.tree_committed',
     'vcs.git.described',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Failed } from '#kit/errors.ts';
-import { git, gitText } from '#kit/git/git.ts';
+import { gitText } from '#kit/git/git.ts';
 import { treeOf } from '#kit/git/tree.ts';
 import type { Author } from '../../action.ts';
 import { pushBranch } from '../../git/remote.ts';
@@ -51,24 +51,21 @@ const tool: VcsTool = {
       parent,
       change_id: changeIdOf(workspace.run_id),
     });
-    const none = '0'.repeat(commit.length);
-    await git(['update-ref', '--no-deref', `refs/heads/${step.branch}`, commit, none], { gitDir });
-    crashPoint('vcs.git.branch_made');
     await setHead(gitDir, `ref: refs/heads/${step.branch}`);
     crashPoint('vcs.git.head_set');
-    await recordOperation(workspace, step.kind);
+    await recordOperation(workspace, step.kind, { branch: step.branch, from: null, to: commit });
     crashPoint('vcs.git.recorded');
   },
   async applyPatch(workspace, step, present) {
-    await amend(workspace, present, { ...step, message: present.message });
+    const to = await amended(workspace, present, { ...step, message: present.message });
     crashPoint('vcs.git.tree_committed');
-    await recordOperation(workspace, step.kind);
+    await recordOperation(workspace, step.kind, { branch: present.name, from: present.commit, to });
   },
   async describe(workspace, step, present) {
     if (present.message === storedMessage(step.message)) return;
-    await amend(workspace, present, step);
+    const to = await amended(workspace, present, step);
     crashPoint('vcs.git.described');
-    await recordOperation(workspace, step.kind);
+    await recordOperation(workspace, step.kind, { branch: present.name, from: present.commit, to });
   },
   async restorer(workspace, operation) {
     await readOperation(workspace, operation);
@@ -93,16 +90,15 @@ async function operationId(workspace: Workspace): Promise<string> {
   throw new Failed('vcs_failed', `the clone ${workspace.clone_dir} has no operation log`);
 }
 
-async function amend(
+/** Writes the commit that takes the place of the present one. */
+function amended(
   workspace: Workspace,
   present: BranchState,
   { tree, message, author, at }: Pick<Step<'commit'>, 'tree' | 'message' | 'author' | 'at'>,
-): Promise<void> {
-  const gitDir = gitDirOf(workspace);
+): Promise<string> {
   const change_id = present.change_id ?? changeIdOf(workspace.run_id);
   const parent = workspace.base_commit;
-  const made = await writeCommit(gitDir, { tree, message, author, at, parent, change_id });
-  await git(['update-ref', '--no-deref', `refs/heads/${present.name}`, made, present.commit], { gitDir });
+  return writeCommit(gitDirOf(workspace), { tree, message, author, at, parent, change_id });
 }
 
 async function goTo(workspace: Workspace, operation: string): Promise<void> {

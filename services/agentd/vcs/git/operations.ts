@@ -20,9 +20,24 @@ const RecordedState = t.strict({
 });
 type RecordedState = t.TypeOf<typeof RecordedState>;
 
-export async function recordOperation(workspace: Workspace, operation: string): Promise<string> {
+/** Where a branch is to be. */
+export interface BranchMove {
+  readonly branch: string;
+  /** null makes the branch. */
+  readonly from: string | null;
+  readonly to: string;
+}
+
+/** Moves the branch, if any, and records how things are then, in one transaction. */
+export async function recordOperation(
+  workspace: Workspace,
+  operation: string,
+  move: BranchMove | null = null,
+): Promise<void> {
   const gitDir = gitDirOf(workspace);
-  const [previous, branches] = await Promise.all([lastOperation(workspace), branchCommits(gitDir)]);
+  const [previous, present] = await Promise.all([lastOperation(workspace), branchCommits(gitDir)]);
+  const moved = move === null ? null : { ref: `refs/heads/${move.branch}`, ...move };
+  const branches = moved === null ? present : { ...present, [moved.ref]: moved.to };
   const state: RecordedState = { operation, head: readHead(gitDir), branches };
   const parents = new Set([...(previous === null ? [] : [previous]), ...Object.values(branches)]);
   const args = [...parents].flatMap((parent) => ['-p', parent]);
@@ -36,9 +51,8 @@ export async function recordOperation(workspace: Workspace, operation: string): 
       GIT_COMMITTER_EMAIL: 'core@localhost',
     },
   });
-  const none = '0'.repeat(commit.length);
-  await git(['update-ref', '--no-deref', operationsRef(workspace), commit, previous ?? none], { gitDir });
-  return commit;
+  const commands = moved === null ? [] : [commandFor(moved.ref, moved.from, moved.to)];
+  await updateRefs(gitDir, [...commands, commandFor(operationsRef(workspace), previous, commit)]);
 }
 
 export function lastOperation(workspace: Workspace): Promise<string | null> {
@@ -73,12 +87,20 @@ export async function restoreBranches(gitDir: string, wanted: RecordedState['bra
   for (const [ref, commit] of Object.entries(present)) {
     const target = wanted[ref];
     if (target === undefined) commands.push(`delete ${ref}\0${commit}\0`);
-    else if (target !== commit) commands.push(`update ${ref}\0${target}\0${commit}\0`);
+    else if (target !== commit) commands.push(commandFor(ref, commit, target));
   }
   for (const [ref, commit] of Object.entries(wanted)) {
-    if (present[ref] === undefined) commands.push(`create ${ref}\0${commit}\0`);
+    if (present[ref] === undefined) commands.push(commandFor(ref, null, commit));
   }
-  if (commands.length === 0) return;
+  if (commands.length > 0) await updateRefs(gitDir, commands);
+}
+
+/** @param from where the ref must be; null: it must not exist */
+function commandFor(ref: string, from: string | null, to: string): string {
+  return from === null ? `create ${ref}\0${to}\0` : `update ${ref}\0${to}\0${from}\0`;
+}
+
+async function updateRefs(gitDir: string, commands: readonly string[]): Promise<void> {
   const input = ['start\0', ...commands, 'prepare\0', 'commit\0'].join('');
   await git(['update-ref', '--no-deref', '--stdin', '-z'], { gitDir, input });
 }
