@@ -4,7 +4,7 @@ import { NotFound, Refused } from '#kit/errors.ts';
 import type { Target } from '../action.ts';
 import { requireApprovedAccount } from '../actions/account.ts';
 import { outcomeFact, type RunSoFar, type Safeguards } from '../actions/executor.ts';
-import { branchNameProblem } from '../git/tree.ts';
+import { branchNameProblem } from '../git/branch-name.ts';
 import { type Policy, whyProtected } from '../policy.ts';
 import type { Forge, Repository } from '../ports/forge.ts';
 import type { RunStore } from '../runs/run-store.ts';
@@ -28,7 +28,7 @@ async function requireUnprotected(
   target: Target,
   branch: string,
 ): Promise<void> {
-  const problem = await branchNameProblem(branch);
+  const problem = branchNameProblem(branch);
   if (problem !== null) throw new Refused('branch_name_invalid', `branch '${branch}' ${problem}`);
   const repository = await requireApprovedPlace(forge, target);
   if (repository.archived)

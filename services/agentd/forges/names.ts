@@ -1,4 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
+import { isBranchName } from '../git/branch-name.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
 
 const largestNumber = 2 ** 31 - 1;
@@ -27,16 +28,9 @@ export function checkNumber(number: number): void {
   );
 }
 
-/** The rules of `git check-ref-format --branch`, and not longer than forges take. */
+/** What git allows, and not longer than forges take. */
 export function checkBranch(branch: string): void {
-  const broken =
-    branch === '' ||
-    branch === '@' ||
-    branch === 'HEAD' ||
-    Buffer.byteLength(branch) > 244 ||
-    // biome-ignore lint/complexity/useRegexLiterals: one list of what git forbids
-    new RegExp(String.raw`[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{|//|^[-/]|[/.]$|(^|/)\.|\.lock(/|$)`).test(branch);
-  if (!broken) return;
+  if (isBranchName(branch) && Buffer.byteLength(branch) <= 244) return;
   throw new InvalidInput(
     'invalid_branch_name',
     `branch '${shown(branch)}' is not a branch name that git allows; for example core/1-greeting`,

@@ -94,19 +94,6 @@ const statusNames: Readonly<Record<string, FileChange['status']>> = {
   T: 'type_changed',
 };
 
-/** Why git or we do not accept a branch name, or null. */
-export async function branchNameProblem(name: string): Promise<string | null> {
-  if (name === '' || name.length > 200) return 'must have 1 to 200 characters';
-  if (name.startsWith('-')) return "must not start with '-'";
-  if (name.startsWith('refs/')) return "must not start with 'refs/'";
-  if (name === 'HEAD' || name === '@') return 'is a name of git itself';
-  if (!/^[\x21-\x7e]+$/.test(name) || name.includes('"')) {
-    return "must be printable ASCII without spaces and without '\"'";
-  }
-  const checked = await git(['check-ref-format', `refs/heads/${name}`], { accept: [1] });
-  return checked.exitCode === 0 ? null : "breaks git's rules for names (see git help check-ref-format)";
-}
-
 function modeOrNull(mode: string): string | null {
   return mode === '000000' ? null : mode;
 }
