@@ -34,8 +34,7 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
         import('#kit/config/live-config.ts'),
       ]);
       const read = () => secretFinder(readReleasedSecrets(folders));
-      const finder = new LiveConfig({ names: ['policy'], folders, read });
-      return { mask: (text) => finder.current.mask(text) };
+      return new LiveConfig({ names: ['policy'], folders, read });
     },
   });
   let registry: TokenRegistry | null = null;

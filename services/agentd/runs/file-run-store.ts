@@ -4,7 +4,6 @@ import type { RecordState } from '#kit/contracts/run.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Conflict } from '#kit/errors.ts';
 import { once } from '#kit/once.ts';
-import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import { createLeases, type Leases } from '#kit/storage/lease.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
@@ -13,7 +12,7 @@ import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { RunIndex } from './index/run-index.ts';
 import { type Listing, listRuns, refreshFolder } from './index/run-list.ts';
 import { checkRunId, isRunId, logName, logSize, runIdPrefix, runsWithHead } from './log/run-folder.ts';
-import type { RunRecords } from './records.ts';
+import type { OpenMask, RunRecords } from './records.ts';
 import type { Run } from './run.ts';
 import { onlyRun, runByWord } from './run-name.ts';
 import {
@@ -31,8 +30,7 @@ export interface RunStoreOptions {
   readonly stateDir: string;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
-  /** Masks every text of every event before it is written; asked for once, at the first writing. */
-  readonly secrets?: () => Promise<Pick<SecretFinder, 'mask'>>;
+  readonly secrets?: OpenMask;
 }
 
 /**

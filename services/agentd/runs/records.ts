@@ -24,6 +24,9 @@ import { readRecord, recovery } from './verify/recover.ts';
 import { verifyRun } from './verify/verify.ts';
 import { writeViews } from './views/views.ts';
 
+/** What masks every text of every event before it is written. Opened at the first writing; `current` is read for each append. */
+export type OpenMask = () => Promise<{ readonly current: Pick<SecretFinder, 'mask'> }>;
+
 export interface RecordsOptions {
   readonly stateDir: string;
   readonly runsDir: string;
@@ -31,7 +34,7 @@ export interface RecordsOptions {
   readonly index: () => RunIndex;
   readonly leases: Leases;
   readonly now: () => string;
-  readonly secrets: Pick<SecretFinder, 'mask'> | undefined;
+  readonly secrets: Awaited<ReturnType<OpenMask>> | undefined;
 }
 
 /** What is done with the event logs of runs and the files beside them. Run ids are checked by the caller. */
@@ -230,7 +233,7 @@ export class RunRecords {
 
   #masked<T>(value: T): T {
     const { secrets } = this.#options;
-    return secrets === undefined ? value : mapTexts(value, (text) => secrets.mask(text));
+    return secrets === undefined ? value : mapTexts(value, secrets.current.mask);
   }
 
   #seen(run: Run): Run {

@@ -9,7 +9,6 @@ import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
 import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
-import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../../agent.ts';
 import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
 import { BegunLeases } from '../begun-leases.ts';
@@ -21,6 +20,7 @@ import { fold, foldMore } from '../log/fold.ts';
 import { Heads } from '../log/heads.ts';
 import { newRunId } from '../log/open-runs.ts';
 import { checkRunId, isRunId, runIdPrefix } from '../log/run-folder.ts';
+import type { OpenMask } from '../records.ts';
 import type { Run } from '../run.ts';
 import { onlyRun, runByWord } from '../run-name.ts';
 import {
@@ -54,15 +54,14 @@ export interface PostgresRunStoreOptions {
   readonly objects?: RunObjects | null;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
-  /** Masks every text of every event before it is written; asked for once, at the first writing. */
-  readonly secrets?: () => Promise<Pick<SecretFinder, 'mask'>>;
+  readonly secrets?: OpenMask;
   /** Milliseconds that a lease outlives its holder. */
   readonly leaseMs?: number;
   /** Called where this host's folders of runs begin to be behind the database, and where they are up to date again. */
   readonly warn?: (message: string) => void;
 }
 
-const noSecrets: Pick<SecretFinder, 'mask'> = { mask: (text) => text };
+const noSecrets: OpenMask = async () => ({ current: { mask: (text) => text } });
 
 /**
  * Runs as rows of a database that several hosts share. Each host keeps a mirror of the runs it works on, in folders as the store of
@@ -79,7 +78,7 @@ export class PostgresRunStore implements RunStore {
   readonly #begun = new BegunLeases();
   readonly #known: KnownHere;
   readonly #clock: () => number;
-  readonly #secrets: () => Promise<Pick<SecretFinder, 'mask'>>;
+  readonly #secrets: OpenMask;
 
   constructor(options: PostgresRunStoreOptions) {
     const {
@@ -87,7 +86,7 @@ export class PostgresRunStore implements RunStore {
       database,
       objects = null,
       clock = Date.now,
-      secrets,
+      secrets = noSecrets,
       leaseMs,
       warn = () => {},
     } = options;
@@ -98,7 +97,7 @@ export class PostgresRunStore implements RunStore {
     this.#artifacts = new RunArtifacts(database, objects);
     this.#mirror = new HostMirror({ stateDir, database, artifacts: this.#artifacts, warn });
     this.#clock = clock;
-    this.#secrets = once(async () => (secrets === undefined ? noSecrets : secrets()));
+    this.#secrets = once(secrets);
     this.#leases = createFencedLeases(database, leaseMs === undefined ? {} : { durationMs: leaseMs });
   }
 
@@ -160,7 +159,7 @@ export class PostgresRunStore implements RunStore {
 
   async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
     checkRunId(runId);
-    const { mask } = await this.#secrets();
+    const { mask } = (await this.#secrets()).current;
     let after: StoredRun | null = null;
     try {
       const { stored, worked } = await this.#database.transaction(async (sql) => {
@@ -327,7 +326,7 @@ export class PostgresRunStore implements RunStore {
   }
 
   async #create(runId: string, request: RunRequest, task: string | undefined): Promise<Run> {
-    const { mask } = await this.#secrets();
+    const { mask } = (await this.#secrets()).current;
     const event: NewEvent = {
       type: 'run_created',
       data: { request: mapTexts(request, mask), head_kept: true },
