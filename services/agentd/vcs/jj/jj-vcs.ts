@@ -213,5 +213,7 @@ async function agreeOnRemote(workspace: Workspace, { branch, commit, expected }:
       await run(workspace, ['bookmark', 'set', '--allow-backwards', branch, '-r', commit]);
     });
   }
-  await run(workspace, ['bookmark', 'track', exact(branch), '--remote', 'origin']);
+  // What is pushed is the commit: the files are not looked at again.
+  const track = ['--ignore-working-copy', 'bookmark', 'track', exact(branch), '--remote', 'origin'];
+  await run(workspace, track);
 }
