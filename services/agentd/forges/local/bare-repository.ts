@@ -55,12 +55,6 @@ export async function copyBranches(from: string, bare: string): Promise<void> {
   await git(['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', from, ...refs], { gitDir: bare });
 }
 
-/** null when there is no such branch. */
-export async function branchCommit(bare: string, branch: string): Promise<string | null> {
-  const [commit] = await commitsOf(bare, [`refs/heads/${branch}`]);
-  return commit!;
-}
-
 /** What a branch that is only another name stands for; null for a branch of its own, or none. */
 export async function branchBehind(bare: string, branch: string): Promise<string | null> {
   const ref = `refs/heads/${branch}`;
@@ -130,8 +124,7 @@ export interface Merge {
  * @throws NotFound `branch_not_found`, Conflict `merge_conflict` or `base_moved`
  */
 export async function mergeBranch(bare: string, merge: Merge): Promise<{ commit: string; made: boolean }> {
-  const base = await neededBranch(bare, merge.base);
-  const head = await neededBranch(bare, merge.head);
+  const [base, head] = await neededBranches(bare, [merge.base, merge.head]);
   if (await isAncestor(bare, head, base)) return { commit: base, made: false };
   const tree = await mergedTree(bare, merge, base, head);
   const env = {
@@ -166,11 +159,19 @@ async function updateRef(bare: string, args: readonly string[]): Promise<void> {
   }
 }
 
-/** @throws NotFound `branch_not_found` */
-export async function neededBranch(bare: string, branch: string): Promise<string> {
-  const commit = await branchCommit(bare, branch);
-  if (commit === null) throw new NotFound('branch_not_found', `there is no branch ${branch} in ${bare}`);
-  return commit;
+/** The commits of both, one process for them. @throws NotFound `branch_not_found` */
+export async function neededBranches(
+  bare: string,
+  branches: readonly [string, string],
+): Promise<[string, string]> {
+  const commits = await commitsOf(
+    bare,
+    branches.map((branch) => `refs/heads/${branch}`),
+  );
+  const missing = branches.find((_, index) => commits[index] === null);
+  if (missing !== undefined)
+    throw new NotFound('branch_not_found', `there is no branch ${missing} in ${bare}`);
+  return [commits[0]!, commits[1]!];
 }
 
 async function mergedTree(bare: string, merge: Merge, base: string, head: string): Promise<string> {

@@ -30,7 +30,7 @@ import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
 import { noComment, noLocalIssue, pullRequestInstead, pullRequestMerged } from '../not-there.ts';
 import type { NewPull } from '../remote-forge.ts';
 import { commonSettings, type ForgeAdapter, within } from '../settings.ts';
-import { branchBehind, isAncestor, neededBranch, rememberHead } from './bare-repository.ts';
+import { branchBehind, isAncestor, neededBranches, rememberHead } from './bare-repository.ts';
 import {
   ForgeFolder,
   type RepositoryFolder,
@@ -197,8 +197,7 @@ export class LocalForge implements ConfiguredForge {
     checkBranch(base);
     const folder = await this.#folder.open(ref);
     this.#refuseArchived(folder);
-    const headCommit = await neededBranch(folder.bare, head);
-    const baseCommit = await neededBranch(folder.bare, base);
+    const [headCommit, baseCommit] = await neededBranches(folder.bare, [head, base]);
     if (await isAncestor(folder.bare, headCommit, baseCommit)) {
       throw new Refused('forge_refused', `branch ${head} has nothing that ${base} has not`);
     }
