@@ -3,6 +3,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, type CoreError, Failed } from '#kit/errors.ts';
 import { copyTree } from '#kit/git/objects.ts';
 import { type PushOutcome, pushBranch, remoteBranch } from '../git/remote.ts';
+import { refObject } from '../git/tree.ts';
 import type { BuildStep, Publication, PublishOutcome, Vcs, VcsState, Workspace } from '../ports/vcs.ts';
 import {
   type CloneKind,
@@ -151,11 +152,11 @@ async function publish(
 ): Promise<PublishOutcome> {
   const { branch, commit, expected, credential } = publication;
   requireAsConfigured(workspace);
-  const present = await requireBranch(workspace, branch);
-  if (present.commit !== commit) {
+  const present = await refObject(gitDirOf(workspace), `refs/heads/${branch}`);
+  if (present !== commit) {
     throw new Conflict(
       'branch_differs',
-      `branch ${branch} is at ${present.commit} in the clone, not at ${commit}`,
+      `branch ${branch} is at ${present ?? 'nothing'} in the clone, not at ${commit}`,
     );
   }
   await tool.beforePush?.(workspace, publication);
