@@ -10,7 +10,14 @@ import { gitDirOf } from '../clone-folder.ts';
 import { type BranchState, storedMessage } from '../clone-state.ts';
 import { cloneVcs, type Step, type VcsTool } from '../clone-vcs.ts';
 import { watchChildren } from '../leftovers.ts';
-import { lastOperation, readOperation, recordOperation, restoreBranches, setHead } from './operations.ts';
+import {
+  lastOperation,
+  readOperation,
+  recordClone,
+  recordOperation,
+  restoreBranches,
+  setHead,
+} from './operations.ts';
 
 /**
  * Builds changes with git alone, from objects: the clone is bare, its files are never written. An operation id is a commit of
@@ -37,7 +44,7 @@ const tool: VcsTool = {
   },
   async initialise(workspace, folder) {
     crashPoint('vcs.git.clone_made');
-    await recordOperation({ ...workspace, clone_dir: folder }, 'clone');
+    await recordClone({ ...workspace, clone_dir: folder });
   },
   recover: async (workspace) => goTo(workspace, await operationId(workspace)),
   operationId,

@@ -36,8 +36,25 @@ export async function recordOperation(
 ): Promise<void> {
   const gitDir = gitDirOf(workspace);
   const [previous, present] = await Promise.all([lastOperation(workspace), branchCommits(gitDir)]);
-  const moved = move === null ? null : { ref: `refs/heads/${move.branch}`, ...move };
-  const branches = moved === null ? present : { ...present, [moved.ref]: moved.to };
+  if (move === null) return write(workspace, previous, { operation, branches: present }, []);
+  const ref = `refs/heads/${move.branch}`;
+  const branches = { ...present, [ref]: move.to };
+  await write(workspace, previous, { operation, branches }, [commandFor(ref, move.from, move.to)]);
+}
+
+/** The same for a clone that was just made: it has no operation and no branch. */
+export function recordClone(workspace: Workspace): Promise<void> {
+  return write(workspace, null, { operation: 'clone', branches: {} }, []);
+}
+
+/** @param commands that bring the branches to where they are in the record */
+async function write(
+  workspace: Workspace,
+  previous: string | null,
+  { operation, branches }: Pick<RecordedState, 'operation' | 'branches'>,
+  commands: readonly string[],
+): Promise<void> {
+  const gitDir = gitDirOf(workspace);
   const state: RecordedState = { operation, head: readHead(gitDir), branches };
   const parents = new Set([...(previous === null ? [] : [previous]), ...Object.values(branches)]);
   const args = [...parents].flatMap((parent) => ['-p', parent]);
@@ -51,7 +68,6 @@ export async function recordOperation(
       GIT_COMMITTER_EMAIL: 'core@localhost',
     },
   });
-  const commands = moved === null ? [] : [commandFor(moved.ref, moved.from, moved.to)];
   await updateRefs(gitDir, [...commands, commandFor(operationsRef(workspace), previous, commit)]);
 }
 
