@@ -11,6 +11,7 @@ import { shellWord } from '#kit/shell-word.ts';
 import type { CheckoutPlace } from '../action.ts';
 import { type Checkout, findCheckout, checkoutGit as git, remotesOf } from '../git/checkout.ts';
 import { sameRemote } from '../git/remote-address.ts';
+import { refObject } from '../git/tree.ts';
 
 /**
  * The person's own checkout. Its configuration is theirs, or hostile: nothing in it may start a program, so nothing here
@@ -50,7 +51,7 @@ export async function checkedGitDir(repoDir: string, pushUrl: string): Promise<s
 }
 
 /**
- * Makes `ref` in the checkout, at a commit of the clone. A ref that is there already at that commit is what was wanted.
+ * Makes `ref` in the checkout as the clone has it, at `commit`. A ref that is there already at that commit is what was wanted.
  * @throws Conflict `ref_exists`, and what `checkCheckout` throws
  */
 export async function deliver(
@@ -65,9 +66,11 @@ export async function deliver(
   const present = await refCommit(gitDir, ref);
   if (present === commit) return;
   if (present !== null) throw exists(repoDir, ref, present);
-  const source = await refCarrying(join(cloneDir, '.git'), commit);
+  const clone = join(cloneDir, '.git');
+  if ((await refObject(clone, ref)) !== commit)
+    throw new Failed('commit_not_in_clone', `${ref} in ${clone} is not at ${commit}`);
   // fetch-pack moves objects alone: it knows no remotes, no insteadOf, no tags, no FETCH_HEAD, and runs no maintenance.
-  const fetch = ['fetch-pack', '--quiet', '--upload-pack=git-upload-pack', join(cloneDir, '.git'), source];
+  const fetch = ['fetch-pack', '--quiet', '--upload-pack=git-upload-pack', clone, ref];
   await git([...fetchSettings, ...fetch], writing(gitDir));
   await checkComplete(gitDir, commit);
   crashPoint('delivery.fetched');
@@ -114,15 +117,6 @@ export async function refCommit(gitDir: string, ref: string): Promise<string | n
     accept: [1, 128],
   });
   return found.exitCode === 0 ? found.stdout.toString('utf8').trim() : null;
-}
-
-/** fetch-pack asks for refs by name. */
-async function refCarrying(cloneGitDir: string, commit: string): Promise<string> {
-  const args = ['for-each-ref', '--format=%(refname)', `--points-at=${commit}`, 'refs/heads'];
-  const { stdout } = await git(args, { gitDir: cloneGitDir });
-  const ref = stdout.toString('utf8').split('\n')[0];
-  if (ref) return ref;
-  throw new Failed('commit_not_in_clone', `no branch in ${cloneGitDir} is at ${commit}`);
 }
 
 /** The history behind the commit is there, down to what the checkout had. */
