@@ -24,6 +24,7 @@ import { approvedVcs } from './vcs/registry.ts';
 
 interface ExecutionOptions {
   readonly folders: Pick<Folders, 'state'>;
+  readonly checkouts: readonly string[];
   readonly store: RunStore;
   readonly policy: Policy;
   readonly approvals: ReadApprovals;
@@ -36,6 +37,7 @@ interface ExecutionOptions {
 /** Puts execution and undo together; planning needs none of it. */
 export function composeExecution({
   folders,
+  checkouts,
   store,
   policy,
   approvals,
@@ -85,6 +87,7 @@ export function composeExecution({
     store,
     executors: executorsOf,
     lookAtBase: baseOf,
+    checkouts,
     approvals,
     approvalsFresh,
   };

@@ -145,6 +145,7 @@ function composeWork(
     const { composeExecution } = await import('./compose-execution.ts');
     return composeExecution({
       folders,
+      checkouts: Object.values(settings.agentd.checkouts),
       store,
       policy,
       approvals,

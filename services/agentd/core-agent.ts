@@ -297,7 +297,8 @@ export class CoreAgent {
     if (execution === null || undo !== null || ['completed', 'cancelled'].includes(status)) {
       throw new Conflict('nothing_to_resume', `run ${run_id} is ${status}; there is nothing to resume`);
     }
-    const { repo_dir, selected: actions, dry_run } = execution;
+    const { checkout, checkout_named, selected: actions, dry_run } = execution;
+    const repo_dir = checkout_named === false ? undefined : (checkout?.dir ?? execution.repo_dir);
     return this.#execute({ ...request, kind: 'resume', repo_dir, actions, dry_run }, watch);
   }
 

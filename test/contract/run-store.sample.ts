@@ -175,6 +175,8 @@ export function executionStarted(change: Partial<DataOf<'execution_started'>> = 
       execution_id: 'exe_1',
       kind: 'execute',
       repo_dir: '/home/mira/hello',
+      checkout: undefined,
+      checkout_named: undefined,
       selected: [],
       dry_run: false,
       by: 'mira',

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { actionKinds } from '../../services/agentd/action.ts';
+import { nextSteps } from '../../services/agentd/cli/views/next-steps.ts';
 import type { CoreAgent } from '../../services/agentd/core-agent.ts';
 import { openServices } from '../../services/agentd/main.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { startPostgres } from '../fixtures/postgres.ts';
 import { makeReviewWorld } from '../fixtures/review/review-world.ts';
@@ -12,7 +14,7 @@ import { SignedIn } from '../fixtures/review/signed-in.ts';
 import { until } from '../fixtures/until.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed, expectVerified, statesOf } from '../fixtures/world/place.ts';
-import { anotherHome, makeWorld, ref, type World } from '../fixtures/world/world.ts';
+import { anotherHome, everybody, makeWorld, ref, type World } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
 const allSucceeded = Object.fromEntries(actionKinds.map((kind) => [kind, 'succeeded']));
@@ -98,6 +100,72 @@ for (const vcs of ['git', 'jj'] as const) {
       await expectPublished(world, await world.agent.run(planned.run_id), planned);
     });
   });
+}
+
+describeWith(['git'], 'an execution that goes on', () => {
+  let world: World;
+  before(async () => {
+    world = await makeWorld({ vcs: 'git' });
+    allowUnsandboxed(world);
+  });
+  after(() => world?.close());
+
+  it('takes no silence for no working copy, once the commit was approved', async () => {
+    const planned = await world.plannedAndApproved();
+    const { run_id } = planned;
+    const { action_id, digest } = commitOf(planned).definition;
+    const rejection = { run_id, decision: 'reject', actions: [{ action_id, digest }] } as const;
+    await world.agent.decide({ ...rejection, reason: 'no', claimed_approver: null, by: everybody });
+    const args = ['execute-approved', '--run-id', run_id];
+    const killed = await world.command(args, { CORE_CRASH_AT: 'execute.effect.create_branch' });
+    expect(killed.signal, killed.stderr).to.equal('SIGKILL');
+    await world.approve(await world.agent.run(run_id), ['commit']);
+    const refused = await world.command(['resume', run_id]);
+    expect(refused.code).to.equal(3);
+    expect(refused.stderr).to.contain('[repo_dir_required]').and.to.contain('--no-repo-dir');
+    const now = await world.agent.run(run_id);
+    expect(commitOf(now).intent).to.equal(null);
+    const [next] = nextSteps(now, { program: 'core', home: undefined }, new Date());
+    expect(next!.command).to.match(/^core execute-approved --run-id \S+$/);
+
+    const executed = await world.command([...args, '--repo-dir', world.checkout.dir]);
+    expect(executed.code, executed.stderr).to.equal(0);
+    expect(world.checkout.git('rev-parse', planned.plan!.target.branch!)).to.match(/^[0-9a-f]{40}$/);
+  });
+
+  it('delivers into no folder that was named on another host alone', async () => {
+    const planned = await world.plannedAndApproved();
+    const { run_id } = planned;
+    const { dir } = world.checkout;
+    const killed = await world.command(['execute-approved', '--run-id', run_id, '--repo-dir', dir], {
+      CORE_CRASH_AT: 'execute.effect.apply_patch',
+    });
+    expect(killed.signal, killed.stderr).to.equal('SIGKILL');
+    const store = new FileRunStore({ stateDir: join(world.home, 'state') });
+    await store.append(run_id, ({ execution }) => {
+      const { finished: _, message: __, ...data } = execution!;
+      const checkout = { host: 'two.example', dir, repository: 'another' };
+      return [{ type: 'execution_started', data: { ...data, checkout } }];
+    });
+    const refused = await world.command(['resume', run_id]);
+    expect(refused.code).to.equal(3);
+    expect(refused.stderr).to.contain('[checkout_elsewhere]').and.to.contain(`${dir} on two.example`);
+    expect(world.checkout.git('for-each-ref', `refs/heads/${planned.plan!.target.branch}`)).to.equal('');
+
+    configure(world, { agentd: { checkouts: { hello: dir } } });
+    const resumed = await world.command(['resume', run_id]);
+    expect(resumed.code, resumed.stderr).to.equal(0);
+    expect(world.checkout.git('rev-parse', planned.plan!.target.branch!)).to.match(/^[0-9a-f]{40}$/);
+  });
+});
+
+function commitOf({ actions }: Run): Run['actions'][number] {
+  return actions.find(({ definition }) => definition.kind === 'commit')!;
+}
+
+function configure({ home }: World, change: object): void {
+  const path = join(home, 'config/core.json');
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...change }));
 }
 
 describeWith(['git'], 'the review page of a core-agentd without a working copy', () => {

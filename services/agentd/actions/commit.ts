@@ -119,19 +119,20 @@ function executor({ clone, checkout }: ExecutionPorts): ActionExecutor<Commit> {
 
   return {
     async check({ repo_dir, action }) {
-      if (repo_dir === null) requireDeliverable(action);
+      if (repo_dir == null) requireDeliverable(action, repo_dir);
       else await checkout.check(repo_dir, action.target.push_url);
       await clone.ensureTree();
     },
     render: ({ action, run }) =>
       renderBuildStep(clone, { message: fillTemplate(action.params.message, slotValues(run)) }),
     deliversTo: async ({ action, repo_dir }) =>
-      repo_dir === null ? undefined : checkout.place(repo_dir, action.target.push_url),
+      repo_dir == null ? undefined : checkout.place(repo_dir, action.target.push_url),
     perform: async (step, intent) => deliver(step, intent, await clone.build(stepOf(step.action, intent))),
     reconcile: (_step, intent) => reconcileBuildStep(clone, intent),
     async undoing({ action, run, state }) {
       const { target, params } = action;
-      const places = differentPlaces(state.deliveries.map(({ deliver_to }) => deliver_to));
+      // The newest first: where an older one had the same path, another repository is there now.
+      const places = differentPlaces(state.deliveries.map(({ deliver_to }) => deliver_to).toReversed());
       const at = [target.push_url, params.deliver_ref] as const;
       const planned = await Promise.all(places.map((place) => checkout.withdrawal(place, ...at)));
       if (planned.length === 0) return { effect: 'nothing', message: 'was not delivered' };
@@ -162,11 +163,28 @@ function together(results: readonly UndoResult[]): UndoResult {
   return { state: state ?? 'undone', message: results.map(({ message }) => message).join('; ') };
 }
 
-/** What was approved to be delivered is never left out. @throws Refused (`repo_dir_required`) */
-export function requireDeliverable({ run_id, params }: Pick<Commit, 'run_id' | 'params'>): void {
+/** What was approved to be delivered is never left out, nor anything because nobody said. @throws Refused (`repo_dir_required`) */
+export function requireDeliverable(
+  { run_id, params }: Pick<Commit, 'run_id' | 'params'>,
+  repoDir: null | undefined,
+): void {
+  if (repoDir === undefined) {
+    throw new Refused(
+      'repo_dir_required',
+      `run ${run_id} was executed without saying where its branch goes, and its commit is ahead`,
+      { hint: `Say it, the second for the forge alone:\n${waysToName(run_id)}` },
+    );
+  }
   if (params.deliver_when !== undefined) return;
   throw new Refused(
     'repo_dir_required',
     `run ${run_id} was planned by an older version of Core, and its commit was approved to be delivered into a checkout; name one, or plan the issue again`,
   );
+}
+
+/** The commands that say where the branch of a run goes. */
+export function waysToName(runId: string): string {
+  return ['--repo-dir DIR', '--no-repo-dir']
+    .map((words) => `./core execute-approved --run-id ${runId} ${words}`)
+    .join('\n');
 }

@@ -29,8 +29,8 @@ export interface Step<Definition> {
   readonly run: RunSoFar;
   readonly action: Definition;
   readonly state: StateOf<AnyDefinition>;
-  /** The person's checkout; null when none was given. */
-  readonly repo_dir: string | null;
+  /** The person's checkout; null: there is none. undefined: nobody said whether there is one. */
+  readonly repo_dir: string | null | undefined;
   /** Checks are made, no effect happens; what earlier actions would have left is not there. */
   readonly dry_run: boolean;
   /** Aborted by cancel. Only what can stop cleanly listens: a started effect on a forge finishes. */

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync, realpathSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, Refused } from '#kit/errors.ts';
-import { requireDeliverable } from '../actions/commit.ts';
+import type { CheckoutPlace } from '../action.ts';
+import { requireDeliverable, waysToName } from '../actions/commit.ts';
 import type { Executors } from '../actions/registry.ts';
 import type { ExecutionRequest, Watch } from '../agent.ts';
 import type { ReadApprovals } from '../approval/current.ts';
@@ -10,7 +13,7 @@ import type { NewEvent } from '../runs/event.ts';
 import { type ActionState, isOpen, nowFor, type Run, waitsOf } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
 import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
-import { checkCheckout } from './delivery.ts';
+import { checkCheckout, placeOf } from './delivery.ts';
 import { Effects } from './effects.ts';
 import type { LookAtBase } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
@@ -20,6 +23,8 @@ export interface ExecutionParts {
   readonly store: RunStore;
   readonly executors: (run: Run, effects: Effects) => Promise<Executors>;
   readonly lookAtBase: LookAtBase;
+  /** Paths that the configuration of this host names. */
+  readonly checkouts: readonly string[];
   readonly approvals: ReadApprovals;
   /** To be awaited before `approvals`, which a process that stood still cannot read at once. Never rejects. */
   readonly approvalsFresh: () => Promise<void>;
@@ -51,7 +56,7 @@ export async function executeApproved(
     if (target.branch !== null) {
       leases.push(await store.lease(branchLease({ ...target, branch: target.branch })));
     }
-    await requireCheckout(before, selected, options);
+    const place = await requireCheckout(before, selected, options, parts.checkouts);
     const signal = AbortSignal.any([watch.signal, ...leases.map(({ lost }) => lost)]);
     const executors = await parts.executors(
       before,
@@ -60,10 +65,14 @@ export async function executeApproved(
     const execution_id = randomUUID();
     await store.append(run_id, (run) => {
       checkExecutable(run);
-      return [started(execution_id, selected, options)];
+      return [started(execution_id, selected, options, place)];
     });
     crashPoint('execute.started');
-    const scope = { ...options, repo_dir: options.repo_dir ?? null, execution_id };
+    const scope = {
+      ...options,
+      repo_dir: place?.dir ?? (options.repo_dir === undefined ? undefined : null),
+      execution_id,
+    };
     await new Execution({ ...parts, executors }, scope, { ...watch, signal }).runAll(selected);
     // What ended for want of a lease is not finished: the run stays interrupted, for whoever resumes it.
     for (const { lost } of leases) lost.throwIfAborted();
@@ -76,14 +85,19 @@ export async function executeApproved(
   }
 }
 
-/** Before the first action, so that nobody waits for a validation to learn that a folder was mistyped. */
+/**
+ * Before the first action, so that nobody waits for a validation to learn that a folder was mistyped.
+ * @param configured the checkouts of this host
+ */
 async function requireCheckout(
-  { actions, plan }: Run,
+  { run_id, actions, plan, execution }: Run,
   selected: readonly string[],
   { repo_dir, kind }: ExecuteOptions,
-): Promise<void> {
+  configured: readonly string[],
+): Promise<CheckoutPlace | undefined> {
   const { branch, push_url } = plan!.target;
-  if (branch === null) return;
+  const before = kind === 'resume' ? execution?.checkout : undefined;
+  if (branch === null) return undefined;
   const ahead = actions.filter(
     ({ definition, approval, state }) =>
       approval === 'approved' && state !== 'succeeded' && selected.includes(definition.action_id),
@@ -91,11 +105,33 @@ async function requireCheckout(
   const commit = ahead.map(({ definition }) => definition).find((definition) => definition.kind === 'commit');
   if (typeof repo_dir === 'string') {
     // What was delivered on another host needs no checkout on this one.
-    if (kind === 'execute' || commit !== undefined) await checkCheckout(repo_dir, push_url);
-  } else if (commit !== undefined) {
-    if (repo_dir === undefined) throw repoDirRequired();
-    requireDeliverable(commit);
+    if (kind === 'resume' && commit === undefined) return before;
+    if (before !== undefined) await requireNamedHere(run_id, before, push_url, configured);
+    await checkCheckout(repo_dir, push_url);
+    return placeOf(repo_dir, push_url);
   }
+  if (commit === undefined) return undefined;
+  if (repo_dir === undefined && kind === 'execute') throw repoDirRequired();
+  requireDeliverable(commit, repo_dir);
+  return undefined;
+}
+
+/** A path that was named on another host is somebody else's folder here. @throws Refused (`checkout_elsewhere`) */
+async function requireNamedHere(
+  runId: string,
+  { host, dir, repository }: CheckoutPlace,
+  pushUrl: string,
+  configured: readonly string[],
+): Promise<void> {
+  if (host === hostname()) return;
+  const here = await placeOf(dir, pushUrl).catch(() => null);
+  if (here?.repository === repository) return;
+  if (configured.some((path) => existsSync(path) && realpathSync(path) === here?.dir)) return;
+  throw new Refused(
+    'checkout_elsewhere',
+    `run ${runId} is to be delivered into ${dir} on ${host}, and no checkout was named on this host`,
+    { hint: `Resume it on ${host}, or here with:\n${waysToName(runId)}` },
+  );
 }
 
 function repoDirRequired(): Refused {
@@ -188,7 +224,12 @@ function checkExecutable(run: Run): void {
   requireCompletePlan(run);
 }
 
-function started(execution_id: string, selected: string[], options: ExecuteOptions): NewEvent {
+function started(
+  execution_id: string,
+  selected: string[],
+  options: ExecuteOptions,
+  checkout: CheckoutPlace | undefined,
+): NewEvent {
   const { kind, repo_dir, dry_run, by } = options;
   return {
     type: 'execution_started',
@@ -196,6 +237,8 @@ function started(execution_id: string, selected: string[], options: ExecuteOptio
       execution_id,
       kind,
       repo_dir: repo_dir ?? null,
+      checkout,
+      checkout_named: repo_dir === undefined ? false : undefined,
       selected,
       dry_run,
       by: by.name,

@@ -90,6 +90,7 @@ class Scene {
       store: this.store,
       executors: async () => this.#executors(),
       lookAtBase: () => Promise.reject(new Conflict('unknown', 'there is no base')),
+      checkouts: [],
       approvals: () => approvals,
       approvalsFresh: async () => {},
     };

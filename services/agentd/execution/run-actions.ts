@@ -36,7 +36,8 @@ interface Parts {
 interface ExecutionScope {
   readonly run_id: string;
   readonly execution_id: string;
-  readonly repo_dir: string | null;
+  /** undefined: nobody said whether there is one. */
+  readonly repo_dir: string | null | undefined;
   readonly dry_run: boolean;
 }
 

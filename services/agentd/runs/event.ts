@@ -7,6 +7,7 @@ import {
   ActionIntent,
   ActionOutcome,
   Approval,
+  CheckoutPlace,
   Influence,
   Target,
   ValidationPlan,
@@ -203,6 +204,10 @@ const eventData = {
     kind: oneOf(['execute', 'resume']),
     /** Absolute path of the person's checkout; null: nothing is delivered. */
     repo_dir: nullable(t.string),
+    /** The checkout itself; left out in records of older versions. */
+    checkout: optional(CheckoutPlace),
+    /** false: `repo_dir` is null because nobody said whether there is one. */
+    checkout_named: optional(t.literal(false)),
     selected: t.array(t.string),
     dry_run: t.boolean,
     by: t.string,

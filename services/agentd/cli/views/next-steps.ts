@@ -73,7 +73,9 @@ export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextSt
     case 'executing':
       return [show, { label: 'stop', command: command('cancel', id) }];
     case 'interrupted':
-      return [{ label: 'resume', command: command('resume', id) }, show];
+      return isUnsaid(run)
+        ? [{ label: 'execute', command: command('execute-approved', '--run-id', id) }, show]
+        : [{ label: 'resume', command: command('resume', id) }, show];
     case 'awaiting_approval':
     case 'partially_completed':
     case 'failed':
@@ -152,7 +154,8 @@ function decideOrExecute(
   const { dead, ready, stuck, waiting } = whatIsOpen(run, now);
   const needsCheckout = run.plan?.patch !== null;
   // Without it the branch goes to the checkout that the person is in.
-  const repoDir = needsCheckout ? run.execution?.repo_dir : undefined;
+  const said = run.execution?.checkout_named !== false;
+  const repoDir = needsCheckout && said ? run.execution?.repo_dir : undefined;
   const checkout =
     repoDir === undefined ? [] : repoDir === null ? ['--no-repo-dir'] : ['--repo-dir', repoDir];
   const execute: NextStep = {
@@ -191,6 +194,17 @@ function approvedAnyway({ actions }: Run, now: Date): boolean {
       !isExpired(action, now) &&
       action.decision !== null &&
       Date.parse(action.decision.at) >= ended,
+  );
+}
+
+/** Nobody said where the branch goes, and the commit is still ahead: resuming would be refused. */
+function isUnsaid({ execution, actions }: Run): boolean {
+  return (
+    execution?.checkout_named === false &&
+    actions.some(
+      ({ definition, approval, state }) =>
+        definition.kind === 'commit' && approval === 'approved' && state !== 'succeeded',
+    )
   );
 }
 
