@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import type { Inbox } from '#kit/contracts/inbox.ts';
@@ -145,11 +144,11 @@ export class CoreAgent {
     return checkoutOf(folder, run.plan.target.push_url);
   }
 
-  /** Names of those checkouts that the run can be delivered to: they are of its repository, and on this host. */
+  /** Names of those checkouts that the run can be delivered to: they are of its repository, and can be read on this host. */
   async checkoutsFor(run: Run, checkouts: Readonly<Record<string, string>>): Promise<string[]> {
     const found = await Promise.all(
       Object.entries(checkouts).map(async ([name, path]) =>
-        existsSync(path) && (await this.checkoutFor(run, path)) !== null ? [name] : [],
+        (await this.checkoutFor(run, path).catch(() => null)) === null ? [] : [name],
       ),
     );
     return found.flat();

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { actionKinds } from '../../services/agentd/action.ts';
@@ -9,6 +9,7 @@ import { openServices } from '../../services/agentd/main.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { startPostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { makeReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
 import { until } from '../fixtures/until.ts';
@@ -187,6 +188,31 @@ describeWith(['git'], 'the review page of a core-agentd without a working copy',
       expect(page).not.to.contain('name="checkout"');
       expect((await mira.post(`${path}/execute`, { csrf })).status).to.equal(303);
       await expectPublished(review.world, await ended(review.world.agent, planned, 'completed'), planned);
+    } finally {
+      await review.close();
+    }
+  });
+
+  it('shows a run although what agentd.checkouts names is broken', async () => {
+    const broken = temporaryFolder();
+    mkdirSync(join(broken, '.git'));
+    writeFileSync(join(broken, '.git/config'), '[remote\n');
+    const file = join(broken, 'file');
+    writeFileSync(file, '');
+    const review = await makeReviewWorld(undefined, {
+      agentd: { checkouts: { file, below: join(file, 'below'), broken, gone: join(broken, 'gone') } },
+    });
+    try {
+      const mira = await SignedIn.by(await review.link('mira'));
+      const planned = await review.world.approve(await review.planned());
+      const page = await mira.get(`/runs/${planned.run_id}`);
+      expect(page.status).to.equal(200);
+      expect(await page.text()).to.contain('to the forge alone: no working copy here');
+      expect((await mira.get('/plan')).status).to.equal(200);
+      const csrf = await mira.csrf();
+      const named = await mira.post(`/runs/${planned.run_id}/execute`, { csrf, checkout: 'file' });
+      expect(named.status).to.equal(422);
+      expect(await named.text()).to.contain('is not a git repository');
     } finally {
       await review.close();
     }

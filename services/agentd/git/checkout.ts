@@ -22,6 +22,7 @@ export function checkoutGit(args: readonly string[], options: GitOptions): Promi
 
 /** The checkout that a folder lies in, or git's reason why it lies in none. */
 export async function findCheckout(folder: string): Promise<Checkout | string> {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return 'it is not a folder';
   const found = await checkoutGit(['rev-parse', '--absolute-git-dir', '--show-toplevel'], {
     cwd: folder,
     accept: [128],
