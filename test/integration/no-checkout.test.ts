@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type * as t from 'io-ts';
 import { actionKinds } from '../../services/agentd/action.ts';
+import { type CommitParams as CommitCodec, commit } from '../../services/agentd/actions/commit.ts';
 import { nextSteps } from '../../services/agentd/cli/views/next-steps.ts';
 import type { CoreAgent } from '../../services/agentd/core-agent.ts';
 import { openServices } from '../../services/agentd/main.ts';
@@ -17,6 +19,8 @@ import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed, expectVerified, statesOf } from '../fixtures/world/place.ts';
 import { anotherHome, everybody, makeWorld, ref, type World } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
+
+type Params = t.TypeOf<typeof CommitCodec>;
 
 const allSucceeded = Object.fromEntries(actionKinds.map((kind) => [kind, 'succeeded']));
 
@@ -192,6 +196,44 @@ describeWith(['git'], 'the review page of a core-agentd without a working copy',
       await review.close();
     }
   });
+
+  for (const { here, checkouts } of [
+    { here: 'no', checkouts: {} },
+    { here: 'a', checkouts: undefined },
+  ]) {
+    it(`promises nothing that a plan of an older version refuses, where there is ${here} working copy`, async () => {
+      const { propose } = commit;
+      const review = await makeReviewWorld(
+        undefined,
+        checkouts === undefined ? {} : { agentd: { checkouts } },
+      );
+      try {
+        const mira = await SignedIn.by(await review.link('mira'));
+        const csrf = await mira.csrf();
+        commit.propose = (plan) => {
+          const proposed = propose.call(commit, plan);
+          const { deliver_when: _, ...params } = proposed!.params as Params;
+          return { ...proposed!, params: params as Params, rationale: 'As it was.' };
+        };
+        const planned = await review.planned();
+        commit.propose = propose;
+        const { run_id } = await review.world.approve(planned);
+        const page = await (await mira.get(`/runs/${run_id}`)).text();
+        expect(page).not.to.contain('forge alone');
+        expect(page).to.contain(
+          checkouts === undefined ? 'name="checkout"' : 'its execution is refused, until one is named',
+        );
+        const refused = await mira.post(`/runs/${run_id}/execute`, { csrf, checkout: '' });
+        expect(refused.status).to.equal(422);
+        expect(await refused.text()).to.contain('was planned by an older version of Core');
+        const silent = await review.world.command(['execute-approved', '--run-id', run_id]);
+        expect(silent.stderr).to.contain('planned by an older version').and.not.to.contain('--no-repo-dir');
+      } finally {
+        commit.propose = propose;
+        await review.close();
+      }
+    });
+  }
 
   it('shows a run although what agentd.checkouts names is broken', async () => {
     const broken = temporaryFolder();

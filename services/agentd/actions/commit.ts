@@ -163,19 +163,24 @@ function together(results: readonly UndoResult[]): UndoResult {
   return { state: state ?? 'undone', message: results.map(({ message }) => message).join('; ') };
 }
 
+/** It was approved as something that reaches a checkout: an older version planned it. */
+export function mustBeDelivered({ params }: Pick<Commit, 'params'>): boolean {
+  return params.deliver_when === undefined;
+}
+
 /** What was approved to be delivered is never left out, nor anything because nobody said. @throws Refused (`repo_dir_required`) */
 export function requireDeliverable(
   { run_id, params }: Pick<Commit, 'run_id' | 'params'>,
   repoDir: null | undefined,
 ): void {
-  if (repoDir === undefined) {
+  if (repoDir === undefined && !mustBeDelivered({ params })) {
     throw new Refused(
       'repo_dir_required',
       `run ${run_id} was executed without saying where its branch goes, and its commit is ahead`,
       { hint: `Say it, the second for the forge alone:\n${waysToName(run_id)}` },
     );
   }
-  if (params.deliver_when !== undefined) return;
+  if (!mustBeDelivered({ params })) return;
   throw new Refused(
     'repo_dir_required',
     `run ${run_id} was planned by an older version of Core, and its commit was approved to be delivered into a checkout; name one, or plan the issue again`,

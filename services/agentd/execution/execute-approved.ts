@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, Refused } from '#kit/errors.ts';
 import type { CheckoutPlace } from '../action.ts';
-import { requireDeliverable, waysToName } from '../actions/commit.ts';
+import { mustBeDelivered, requireDeliverable, waysToName } from '../actions/commit.ts';
 import type { Executors } from '../actions/registry.ts';
 import type { ExecutionRequest, Watch } from '../agent.ts';
 import type { ReadApprovals } from '../approval/current.ts';
@@ -111,7 +111,7 @@ async function requireCheckout(
     return placeOf(repo_dir, push_url);
   }
   if (commit === undefined) return undefined;
-  if (repo_dir === undefined && kind === 'execute') throw repoDirRequired();
+  if (repo_dir === undefined && kind === 'execute' && !mustBeDelivered(commit)) throw repoDirRequired();
   requireDeliverable(commit, repo_dir);
   return undefined;
 }

@@ -1,6 +1,7 @@
 import { countsText, rejectedText } from '#kit/contracts/action.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import type { FileChange } from '../action.ts';
+import { mustBeDelivered } from '../actions/commit.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import { type ActionState, isOpen, type Run, rejectedBelow } from '../runs/run.ts';
 import { agreementOf } from './agreement.ts';
@@ -69,7 +70,7 @@ function rejectedBefore({ rejected_before = [] }: ActionDefinition): Html {
 
 function facts(action: ActionState, { run, checkouts }: ActionLook): Html {
   const { definition } = action;
-  const { kind, rationale, depends_on, target, digest, history } = definition;
+  const { rationale, depends_on, target, digest, history } = definition;
   const needs = run.actions.filter((other) => depends_on.includes(other.definition.action_id)).map(nameOf);
   const before = history == null ? '' : countsText(history);
   const rows: readonly (readonly [string, Html])[] = [
@@ -78,7 +79,9 @@ function facts(action: ActionState, { run, checkouts }: ActionLook): Html {
       'acts on',
       html`${shownLine(`${target.forge} ${target.owner}/${target.repo}`)}, base ${shownLine(target.base_branch)} @ <code>${target.base_commit.slice(0, 12)}</code>`,
     ],
-    ...(kind === 'commit' && isOpen(action) ? [['delivered to', deliveredTo(checkouts)] as const] : []),
+    ...(definition.kind === 'commit' && isOpen(action)
+      ? [['delivered to', deliveredTo(checkouts, mustBeDelivered(definition))] as const]
+      : []),
     ...(needs.length === 0 ? [] : [['depends on', html`${needs.join(', ')}`] as const]),
     ...(before === '' ? [] : [['before', html`like actions: ${before}`] as const]),
     ['approval', agreementOf(action)],
@@ -88,7 +91,12 @@ function facts(action: ActionState, { run, checkouts }: ActionLook): Html {
 ${origins(definition)}`;
 }
 
-function deliveredTo(checkouts: readonly string[]): Html {
+function deliveredTo(checkouts: readonly string[], must: boolean): Html {
+  if (must) {
+    return checkouts.length === 0
+      ? html`a working copy, as an older version of Core planned it, and core-agentd has none of this repository here: its execution is refused, until one is named or the issue is planned again`
+      : html`a working copy, chosen when it is executed: ${plainLine(checkouts.join(', '))}`;
+  }
   return checkouts.length === 0
     ? html`no working copy: core-agentd has none of this repository here, and the branch reaches the forge alone`
     : html`a working copy, chosen when it is executed: ${plainLine(checkouts.join(', '))}, or none`;

@@ -1,4 +1,5 @@
 import type { Identity } from '#kit/tokens/tokens.ts';
+import { mustBeDelivered } from '../actions/commit.ts';
 import { type ActionState, actionOfKind, isActive, type Run } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
 import { nameOf } from './action.ts';
@@ -124,12 +125,18 @@ export function isCommitAhead(run: Run): boolean {
 /** Says where the branch goes, while the commit is still ahead. */
 function deliveryField(run: Run, checkouts: readonly string[]): Html {
   if (!isCommitAhead(run)) return html`<input type="hidden" name="checkout" value="">`;
-  if (checkouts.length === 0)
-    return html`<span class="faint">to the forge alone: no working copy here</span>`;
+  const commit = actionOfKind(run, 'commit')?.definition;
+  const must = commit?.kind === 'commit' && mustBeDelivered(commit);
+  if (checkouts.length === 0) {
+    const text = must
+      ? 'refused while its commit is to reach a working copy and none is here: name one, or plan again'
+      : 'to the forge alone: no working copy here';
+    return html`<span class="faint">${text}</span>`;
+  }
   const selected = checkouts.find((name) => name === run.request.repo) ?? checkouts[0];
   return html`<label>into <select name="checkout">${checkouts.map(
     (name) => html`<option${name === selected ? html` selected` : nothing}>${name}</option>`,
-  )}<option value="">no working copy, the forge alone</option></select></label>`;
+  )}${must ? nothing : html`<option value="">no working copy, the forge alone</option>`}</select></label>`;
 }
 
 function resumeForm({ run, csrf }: Look): Html {
