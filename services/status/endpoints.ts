@@ -1,4 +1,4 @@
-import { Health } from '#kit/contracts/health.ts';
+import { Health, remarkable } from '#kit/contracts/health.ts';
 import type { PlatformService } from '#kit/contracts/platform-services.ts';
 import type { EndpointReport } from '#kit/contracts/status.ts';
 import { decodeJson } from '#kit/decode.ts';
@@ -65,15 +65,9 @@ function healthIn(text: string): Health | null {
   }
 }
 
-/** Checks that say who does the work of several hosts, and since when nothing of it is saved. */
-const shownAlways = ['active', 'backup'];
-
 /** With what is not well, where something is not. */
-export function describeHealth({ status, checks }: Health): string {
-  const why = Object.entries(checks)
-    .filter(([name, check]) => check.status !== 'ok' || shownAlways.includes(name))
-    .map(([name, { detail }]) => `${name}: ${detail}`);
-  return [status, ...why].join('; ');
+export function describeHealth(health: Health): string {
+  return [health.status, ...remarkable(health).map(([name, detail]) => `${name}: ${detail}`)].join('; ');
 }
 
 type HttpAnswer =

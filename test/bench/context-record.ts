@@ -2,6 +2,7 @@ import { openForWriting } from '../../services/context/record/connection.ts';
 import { GraphRecord } from '../../services/context/record/graph-record.ts';
 import { indexText } from '../../services/context/search/text-index.ts';
 import { openRecord } from '../../services/context/store/access.ts';
+import { randomNumbers } from '../fixtures/random-numbers.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const repository = 'bench/large';
@@ -59,17 +60,6 @@ function word(random: () => number): string {
 }
 
 const syllables = 'ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu'.split(' ');
-
-/** Mulberry32. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 export function someWords(count: number, seed: number): string {
   const random = randomNumbers(seed);

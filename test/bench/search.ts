@@ -6,6 +6,7 @@ import { GraphRecord } from '../../services/context/record/graph-record.ts';
 import { indexText } from '../../services/context/search/text-index.ts';
 import { Readers, Writer } from '../../services/context/store/access.ts';
 import { migrate } from '../../services/context/store/schema.ts';
+import { randomNumbers } from '../fixtures/random-numbers.ts';
 import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
 
 const files = 5_000;
@@ -175,17 +176,6 @@ function pathOf(file: number): string {
 function queryOf(nth: number): string {
   const random = randomNumbers(nth + 1_000_000);
   return Array.from({ length: 3 + (nth % 6) }, () => wordAt(0.3 + 0.7 * random())).join(' ');
-}
-
-/** Mulberry32, by Tommy Ettinger: 0 to 1, the same for the same seed. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function median(times: readonly number[]): number {

@@ -3,23 +3,15 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { UsageReply } from '#kit/contracts/model-gateway/usage.ts';
 import { decode } from '#kit/decode.ts';
+import { greetSteps } from '../fixtures/models/greet-steps.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 import { freePort } from '../support/free-port.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from './model-key-gateway.ts';
 
-const call = (name: string, args: unknown) => ({ calls: [{ name, arguments: args }] });
-const steps = [
-  call('read_file', { path: 'src/greet.js' }),
-  call('edit_file', {
-    path: 'src/greet.js',
-    old_text: "'Hello ' + name",
-    new_text: "'Hello ' + (name || 'stranger')",
-  }),
-  call('submit_plan', { title: 'Greet strangers', explanation: 'An empty name is no name.' }),
-];
-const solve: Script = ({ body }) => steps[body.messages.filter(({ role }) => role === 'assistant').length]!;
+const solve: Script = ({ body }) =>
+  greetSteps[body.messages.filter(({ role }) => role === 'assistant').length]!;
 const planted = 'sk-planted-7Qx2mVb9LtRz4KdN8wYc';
 
 describe('The model planner through the gateway', () => {
@@ -60,7 +52,7 @@ describe('The model planner through the gateway', () => {
     const run = await planned(await world.newIssue('Strangers are greeted wrongly.'));
     expect(run.request.planner).to.equal('model');
     expect(upstream.requests.map(({ headers }) => headers.authorization)).to.deep.equal(
-      steps.map(() => `Bearer ${planted}`),
+      greetSteps.map(() => `Bearer ${planted}`),
     );
     expect(upstream.requests.every(({ body }) => body.model === 'scripted-1')).to.equal(true);
 
@@ -124,7 +116,7 @@ describe('The model planner through the gateway', () => {
     expect(run.actions).to.have.length(7);
     expect(upstream.requests.map(({ body }) => body.max_completion_tokens)).to.deep.equal([
       undefined,
-      ...steps.map(() => 8_192),
+      ...greetSteps.map(() => 8_192),
     ]);
   });
 

@@ -88,11 +88,9 @@ async function lost({ client, journal, around }: CheckParts): Promise<Problems> 
   }
   const keys = await around.pair.ask<{ key: string; count: number }>(
     around.database,
-    `SELECT line::json->'data'->'request'->>'idempotency_key' AS key, count(*)::int FROM run_events
-     WHERE seq = 1 GROUP BY 1 HAVING count(*) > 1 OR line::json->'data'->'request'->>'idempotency_key' IS NULL`.replace(
-      'GROUP BY 1',
-      "GROUP BY line::json->'data'->'request'->>'idempotency_key'",
-    ),
+    `SELECT key, count(*)::int
+     FROM (SELECT line::json->'data'->'request'->>'idempotency_key' AS key FROM run_events WHERE seq = 1) AS made
+     GROUP BY key HAVING count(*) > 1 OR key IS NULL`,
   );
   return {
     'lost approvals': approvals,

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { ref } from '../fixtures/world/world.ts';
 import type { Client, Reply } from './client.ts';
 import { checkoutName } from './installation.ts';
@@ -33,11 +32,9 @@ export async function carryCases(parts: LoadParts): Promise<void> {
   }
 }
 
-function newIssue(): Parameters<Surroundings['forge']['state']['addIssue']>[1] {
+function newIssue() {
   const title = `Greeting is wrong when the name is empty (case ${++lastCase})`;
-  return { title, body: 'It should greet strangers.', author: 'mira' } satisfies Partial<
-    ServedRepository['issues'][number]
-  > as never;
+  return { title, body: 'It should greet strangers.', author: 'mira' };
 }
 
 async function carry(parts: LoadParts, number: number): Promise<void> {
@@ -122,12 +119,16 @@ async function follow(parts: LoadParts, number: number, run_id: string): Promise
         await approveAll(parts, run);
         await ask(parts, 'executed', `${path}/execute`, { checkout: checkoutName });
         break;
-      default:
+      case 'failed':
+      case 'partially_completed':
         // Failed before it had actions, or in one of them, which another execution tries again.
         journal.note('failure', { number, run_id, run: failureOf(run) });
         if (run.actions.length === 0 || ++tries > maxTries) return run.status;
         journal.count('executions that failed and were tried again');
         await ask(parts, 'executed', `${path}/execute`, { checkout: checkoutName });
+        break;
+      default:
+        throw new Error(`run ${run_id} has the status ${run.status}, which no step is known for`);
     }
   }
 }

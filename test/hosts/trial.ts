@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { randomNumbers } from '../fixtures/random-numbers.ts';
 import { until } from '../fixtures/until.ts';
 import { check, type Problems } from './check.ts';
 import { Client } from './client.ts';
@@ -9,7 +10,6 @@ import { installOn } from './installation.ts';
 import { Journal } from './journal.ts';
 import { carryCases } from './load.ts';
 import { makeNetwork } from './network.ts';
-import { randomOf } from './random.ts';
 import { spend, spendTheDay } from './spending.ts';
 import { startSurroundings } from './surroundings.ts';
 
@@ -37,7 +37,7 @@ const patienceMs = 300_000;
 /** Three hosts do the whole work under load while one thing after another fails; then everything is counted. */
 export async function runTrial(options: TrialOptions): Promise<TrialResult> {
   const { folder, seed, loadMs, faultEveryMs, cases, say } = options;
-  const random = randomOf(seed);
+  const random = randomNumbers(seed);
   const names = Object.keys(skewsMs) as (keyof typeof skewsMs)[];
   const history = join(folder, 'history.jsonl');
   mkdirSync(folder, { recursive: true });

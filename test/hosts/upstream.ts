@@ -1,20 +1,10 @@
+import { greetSteps } from '../fixtures/models/greet-steps.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 
 /** US dollars for a million tokens. */
 export const prices = { coder: { input: 1, output: 2 }, spender: { input: 1, output: 1_000 } } as const;
 /** Tokens that each answer to a spender has. */
 export const spentTokens = 50;
-
-const call = (name: string, args: unknown) => ({ calls: [{ name, arguments: args }] });
-const steps = [
-  call('read_file', { path: 'src/greet.js' }),
-  call('edit_file', {
-    path: 'src/greet.js',
-    old_text: "'Hello ' + name",
-    new_text: "'Hello ' + (name || 'stranger')",
-  }),
-  call('submit_plan', { title: 'Greet strangers', explanation: 'An empty name is no name.' }),
-];
 
 /** A stand-in for a provider of models, which bills every call that reaches it. */
 export interface Upstream {
@@ -39,7 +29,7 @@ export async function startUpstream(host: string): Promise<Upstream> {
     const whole = body.stream !== true;
     if (isSpender) return { text: 'spent', usage, whole };
     const done = body.messages.filter(({ role }) => role === 'assistant').length;
-    return { ...(steps[done] ?? steps.at(-1)!), usage, whole };
+    return { ...(greetSteps[done] ?? greetSteps.at(-1)!), usage, whole };
   };
   const server: ModelServer = await startModelServer(script, undefined, host);
   return { url: server.url, billed, calls: () => calls, close: () => server.close() };

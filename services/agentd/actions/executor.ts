@@ -151,7 +151,7 @@ export interface Clone {
 
 export type Withdrawal = Pick<Undoing, 'effect' | 'message'>;
 
-/** What tells a delivered commit from one of others: its id, or, where no result says it, what it was made from. */
+/** How our own delivered commit is recognised: by its id or, where no result has it, by what it was made from. */
 export interface Ours {
   readonly commit: string | null;
   readonly base: string;

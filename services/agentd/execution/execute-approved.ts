@@ -10,7 +10,7 @@ import type { ExecutionRequest, Watch } from '../agent.ts';
 import type { ReadApprovals } from '../approval/current.ts';
 import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { type ActionState, isOpen, nowFor, type Run, waitsOf } from '../runs/run.ts';
+import { type ActionState, approvedCommit, isOpen, nowFor, type Run, waitsOf } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
 import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
 import { checkCheckout, placeOf } from './delivery.ts';
@@ -90,19 +90,17 @@ export async function executeApproved(
  * @param configured the checkouts of this host
  */
 async function requireCheckout(
-  { run_id, actions, plan, execution }: Run,
+  run: Run,
   selected: readonly string[],
   { repo_dir, kind }: ExecuteOptions,
   configured: readonly string[],
 ): Promise<CheckoutPlace | undefined> {
+  const { run_id, plan, execution } = run;
   const { branch, push_url } = plan!.target;
   const before = kind === 'resume' ? execution?.checkout : undefined;
   if (branch === null) return undefined;
-  const ahead = actions.filter(
-    ({ definition, approval, state }) =>
-      approval === 'approved' && state !== 'succeeded' && selected.includes(definition.action_id),
-  );
-  const commit = ahead.map(({ definition }) => definition).find((definition) => definition.kind === 'commit');
+  const approved = approvedCommit(run);
+  const commit = approved !== undefined && selected.includes(approved.action_id) ? approved : undefined;
   if (typeof repo_dir === 'string') {
     // What was delivered on another host needs no checkout on this one.
     if (kind === 'resume' && commit === undefined) return before;

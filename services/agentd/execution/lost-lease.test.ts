@@ -7,7 +7,7 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { Conflict, codeOf } from '#kit/errors.ts';
 import { openPostgres } from '#kit/postgres/database.ts';
 import { decided, planned, sampleAction, sampleRequest } from '../../../test/contract/run-store.sample.ts';
-import { unsigned } from '../../../test/fixtures/approved/unsigned.ts';
+import { withoutRules } from '../../../test/fixtures/approved/without-rules.ts';
 import { failure } from '../../../test/fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../../../test/fixtures/postgres.ts';
 import { until } from '../../../test/fixtures/until.ts';
@@ -16,7 +16,6 @@ import { actionKinds } from '../action.ts';
 import type { ActionExecutor } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person } from '../agent.ts';
-import type { ApprovalsNow } from '../approval/current.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { FileRunStore } from '../runs/file-run-store.ts';
 import { PostgresRunStore } from '../runs/postgres/postgres-run-store.ts';
@@ -26,16 +25,6 @@ import { undoRun } from './undo-run.ts';
 
 const by = { name: 'mira' } as Person;
 const idle = { progress: () => {}, signal: new AbortController().signal };
-
-const approvals: ApprovalsNow = {
-  policy: {
-    approval: { expires_after_days: 7, require_signature: false, rules: [], standing: [] },
-    people: {},
-    risk: { critical_paths: [] },
-  },
-  tokens: [],
-  signatures: unsigned,
-};
 
 /** Of two actions. */
 function planOf(runId: string): NewEvent[] {
@@ -91,7 +80,7 @@ class Scene {
       executors: async () => this.#executors(),
       lookAtBase: () => Promise.reject(new Conflict('unknown', 'there is no base')),
       checkouts: [],
-      approvals: () => approvals,
+      approvals: () => withoutRules,
       approvalsFresh: async () => {},
     };
   }
@@ -214,7 +203,7 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
   const take = (name: string) =>
     server.ask(settings, 'UPDATE leases SET token = gen_random_uuid() WHERE name LIKE $1', [`${name} %`]);
 
-  const letGo = () => server.ask(settings, 'DELETE FROM leases');
+  const deleteLeases = () => server.ask(settings, 'DELETE FROM leases');
 
   for (const name of ['run', 'branch']) {
     it(`leaves an execution unfinished whose lease of the ${name} another took`, async () => {
@@ -228,7 +217,7 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
       expect(codeOf(await failure(scene.execute('execute')))).to.equal('lease_lost');
       expect(scene.effects).to.deep.equal(['do create_branch']);
       expect(await scene.types()).not.to.contain('execution_finished');
-      await letGo();
+      await deleteLeases();
       scene.meanwhile = async () => {};
       const { actions } = await until('the resumed run', () => scene.execute('resume').catch(() => null));
       expect(actions.map(({ state }) => state)).to.deep.equal(['succeeded', 'succeeded']);
@@ -247,7 +236,7 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
     expect(codeOf(await failure(scene.undo()))).to.equal('lease_lost');
     expect(scene.effects).to.deep.equal(['undo open_pull_request']);
     expect(await scene.types()).not.to.contain('undo_finished');
-    await letGo();
+    await deleteLeases();
     scene.meanwhile = async () => {};
     expect((await until('the undone run', () => scene.undo().catch(() => null))).status).to.equal('undone');
   });

@@ -13,7 +13,7 @@ import {
   sampleAction,
   sampleRequest,
 } from '../../../test/contract/run-store.sample.ts';
-import { unsigned } from '../../../test/fixtures/approved/unsigned.ts';
+import { withoutRules } from '../../../test/fixtures/approved/without-rules.ts';
 import { failure } from '../../../test/fixtures/failure.ts';
 import type { ActionIntent } from '../action.ts';
 import { actionKinds } from '../action.ts';
@@ -40,17 +40,6 @@ interface World {
   /** What else happens while the forge is asked. */
   readonly meanwhile?: () => Promise<unknown>;
 }
-
-/** As a policy says that has no rules. */
-const withoutRules: ApprovalsNow = {
-  policy: {
-    approval: { expires_after_days: 7, require_signature: false, rules: [], standing: [] },
-    people: {},
-    risk: { critical_paths: [] },
-  },
-  tokens: [],
-  signatures: unsigned,
-};
 
 describe('an action of which the outcome is not known', () => {
   let stateDir: string;

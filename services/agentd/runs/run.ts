@@ -21,6 +21,12 @@ export function actionOfKind<K extends ActionKind>(
   return run.actions.find(({ definition }) => definition.kind === kind) as StateOf<ActionOf<K>> | undefined;
 }
 
+/** The commit, while it is approved and has not succeeded. */
+export function approvedCommit(run: Pick<Run, 'actions'>): ActionOf<'commit'> | undefined {
+  const commit = actionOfKind(run, 'commit');
+  return commit?.approval === 'approved' && commit.state !== 'succeeded' ? commit.definition : undefined;
+}
+
 /** How far the rules of an action are met at a time; undefined where none asks. */
 export function approvalProgress(
   { terms, definition: { digest }, decisions }: Pick<ActionState, 'terms' | 'definition' | 'decisions'>,

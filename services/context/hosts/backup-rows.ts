@@ -35,6 +35,15 @@ interface BackupRow {
   readonly at: Date;
 }
 
+interface PieceRow {
+  readonly piece: string;
+  readonly digest: string;
+}
+
+function pieceOf({ piece, digest }: PieceRow): Piece {
+  return { piece: Number(piece), digest };
+}
+
 /** The name of a piece in the bucket; never given to anything else. */
 export function objectOf({ piece, digest }: Piece): string {
   return `context/${digest}-${piece}`;
@@ -75,27 +84,25 @@ export class BackupRows {
 
   /** From now on `knows` it. */
   learn(record: string): Promise<void> {
-    return this.#fenced(async (sql) => {
-      await sql.query('INSERT INTO context_records VALUES ($1) ON CONFLICT DO NOTHING', [record]);
-    });
+    return this.#fenced((sql) => noteRecord(sql, record));
   }
 
   /** Pieces of all backups, but for damaged ones. */
   async sound(): Promise<Piece[]> {
-    const rows = await this.#database.query<{ piece: string; digest: string }>(
+    const rows = await this.#database.query<PieceRow>(
       'SELECT piece, digest FROM context_pieces WHERE NOT going AND piece IN (SELECT unnest(pieces) FROM context_backups)',
     );
-    return rows.map(({ piece, digest }) => ({ piece: Number(piece), digest }));
+    return rows.map(pieceOf);
   }
 
   /** Notes pieces before they are written. */
   note(digests: readonly string[]): Promise<Piece[]> {
     return this.#fenced(async (sql) => {
-      const rows = await sql.query<{ piece: string; digest: string }>(
+      const rows = await sql.query<PieceRow>(
         'INSERT INTO context_pieces (digest) SELECT unnest($1::text[]) RETURNING piece, digest',
         [digests],
       );
-      return rows.map(({ piece, digest }) => ({ piece: Number(piece), digest }));
+      return rows.map(pieceOf);
     });
   }
 
@@ -115,7 +122,7 @@ export class BackupRows {
          RETURNING backup, at`,
         [record, applied, bytes, ids, hostname()],
       );
-      await sql.query('INSERT INTO context_records VALUES ($1) ON CONFLICT DO NOTHING', [record]);
+      await noteRecord(sql, record);
       await sql.query(
         `DELETE FROM context_backups WHERE backup NOT IN
          (SELECT backup FROM context_backups ORDER BY backup DESC LIMIT $1)`,
@@ -139,10 +146,10 @@ export class BackupRows {
 
   /** What no backup needs. */
   async going(): Promise<Piece[]> {
-    const rows = await this.#database.query<{ piece: string; digest: string }>(
+    const rows = await this.#database.query<PieceRow>(
       'SELECT piece, digest FROM context_pieces WHERE going AND piece NOT IN (SELECT unnest(pieces) FROM context_backups)',
     );
-    return rows.map(({ piece, digest }) => ({ piece: Number(piece), digest }));
+    return rows.map(pieceOf);
   }
 
   async gone(pieces: readonly Piece[]): Promise<void> {
@@ -157,6 +164,10 @@ export class BackupRows {
       return work(sql);
     });
   }
+}
+
+async function noteRecord(sql: Sql, record: string): Promise<void> {
+  await sql.query('INSERT INTO context_records VALUES ($1) ON CONFLICT DO NOTHING', [record]);
 }
 
 async function requirePieces(sql: Sql, ids: readonly number[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** A change of a page is written anew with the pages beside it. */
+/** Whoever changes a page writes a whole piece again. */
 export const pieceBytes = 256 * 1024;
 
 /** How many objects are written or read at once. */

@@ -17,9 +17,6 @@ export interface ActiveLease {
   release(): Promise<void>;
 }
 
-/** Who is active, as a standby says it. */
-export type WhyStandby = (reason: CoreError) => void;
-
 /**
  * Waits until this process may be the active one.
  * @param standing called with why it is not, each time that it asks

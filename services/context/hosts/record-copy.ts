@@ -8,7 +8,7 @@ const pagesAtOnce = 1_000;
 export async function copyRecord(path: string, target: string): Promise<void> {
   const db = openForReading(path);
   try {
-    // Else what others write would begin the copy anew.
+    // Without it, each write of others would start the copy again.
     db.exec('BEGIN');
     db.prepare('SELECT count(*) FROM sqlite_schema').get();
     await backup(db, target, { rate: pagesAtOnce });
@@ -52,7 +52,7 @@ function appliedIn(db: DatabaseSync): number {
   return seq;
 }
 
-/** A record that goes on from an earlier state is another one: projections of the first begin anew. */
+/** A record that goes on from an earlier state is another one: its projections are made again. */
 export function giveNewIdentity(path: string): void {
   const db = new DatabaseSync(path);
   try {

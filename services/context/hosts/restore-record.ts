@@ -1,5 +1,6 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { crashPoint } from '#kit/crash-point.ts';
 import { syncFolder } from '#kit/durable-file.ts';
 import { Conflict, Failed } from '#kit/errors.ts';
@@ -159,7 +160,7 @@ function withPieces(path: string, work: (own: FilePieces | null) => Promise<void
 
 async function download(store: ObjectStore, piece: Piece): Promise<Buffer | null> {
   const content = await store.get(objectOf(piece));
-  return content === null ? null : await joined(content);
+  return content === null ? null : await buffer(content);
 }
 
 async function writeAt(file: FileHandle, content: Buffer, position: number): Promise<void> {
@@ -167,10 +168,4 @@ async function writeAt(file: FileHandle, content: Buffer, position: number): Pro
     const { bytesWritten } = await file.write(content, done, content.length - done, position + done);
     done += bytesWritten;
   }
-}
-
-async function joined(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  for await (const part of content) parts.push(part);
-  return Buffer.concat(parts);
 }

@@ -29,6 +29,16 @@ export const Health = t.strict({
 });
 export type Health = t.TypeOf<typeof Health>;
 
+/** Checks that say who does the work of several hosts, and since when nothing of it is saved. */
+const ofHosts = ['active', 'backup'];
+
+/** Names and details of checks that are not well, and of those that are shown anyway. @param always names of more of these */
+export function remarkable({ checks }: Health, always: readonly string[] = []): [string, string][] {
+  return Object.entries(checks)
+    .filter(([name, { status }]) => status !== 'ok' || ofHosts.includes(name) || always.includes(name))
+    .map(([name, { detail }]) => [name, detail]);
+}
+
 /** As well as the worst of its checks. */
 export function healthOf(
   service: string,

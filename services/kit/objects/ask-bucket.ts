@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { text } from 'node:stream/consumers';
 import { Failed } from '../errors.ts';
 import type { ObjectStore } from './object-store.ts';
 
@@ -25,8 +26,8 @@ export async function askBucket(store: Asked, program: string): Promise<string> 
 async function isKept(store: Asked, object: string): Promise<boolean> {
   const content = randomUUID();
   await store.put(object, Buffer.from(content));
-  const found: Uint8Array[] = [];
-  for await (const piece of (await store.get(object)) ?? []) found.push(piece);
+  const found = await store.get(object);
+  const kept = found !== null && (await text(found)) === content;
   await store.delete(object);
-  return Buffer.concat(found).toString() === content;
+  return kept;
 }

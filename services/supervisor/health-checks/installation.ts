@@ -4,7 +4,7 @@ import { readKnownModels, secretsOfModels } from '#kit/config/known-models.ts';
 import { type RunningAddress, runningService, type ServiceName } from '#kit/config/running-service.ts';
 import { type AddressedConcern, readServiceAddress } from '#kit/config/service-address.ts';
 import { answerMs, readSettings, type Settings } from '#kit/config/settings.ts';
-import type { Health } from '#kit/contracts/health.ts';
+import { type Health, remarkable } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
@@ -143,15 +143,11 @@ export async function checkPort(
   return finding(name, 'warning', detail, wait);
 }
 
-/** Who is active of several hosts, how old their backup is, and the state of the model that makes vectors of memories. */
-const shownAlways = ['active', 'backup', 'embeddings'];
-
-/** What does less than it could, and what is always shown. */
-function limitsOf({ checks }: Health): string {
-  const shown = Object.entries(checks).filter(
-    ([name, { status }]) => status !== 'ok' || shownAlways.includes(name),
-  );
-  return shown.map(([name, { detail }]) => `; ${name}: ${detail}`).join('');
+/** What does less than it could, and the state of the model that makes vectors of memories. */
+function limitsOf(health: Health): string {
+  return remarkable(health, ['embeddings'])
+    .map(([name, detail]) => `; ${name}: ${detail}`)
+    .join('');
 }
 
 function attempt(name: string, check: () => Finding): Finding {

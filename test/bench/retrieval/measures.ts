@@ -1,3 +1,5 @@
+import { randomNumbers } from '../../fixtures/random-numbers.ts';
+
 /** How well a list of paths answers a question. */
 export interface Measures {
   /** One by the place of the first right answer; 0 where there is none. */
@@ -61,17 +63,6 @@ export function difference(of: readonly Measures[], than: readonly Measures[]): 
     mrr,
     relative: mrr / mean(than.map(({ reciprocalRank }) => reciprocalRank)),
     interval: [means[Math.floor(resamples * 0.025)]!, means[Math.ceil(resamples * 0.975) - 1]!],
-  };
-}
-
-/** Mulberry32, by Tommy Ettinger: 0 to 1, the same for the same seed. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
 

@@ -4,7 +4,7 @@ import { subjectOf } from '#kit/contracts/run.ts';
 import { sha256 } from '#kit/digest.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
-import { draftOf, isOpen, type Run } from '../../runs/run.ts';
+import { approvedCommit, draftOf, isOpen, type Run } from '../../runs/run.ts';
 import { isExpired, whatIsOpen } from '../../runs/what-is-open.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -198,14 +198,8 @@ function approvedAnyway({ actions }: Run, now: Date): boolean {
 }
 
 /** Nobody said where the branch goes, and the commit is still ahead: resuming would be refused. */
-function isUnsaid({ execution, actions }: Run): boolean {
-  return (
-    execution?.checkout_named === false &&
-    actions.some(
-      ({ definition, approval, state }) =>
-        definition.kind === 'commit' && approval === 'approved' && state !== 'succeeded',
-    )
-  );
+function isUnsaid(run: Run): boolean {
+  return run.execution?.checkout_named === false && approvedCommit(run) !== undefined;
 }
 
 function started(run: Run): boolean {

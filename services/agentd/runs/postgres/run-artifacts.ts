@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { sha256 } from '#kit/digest.ts';
 import { replaceFile, writeAll } from '#kit/durable-file.ts';
 import { Failed, Unavailable } from '#kit/errors.ts';
@@ -42,7 +43,7 @@ export class RunArtifacts {
       const row = await rowOf(this.#database, runId, digest);
       if (row === null || row.object === null) return row?.content ?? null;
       const pieces = await this.#store(row.object).get(row.object);
-      if (pieces !== null) return await joined(pieces);
+      if (pieces !== null) return await buffer(pieces);
       // It may have been replaced since its name was read.
       if (row.object === before) return null;
       before = row.object;
@@ -188,12 +189,6 @@ async function rowOf(sql: Sql, runId: string, digest: string): Promise<ArtifactR
     [runId, digest],
   );
   return row ?? null;
-}
-
-async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const all: Uint8Array[] = [];
-  for await (const piece of pieces) all.push(piece);
-  return Buffer.concat(all);
 }
 
 async function writePieces(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
