@@ -53,7 +53,8 @@ for (const vcs of ['git', 'jj'] as const) {
       const planned = await delivered(world);
       const { branch } = planned.plan!.target;
       world.checkout.git('checkout', '-q', branch!);
-      world.checkout.git('commit', '-q', '--amend', '-m', 'mine');
+      const mira = ['-c', 'user.name=Mira', '-c', 'user.email=mira@example.org'];
+      world.checkout.git(...mira, 'commit', '-q', '--amend', '-m', 'mine');
       world.checkout.git('checkout', '-q', 'main');
       await world.command(['undo', planned.run_id, '--yes']);
       expect(await saidOfCommit(world, planned)).to.contain('not ours any more; it stays');
