@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
@@ -300,8 +301,10 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
         const run_id = await executedUnseen();
         const other = await secondHost(world);
         closing.push(() => other.close());
+        // Git counts in seconds: within the same one, the commit that is built again is the one that is there.
+        await delay(1000);
         const run = await other.agent.execute(executionOf(run_id), quiet);
-        // A commit that is built again has another time, and does not replace the one that is there.
+        // It has another time, and does not replace the one that is there.
         expect(run.actions.map(({ definition, state }) => `${definition.kind} ${state}`)).to.include.members([
           'commit failed',
           'push_branch blocked',
