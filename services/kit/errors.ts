@@ -55,6 +55,15 @@ export class CoreError extends Error {
 /** Something went wrong that nobody asked for: a bug, a broken disk, a tool that failed. */
 export class Failed extends CoreError {}
 
+/** A disk of this machine takes no more; the same succeeds once there is room. */
+export class DiskFull extends Failed {
+  override readonly retryable = true;
+
+  constructor(message: string, options: ErrorOptions = {}) {
+    super('disk_full', message, options);
+  }
+}
+
 /** The input cannot be decoded or breaks its own format. */
 export class InvalidInput extends CoreError {
   override readonly status: number = 400;

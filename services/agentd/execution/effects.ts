@@ -60,11 +60,11 @@ export class Effects {
 }
 
 /**
- * True of an error after which this process may not go on with a run: its lease is lost, or the database does not say whether it is
- * held. That says nothing about the action; whoever resumes the run finds out what became of it.
+ * True of an error after which this process may not go on with a run: its lease is lost, or where its record is does not answer. That
+ * says nothing about the action; whoever resumes the run finds out what became of it.
  */
 export function endsExecution(error: unknown): boolean {
-  return ['lease_lost', 'database_unavailable'].includes(codeOf(error));
+  return ['lease_lost', 'database_unavailable', 'objects_unavailable'].includes(codeOf(error));
 }
 
 /** The forge, as those see it who hold the lease of a run. */

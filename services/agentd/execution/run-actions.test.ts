@@ -255,7 +255,7 @@ describe('an action of which the outcome is not known', () => {
     expect((await going({ effects: [done] })).state).to.equal('succeeded');
   });
 
-  for (const code of ['database_unavailable', 'lease_lost']) {
+  for (const code of ['database_unavailable', 'objects_unavailable', 'lease_lost']) {
     it(`ends the execution where ${code} says that nobody knows who has the run, and is found out when it is resumed`, async () => {
       await approved();
       await store.append(runId, () => [starting('exe_2')]);
@@ -272,17 +272,18 @@ describe('an action of which the outcome is not known', () => {
     });
   }
 
-  it('ends the execution where its safeguards cannot ask the database for a moment, and refuses nothing', async () => {
-    const check = new Unavailable('database_unavailable', 'the database does not answer');
-    await approved();
-    await store.append(runId, () => [starting('exe_2')]);
-    expect(codeOf(await failure(going({ check })))).to.equal('database_unavailable');
-    expect((await store.read(runId)).actions[0]?.state).to.equal('pending');
-    await store.append(runId, () => [{ type: 'action_intent', data: begun }, starting('exe_2')]);
-    expect(codeOf(await failure(going({ check, answers: [again] })))).to.equal('database_unavailable');
-    expect((await store.read(runId)).actions[0]?.state).to.equal('unknown');
-    expect((await going({ answers: [again], effects: [done] })).state).to.equal('succeeded');
-  });
+  for (const code of ['database_unavailable', 'objects_unavailable'])
+    it(`ends the execution where its safeguards find ${code}, and refuses nothing`, async () => {
+      const check = new Unavailable(code, 'it does not answer');
+      await approved();
+      await store.append(runId, () => [starting('exe_2')]);
+      expect(codeOf(await failure(going({ check })))).to.equal(code);
+      expect((await store.read(runId)).actions[0]?.state).to.equal('pending');
+      await store.append(runId, () => [{ type: 'action_intent', data: begun }, starting('exe_2')]);
+      expect(codeOf(await failure(going({ check, answers: [again] })))).to.equal(code);
+      expect((await store.read(runId)).actions[0]?.state).to.equal('unknown');
+      expect((await going({ answers: [again], effects: [done] })).state).to.equal('succeeded');
+    });
 
   it('is asked for at once when the effect itself was not answered', async () => {
     await approved();

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { openDisposableDatabase, transaction } from '#kit/storage/database.ts';
 import type { RunChanges } from '../runs/run-store.ts';
@@ -9,22 +10,25 @@ import type { RunChanges } from '../runs/run-store.ts';
 export interface DeliveryCursor {
   /** Sequence number of the last event that it knows. */
   readonly seq: number;
-  /** Bytes of the log then: a longer log has news, without reading it. */
+  /** Hash of that event, `''` before the first: a database that failed over may have another one there. */
+  readonly hash: string;
+  /** Bytes of the log then: a log of another length has news, without reading it. */
   readonly size: number;
   /** Why it refused the rest; null where it took all. */
   readonly refused: string | null;
 }
 
 const tables = `
-  CREATE TABLE IF NOT EXISTS told (
+  CREATE TABLE IF NOT EXISTS delivered (
     run_id TEXT NOT NULL,
     context TEXT NOT NULL,
     seq INTEGER NOT NULL,
+    hash TEXT NOT NULL,
     size INTEGER NOT NULL,
     refused TEXT,
     PRIMARY KEY (context, run_id)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS told_refused ON told (context, run_id) WHERE refused IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS delivered_refused ON delivered (context, run_id) WHERE refused IS NOT NULL;
   CREATE TABLE IF NOT EXISTS changes (context TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS waiting (
     context TEXT NOT NULL,
@@ -32,12 +36,13 @@ const tables = `
     size INTEGER NOT NULL,
     PRIMARY KEY (context, run_id)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS away (context TEXT PRIMARY KEY) STRICT, WITHOUT ROWID
+  CREATE TABLE IF NOT EXISTS away (context TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  DROP TABLE IF EXISTS told
 `;
 
 /** Of runs and sizes as JSON, those of which not everything was delivered. */
-const notTold = `SELECT key AS run_id, value AS size FROM json_each(:sizes)
-  WHERE value > coalesce((SELECT size FROM told WHERE context = :context AND run_id = key), -1)`;
+const notDelivered = `SELECT key AS run_id, value AS size FROM json_each(:sizes)
+  WHERE value >= 0 AND value IS NOT (SELECT size FROM delivered WHERE context = :context AND run_id = key)`;
 
 /**
  * `<state>/context-outbox.sqlite`: cursors alone, because the logs of runs are the queue. A cursor is written after the delivery,
@@ -57,9 +62,9 @@ export class ContextOutbox {
   cursor(runId: string): DeliveryCursor | null {
     if (!this.#exists) return null;
     const row = this.#opened()
-      .prepare('SELECT seq, size, refused FROM told WHERE context = ? AND run_id = ?')
+      .prepare('SELECT seq, hash, size, refused FROM delivered WHERE context = ? AND run_id = ?')
       .get(this.#context, runId);
-    return (row as DeliveryCursor | undefined) ?? null;
+    return row === undefined ? null : ({ ...row } as unknown as DeliveryCursor);
   }
 
   /** Since when changes of runs are to be asked for. */
@@ -73,7 +78,7 @@ export class ContextOutbox {
   behind({ sizes, all, position }: RunChanges): string[] {
     if (position !== null) return this.#noted(sizes, all, position);
     if (!this.#exists) return [...sizes].flatMap(([runId, size]) => (size < 0 ? [] : [runId])).sort();
-    return runIds(this.#opened().prepare(`${notTold} ORDER BY key`).all(this.#named(sizes)));
+    return runIds(this.#opened().prepare(`${notDelivered} ORDER BY key`).all(this.#named(sizes)));
   }
 
   #noted(sizes: ReadonlyMap<string, number>, all: boolean, position: string): string[] {
@@ -85,7 +90,7 @@ export class ContextOutbox {
         db.prepare(
           'DELETE FROM waiting WHERE context = :context AND run_id IN (SELECT key FROM json_each(:sizes))',
         ).run(named);
-        db.prepare(`INSERT INTO waiting SELECT :context, run_id, size FROM (${notTold})`).run(named);
+        db.prepare(`INSERT INTO waiting SELECT :context, run_id, size FROM (${notDelivered})`).run(named);
         db.prepare('INSERT OR REPLACE INTO changes VALUES (?, ?)').run(this.#context, position);
       });
     return runIds(
@@ -102,7 +107,7 @@ export class ContextOutbox {
     if (!this.#exists) return [];
     return this.#opened()
       .prepare(
-        'SELECT run_id, refused AS reason FROM told WHERE context = ? AND refused IS NOT NULL ORDER BY run_id',
+        'SELECT run_id, refused AS reason FROM delivered WHERE context = ? AND refused IS NOT NULL ORDER BY run_id',
       )
       .all(this.#context) as unknown as { run_id: string; reason: string }[];
   }
@@ -119,21 +124,23 @@ export class ContextOutbox {
     if (this.#exists) this.#opened().prepare('DELETE FROM away WHERE context = ?').run(this.#context);
   }
 
-  /** A cursor never goes back: two deliveries at once may end in either order. */
-  advance(runId: string, { seq, size, refused }: DeliveryCursor): void {
+  /** Moves a cursor on, unless another delivery moved it since `from` was read: what that one did not deliver, the next one does. */
+  advance(runId: string, from: DeliveryCursor | null, to: DeliveryCursor): void {
     const db = this.#opened();
     transaction(db, () => {
+      if (!isDeepStrictEqual(this.cursor(runId), from)) return;
+      const { seq, hash, size, refused } = to;
       db.prepare(
-        `INSERT INTO told (run_id, context, seq, size, refused) VALUES (?, ?, ?, ?, ?)
-         ON CONFLICT (context, run_id) DO UPDATE SET seq = excluded.seq, size = excluded.size, refused = excluded.refused
-         WHERE excluded.size >= size`,
-      ).run(runId, this.#context, seq, size, refused);
-      db.prepare('DELETE FROM waiting WHERE context = ? AND run_id = ? AND size <= ?').run(
-        this.#context,
-        runId,
-        size,
-      );
+        'INSERT OR REPLACE INTO delivered (run_id, context, seq, hash, size, refused) VALUES (?, ?, ?, ?, ?, ?)',
+      ).run(runId, this.#context, seq, hash, size, refused);
+      this.noNews(runId);
     });
+  }
+
+  /** Everything of the run was delivered before. */
+  noNews(runId: string): void {
+    if (!this.#exists) return;
+    this.#opened().prepare('DELETE FROM waiting WHERE context = ? AND run_id = ?').run(this.#context, runId);
   }
 
   /** Everything is to be delivered again. */
@@ -141,7 +148,7 @@ export class ContextOutbox {
     if (!this.#exists) return;
     const db = this.#opened();
     transaction(db, () => {
-      for (const table of ['told', 'waiting', 'changes'])
+      for (const table of ['delivered', 'waiting', 'changes'])
         db.prepare(`DELETE FROM ${table} WHERE context = ?`).run(this.#context);
     });
   }

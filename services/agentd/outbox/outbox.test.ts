@@ -167,16 +167,21 @@ describe('what is reported of a run', () => {
 });
 
 describe('the markers of what was reported', () => {
-  it('never go back, and belong to one service', () => {
+  const at = (seq: number) => ({ seq, hash: `hash ${seq}`, size: seq * 100, refused: null });
+
+  it('are moved by who saw them last, and belong to one service', () => {
     const folder = join(temporaryFolder(), 'state');
     const outbox = new ContextOutbox(folder, 'http://127.0.0.1:8090');
     expect(outbox.cursor(runId)).to.equal(null);
-    outbox.advance(runId, { seq: 9, size: 900, refused: null });
-    outbox.advance(runId, { seq: 5, size: 500, refused: null });
-    expect(outbox.cursor(runId)).to.deep.equal({ seq: 9, size: 900, refused: null });
+    const [nine, five] = [at(9), at(5)];
+    outbox.advance(runId, null, nine);
+    outbox.advance(runId, null, five);
+    expect(outbox.cursor(runId)).to.deep.equal(nine);
+    outbox.advance(runId, nine, five);
+    expect(outbox.cursor(runId)).to.deep.equal(five);
     const other = new ContextOutbox(folder, 'http://127.0.0.1:18090');
     expect(other.cursor(runId)).to.equal(null);
-    other.advance(runId, { seq: 1, size: 100, refused: 'why' });
+    other.advance(runId, null, { ...at(1), refused: 'why' });
     outbox.forget();
     expect([outbox.cursor(runId), outbox.refused(), other.refused()]).to.deep.equal([
       null,
@@ -194,11 +199,15 @@ describe('the markers of what was reported', () => {
     expect(outbox.position()).to.equal(null);
     expect(changes({ run_b: 10, run_a: 10, run_c: -1 }, true, 'one')).to.deep.equal(['run_a', 'run_b']);
     expect([outbox.position(), changes({}, false, 'two')]).to.deep.equal(['one', ['run_a', 'run_b']]);
-    outbox.advance('run_a', { seq: 1, size: 10, refused: null });
+    outbox.advance('run_a', null, { ...at(1), size: 10 });
     expect(changes({ run_b: 20, run_a: 10 }, false, 'three')).to.deep.equal(['run_b']);
-    outbox.advance('run_b', { seq: 1, size: 10, refused: null });
+    outbox.advance('run_b', at(1), { ...at(1), size: 20 });
     expect([outbox.position(), changes({}, false, 'four')]).to.deep.equal(['three', ['run_b']]);
     expect(changes({ run_b: -1 }, false, 'five')).to.deep.equal([]);
+    // After a fail-over a log may be shorter than what was delivered.
+    expect(changes({ run_a: 5 }, true, 'five')).to.deep.equal(['run_a']);
+    outbox.noNews('run_a');
+    expect(changes({}, false, 'five')).to.deep.equal([]);
     outbox.forget();
     expect([outbox.position(), changes({ run_a: 10 }, true, 'six')]).to.deep.equal([null, ['run_a']]);
     outbox.close();

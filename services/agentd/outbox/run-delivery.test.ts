@@ -95,4 +95,18 @@ describe('the delivery of a run', () => {
     expect(await deliveryTo().deliver(runId, signal)).to.equal(true);
     expect(received).to.deep.equal(['outcome', 'plan', 'outcome']);
   });
+
+  it('begins again where a fail-over put other events in the place of what was delivered', async () => {
+    await store.append(runId, ({ actions }) => [decided(actions[0]!.definition)]);
+    await deliveryTo().deliver(runId, signal);
+    const cursor = outbox.cursor(runId)!;
+    // As if it had been another decision that was lost.
+    outbox.advance(runId, cursor, { ...cursor, hash: sha256('another'), size: cursor.size + 1 });
+    received = [];
+    const delivery = deliveryTo();
+    expect(await delivery.pending()).to.deep.equal([runId]);
+    expect(await delivery.deliver(runId, signal)).to.equal(true);
+    expect(received).to.deep.equal(['plan', 'outcome']);
+    expect([outbox.cursor(runId), await delivery.pending()]).to.deep.equal([cursor, []]);
+  });
 });

@@ -41,16 +41,21 @@ export class RunDelivery {
   async deliver(runId: string, signal: AbortSignal): Promise<boolean> {
     const size = await this.#store.logSize(runId);
     const cursor = this.#outbox.cursor(runId);
-    if (size < 0 || (cursor !== null && cursor.size >= size)) return false;
-    const known = cursor?.seq ?? 0;
+    if (size < 0) return false;
+    if (cursor?.size === size) {
+      this.#outbox.noNews(runId);
+      return false;
+    }
+    const [run, events] = await Promise.all([this.#store.read(runId), this.#store.events(runId)]);
+    const hashAt = (seq: number) => (seq === 0 ? '' : events[seq - 1]?.hash);
+    // A database that failed over may have lost what was delivered, and something else in its place.
+    const known = cursor !== null && cursor.hash === hashAt(cursor.seq) ? cursor.seq : 0;
     const advance = (seq: number, refused: string | null = null) =>
-      this.#outbox.advance(runId, { seq, size, refused });
-    const run = await this.#store.read(runId);
+      this.#outbox.advance(runId, cursor, { seq, hash: hashAt(seq) ?? '', size, refused });
     if (run.request.forge === smokeForge.name) {
       advance(run.head.seq);
       return false;
     }
-    const events = await this.#store.events(runId);
     const plan = planRecord(run, events, await this.#issueBody(run));
     // While planning goes on there is nothing to deliver; its end makes the log longer.
     if (plan === null && run.status !== 'failed' && run.status !== 'cancelled') {

@@ -1,4 +1,4 @@
-import { CoreError, codeOf, Failed, messageOf, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, DiskFull, Failed, messageOf, Unavailable } from '#kit/errors.ts';
 import { isDiskFull, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
 
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
@@ -9,7 +9,7 @@ export function diskError(cause: unknown): unknown {
   if (cause instanceof CoreError) return cause;
   if (isDiskFull(cause)) {
     const hint = 'Free some space and try again.';
-    return new Failed('disk_full', `the disk is full (${messageOf(cause)})`, { cause, hint });
+    return new DiskFull(`the disk is full (${messageOf(cause)})`, { cause, hint });
   }
   if (!notWritable.includes(codeOf(cause))) return cause;
   const hint = 'Make it writable for this user and try again.';
@@ -27,7 +27,10 @@ export function storageError(cause: unknown, stateDir: string): unknown {
     new Failed(code, `${what} (${messageOf(cause)})`, { cause, hint });
   if (isDiskFull(cause, stateDir)) {
     const hint = 'Free some space and try again. Later ./core prune --older-than 30d frees more.';
-    return failed('disk_full', `no room left for the state folder ${stateDir}; nothing was written`, hint);
+    return new DiskFull(
+      `no room left for the state folder ${stateDir}; nothing was written (${messageOf(cause)})`,
+      { cause, hint },
+    );
   }
   if (notWritable.includes(codeOf(cause)) || sqlite === readOnly || sqlite === cannotOpen) {
     const hint = 'Make it writable for this user, or name another one with CORE_STATE_DIR.';

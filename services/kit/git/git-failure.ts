@@ -1,4 +1,4 @@
-import { type CoreError, Failed, Refused, Unauthorized, Unavailable } from '../errors.ts';
+import { type CoreError, DiskFull, Failed, Refused, Unauthorized, Unavailable } from '../errors.ts';
 import type { GitCredential } from './git-environment.ts';
 
 const unauthorized =
@@ -22,7 +22,7 @@ export function gitFailure(
   const command = withoutUrlSecrets(`${program} ${args[0] ?? ''}`);
   const facts = { args: args.map(withoutUrlSecrets), exit_code: exitCode, stderr: words.slice(0, 4000) };
   if (diskFull.test(words)) {
-    return new Failed('disk_full', `${command} failed: the disk is full: ${brief(words)}`, { facts });
+    return new DiskFull(`${command} failed: the disk is full: ${brief(words)}`, { facts });
   }
   if (network && /returned error: 30[12378]/.test(words)) {
     return new Refused(

@@ -1,5 +1,6 @@
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
 import { Conflict } from '../errors.ts';
+import { type Moment, momentIn, msUntil } from '../moment.ts';
 import { type Permit, PermitEnded } from '../permit.ts';
 import { isRunning, thisProcess } from '../storage/process-identity.ts';
 import type { Database, Sql } from './database.ts';
@@ -41,23 +42,6 @@ interface Held {
   until: Moment;
 }
 
-/**
- * By both clocks of this process, in milliseconds: the one that nobody sets stands still while the machine sleeps, the other may be
- * set. What either says to be over is over.
- */
-interface Moment {
-  readonly steady: number;
-  readonly wall: number;
-}
-
-function after(ms: number): Moment {
-  return { steady: performance.now() + ms, wall: Date.now() + ms };
-}
-
-function msUntil({ steady, wall }: Moment): number {
-  return Math.min(steady - performance.now(), wall - Date.now());
-}
-
 interface Row extends LeaseHolder {
   readonly token: string;
   readonly acquired_at: Date;
@@ -93,7 +77,7 @@ export function createFencedLeases(
 
   async function acquire(name: string): Promise<FencedLease> {
     await Promise.all(leaving);
-    const until = after(durationMs);
+    const until = momentIn(durationMs);
     const token = crypto.randomUUID();
     const fencing = (await take(name, token, null)) ?? (await takeFromEnded(name, token));
     const lease: Held = { token, controller: new AbortController(), until };
@@ -183,7 +167,7 @@ export function createFencedLeases(
   }
 
   async function renew(renewing: readonly (readonly [name: string, lease: Held])[]): Promise<void> {
-    const until = after(durationMs);
+    const until = momentIn(durationMs);
     const rows = await database.query<{ name: string }>(
       `UPDATE leases SET expires_at = clock_timestamp() + $3 * interval '1 ms'
        FROM unnest($1::text[], $2::uuid[]) AS mine (name, token)

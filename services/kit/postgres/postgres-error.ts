@@ -10,6 +10,7 @@ export const sqlStates = {
   serializationFailure: '40001',
   deadlock: '40P01',
   missingRight: '42501',
+  wrongState: '55000',
   diskFull: '53100',
   tooManyConnections: '53300',
   lockNotAvailable: '55P03',
@@ -78,6 +79,7 @@ export function postgresError(error: unknown, where: string): unknown {
         hint: 'Make room there; Core then continues by itself. What was acknowledged is kept.',
       });
     case sqlStates.readOnly:
+    case sqlStates.wrongState:
       return unavailable(
         `${where} takes no writes now: ${said}`,
         'It is a standby, or read-only: point storage.url at the primary.',

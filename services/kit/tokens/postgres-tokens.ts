@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { PostgresSettings } from '../config/storage.ts';
 import { sha256 } from '../digest.ts';
 import { codeOf, messageOf, NotFound, Unavailable } from '../errors.ts';
+import { type Moment, momentIn, msUntil } from '../moment.ts';
 import { openPostgres } from '../postgres/database.ts';
 import { registryOf, type TokenFolders, tokensOf } from './check-tokens.ts';
 import { changeRecords, lookAtRecords } from './postgres-records.ts';
@@ -41,8 +42,8 @@ export async function openPostgresTokens(
   });
   let version: string | null = null;
   let records: readonly TokenRecord[] = [];
-  /** When the database was asked last with success, by this process's clock, and what its own clock said. */
-  let seen: { readonly at: number; readonly clock: number } | null = null;
+  /** When the database was asked last with success, by this process's clock, until when that decides, and what its own clock said. */
+  let seen: { readonly at: number; readonly until: Moment; readonly clock: number } | null = null;
   let problem: unknown = null;
   let joined = '';
   let warned = '';
@@ -65,7 +66,7 @@ export async function openPostgresTokens(
   return { ...tokens, lookUp, fresh, shared: database.name, create, revoke, close };
 
   function isFresh(): boolean {
-    return seen !== null && performance.now() - seen.at <= staleMs;
+    return seen !== null && msUntil(seen.until) >= 0;
   }
 
   /** The next look comes by itself, and another one where the connection did not outlive a pause. */
@@ -126,8 +127,9 @@ export async function openPostgresTokens(
 
   async function look(): Promise<void> {
     const at = performance.now();
+    const until = momentIn(staleMs);
     const found = await lookAtRecords(database, version);
-    seen = { at, clock: found.now };
+    seen = { at, until, clock: found.now };
     version = found.version;
     records = found.records ?? records;
   }

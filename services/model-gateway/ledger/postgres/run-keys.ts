@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { sha256 } from '#kit/digest.ts';
+import { type Moment, momentIn, msUntil } from '#kit/moment.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
 import type { Account } from '../accounts.ts';
@@ -32,7 +33,7 @@ const columns = `id, run, models, budget::float8 AS budget, created_at, expires_
 const keys = "gateway_keys LEFT JOIN gateway_balances ON gateway_balances.name = 'run:' || run";
 
 /** Milliseconds for which a key that was found is taken to be in force; whether it is, is looked at again with each reservation. */
-const knownMs = 1_000;
+export const knownMs = 1_000;
 
 /** Those in force, of these runs. */
 export function keysOf(sql: Sql, runs: readonly string[]): Promise<LiveKey[]> {
@@ -45,7 +46,7 @@ export function keysOf(sql: Sql, runs: readonly string[]): Promise<LiveKey[]> {
 /** Made at one gateway, good at all of them, and ended at all of them. */
 export class PostgresRunKeys implements RunKeys {
   readonly #database: Database;
-  readonly #known = new Map<string, { readonly account: Account; readonly until: number }>();
+  readonly #known = new Map<string, { readonly account: Account; readonly until: Moment }>();
   readonly #asked = new Map<string, Promise<void>>();
   /** Accounts whose keys ended here, and when; others are found to have ended when they are looked at again. */
   readonly #endedHere = new Map<string, number>();
@@ -83,7 +84,8 @@ export class PostgresRunKeys implements RunKeys {
   lookUp(text: string): Promise<void> | null {
     if (!text.startsWith(runKeyPrefix)) return null;
     const hash = sha256(text);
-    if ((this.#known.get(hash)?.until ?? 0) > performance.now()) return null;
+    const known = this.#known.get(hash);
+    if (known !== undefined && msUntil(known.until) > 0) return null;
     let asked = this.#asked.get(hash);
     if (asked === undefined) {
       asked = this.#ask(hash).finally(() => this.#asked.delete(hash));
@@ -93,19 +95,19 @@ export class PostgresRunKeys implements RunKeys {
   }
 
   /**
-   * @param seenAt when the key was last seen in force
-   * @returns when it was seen now
+   * @param known until when the key is taken to be in force
+   * @returns until when it is from now on
    * @throws Unauthorized (`token_invalid`) where the key of an account has ended, Unavailable
    */
-  async check({ key }: Account, seenAt: number): Promise<number> {
+  async check({ key }: Account, known: Moment): Promise<Moment> {
     if (this.#endedHere.has(key)) throw keyEnded();
-    const now = performance.now();
-    if (now - seenAt < knownMs) return seenAt;
+    if (msUntil(known) > 0) return known;
+    const until = momentIn(knownMs);
     const [row] = await this.#recorded(() =>
       this.#database.query(`SELECT 1 FROM gateway_keys WHERE id = substr($1, 5) AND ${inForce}`, [key]),
     );
     if (row === undefined) throw keyEnded();
-    return now;
+    return until;
   }
 
   async list(): Promise<readonly RunKey[]> {
@@ -146,11 +148,11 @@ export class PostgresRunKeys implements RunKeys {
   forgetKnown(): void {
     const now = performance.now();
     for (const [key, at] of this.#endedHere) if (at + knownMs < now) this.#endedHere.delete(key);
-    for (const [hash, { until }] of this.#known) if (until <= now) this.#known.delete(hash);
+    for (const [hash, { until }] of this.#known) if (msUntil(until) <= 0) this.#known.delete(hash);
   }
 
   async #ask(hash: string): Promise<void> {
-    const until = performance.now() + knownMs;
+    const until = momentIn(knownMs);
     const [row] = await this.#database.query<KeyRow>(
       `SELECT ${columns} FROM ${keys} WHERE sha256 = $1 AND ${inForce}`,
       [hash],

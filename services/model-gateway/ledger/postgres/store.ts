@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
 import type { CoreError } from '#kit/errors.ts';
+import { momentIn } from '#kit/moment.ts';
 import { type Database, openPostgres } from '#kit/postgres/database.ts';
 import type { Money } from '../money.ts';
 import type { LedgerStore, NewCall, OpenedCall, UsageQuestion } from '../store.ts';
 import { CallWriter } from './call-writer.ts';
 import { notRecorded } from './not-recorded.ts';
 import { Presence, type PresenceOptions } from './presence.ts';
-import { PostgresRunKeys } from './run-keys.ts';
+import { knownMs, PostgresRunKeys } from './run-keys.ts';
 import { forgetOld, type OpenCall, usage } from './statements.ts';
 
 /** Days for which single calls are kept; what they came to is kept for good. */
@@ -44,15 +45,15 @@ export class PostgresStore implements LedgerStore {
     const call: OpenCall = { ...asked, id: randomUUID() };
     const { day, bounded } = await this.#calls.open(call);
     let { reserved } = call;
-    let checked = performance.now();
+    let known = momentIn(knownMs);
     return {
       bounded,
       check: async (needed) => {
         if (needed > reserved) {
           await this.#calls.raise({ call, day, reserved: needed });
           reserved = needed;
-          checked = performance.now();
-        } else if (call.account.run !== null) checked = await this.keys.check(call.account, checked);
+          known = momentIn(knownMs);
+        } else if (call.account.run !== null) known = await this.keys.check(call.account, known);
       },
       end: (end) => this.#calls.end({ ...end, id: call.id, run: call.account.run, day }),
     };
