@@ -2,7 +2,7 @@ import type { RefreshStatus } from '#kit/contracts/context/status.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Graph } from './graph/open-graph.ts';
 import { gitDirOf } from './ingest/repository/git-repository.ts';
-import { learnHistory } from './search/history.ts';
+import { learnHistory } from './search/learn-history.ts';
 import type { Rebuilt } from './search/text-index.ts';
 import type { Readers, Writer } from './store/access.ts';
 

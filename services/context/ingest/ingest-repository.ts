@@ -4,7 +4,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { digestOf } from '#kit/digest.ts';
 import { codeOf, Failed, messageOf } from '#kit/errors.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
-import { learnHistory } from '../search/history.ts';
+import { learnHistory } from '../search/learn-history.ts';
 import { Extractor, extractorVersion } from './extraction/extractor.ts';
 import type { IngestedFile } from './ingest-queries.ts';
 import { linkRepository } from './linking/link-repository.ts';
