@@ -61,8 +61,8 @@ interface ConnectionOptions {
   readonly failed: (reason: string) => void;
 }
 
-/** Where everything starts at once, the bus may be the last. */
-const quietFailures = 4;
+/** Three seconds of waits: where everything starts at once, the bus may be the last. */
+const quietFailures = 6;
 
 /** One connection to the bus after the other, for as long as it is not closed. */
 export class BusConnection {
