@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { sandboxes } from '../../services/agentd/sandboxes/registry.ts';
 import { toolPaths } from '../../services/agentd/sandboxes/tool-paths.ts';
 import { until } from '../fixtures/until.ts';
-import { describeWith } from '../needs.ts';
+import { describeWith, isQuick } from '../needs.ts';
 import { isolationContract, running, sandboxContract } from './sandbox.contract.ts';
 import { doorsContract } from './sandbox-doors.contract.ts';
 import { guestsContract, guestsRefused } from './sandbox-guests.contract.ts';
@@ -67,7 +67,7 @@ async function endsWithItsStarter(kind: keyof typeof sandboxes, socket?: string)
 
 /** Kills the process that starts a command within milliseconds, a little later each time, and looks for what is left. */
 async function endsAtAnyMoment(kind: keyof typeof sandboxes): Promise<void> {
-  for (let moment = 0; moment < 8; moment++) {
+  for (let moment = 0; moment < 8; moment += isQuick ? 3 : 1) {
     const sleep = `sleep 600.${randomInt(1e9, 1e10)}`;
     await withHolder(kind, sleep, undefined, async (holder) => {
       const began = await until('its command', () => {

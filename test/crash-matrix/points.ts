@@ -73,6 +73,10 @@ const representative = [
   'undo.intent.open_pull_request',
   'undo.effect.push_branch',
   'effect.leaving.comment',
+  'vcs.git.pushed',
+  'agent.prompted',
+  'ingest_between_batches:1',
+  'ingest_before_finish',
 ];
 
 /** Whether this run of the tests kills at the point. */

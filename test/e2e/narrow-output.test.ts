@@ -11,6 +11,7 @@ import { leafCommands, programs } from '../../site/generate/commands/programs.ts
 import { movedIssue } from '../fixtures/bridge/moved-issue.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { type CommandHost, useCommandHost } from '../fixtures/world/command-host.ts';
+import { describeWith } from '../needs.ts';
 import { makePlace, type Place } from './core-process.ts';
 import { type Stack, startStack } from './stack-process.ts';
 
@@ -108,7 +109,15 @@ const asides = [
   ['token', 'revoke', 'a-token-with-a-long-name-that-nobody-ever-made-on-this-machine'],
 ];
 
-describe('What the commands print', () => {
+describe('The commands whose output is looked at', () => {
+  it('are all there are', async () => {
+    const all = await Promise.all(programs.map(async ({ call, load }) => leafCommands(await load(), call)));
+    const calls = all.flat().map(({ call }) => call);
+    expect([...Object.keys(shown), ...others]).to.have.members(calls);
+  });
+});
+
+describeWith(['time'], 'What the commands print', () => {
   let place: Place;
   let upstream: ModelUpstream;
   let stack: Stack;
@@ -160,12 +169,6 @@ describe('What the commands print', () => {
   const said = (host: CommandHost, args: readonly string[]) => host.run([...args, '--home', place.home]);
 
   const lineUp = Object.entries(shown).map(([call, args]) => [...call.split(' ').slice(1), ...args]);
-
-  it('is looked at for every command there is', async () => {
-    const all = await Promise.all(programs.map(async ({ call, load }) => leafCommands(await load(), call)));
-    const calls = all.flat().map(({ call }) => call);
-    expect([...Object.keys(shown), ...others]).to.have.members(calls);
-  });
 
   it('fits 80 columns, and no table breaks', async () => {
     for (const args of [...lineUp, ...variants]) {

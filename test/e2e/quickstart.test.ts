@@ -91,7 +91,7 @@ describe('the quickstart in a copy of the project', () => {
     expect(undone.exitCode).to.equal(0);
   });
 
-  it('can be run a second time', async () => {
+  itWith(['time'], 'can be run a second time', async () => {
     const second = await inCopy('./core', 'quickstart', '--yes');
     expect(second.exitCode, second.stderr).to.equal(0);
     expect(second.stdout).to.contain('demo/hello-2#2');
@@ -132,7 +132,7 @@ describe('the quickstart in a copy of the project', () => {
     );
   });
 
-  itWith(['script'], 'goes through in a terminal without waiting for a pager', async () => {
+  itWith(['script', 'time'], 'goes through in a terminal without waiting for a pager', async () => {
     const tour = 'stty rows 10 cols 80; unset PAGER; ./core quickstart --yes';
     const { exitCode, stdout } = await inCopy(
       'script',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AgentSettings } from '../../services/agentd/planning/agent-settings.ts';
 import { draftOf } from '../../services/agentd/runs/run.ts';
+import { isKilledHere } from '../crash-matrix/points.ts';
 import { configureGateway, type GatewayProcess, startGatewayProcess } from '../e2e/model-key-gateway.ts';
 import type { Step } from '../fixtures/agents/scripted-agent.ts';
 import { scriptedAgent } from '../fixtures/agents/scripted-settings.ts';
@@ -153,16 +154,26 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     },
   );
 
-  it('ends an agent that fills its disk, names the limit, and keeps nothing of it', async () => {
-    const limits = { seconds: 600, memory_mib: 4096, processes: 512, disk_mib: 64, output_bytes: 8_388_608 };
-    writeFileSync(join(world.home, 'config/validation.json'), JSON.stringify({ limits }));
-    const fill = 'while :; do head -c 8388608 /dev/zero >"$(date +%N)" || sleep 1; done';
-    configure([], { protocol: 'command', command: ['sh', '-c', fill] });
-    const { code, stderr } = await world.command(planArgs(await world.newIssue('Greet strangers.')));
-    expect(code).to.equal(1);
-    expect(stderr).to.contain('more than 64 MiB').and.to.contain('[agent_failed]');
-    expect(leftovers()).to.deep.equal([]);
-  });
+  itWith(
+    ['time'],
+    'ends an agent that fills its disk, names the limit, and keeps nothing of it',
+    async () => {
+      const limits = {
+        seconds: 600,
+        memory_mib: 4096,
+        processes: 512,
+        disk_mib: 64,
+        output_bytes: 8_388_608,
+      };
+      writeFileSync(join(world.home, 'config/validation.json'), JSON.stringify({ limits }));
+      const fill = 'while :; do head -c 8388608 /dev/zero >"$(date +%N)" || sleep 1; done';
+      configure([], { protocol: 'command', command: ['sh', '-c', fill] });
+      const { code, stderr } = await world.command(planArgs(await world.newIssue('Greet strangers.')));
+      expect(code).to.equal(1);
+      expect(stderr).to.contain('more than 64 MiB').and.to.contain('[agent_failed]');
+      expect(leftovers()).to.deep.equal([]);
+    },
+  );
 
   it('leaves no process of an agent that forks and ends', async () => {
     const beat = `/tmp/home/${randomUUID()}`;
@@ -202,7 +213,9 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     expect(leftovers()).to.deep.equal([]);
   });
 
-  for (const point of ['agent.started', 'agent.prompted', 'agent.ended', 'agent.read_back']) {
+  for (const point of ['agent.started', 'agent.prompted', 'agent.ended', 'agent.read_back'].filter(
+    isKilledHere,
+  )) {
     it(`goes on after a kill at ${point}, and nothing of the killed one is left`, async () => {
       configure(solve);
       const number = await world.newIssue('Greet strangers.');

@@ -10,7 +10,7 @@ import { type Attack, attacks } from '../fixtures/approved/attacks.ts';
 import { otherThanApproved } from '../fixtures/approved/effects.ts';
 import { copyFolder, temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { everybody, helloFiles, makeWorld, quiet, type World } from '../fixtures/world/world.ts';
-import { has, itWith } from '../needs.ts';
+import { has, isQuick, itWith } from '../needs.ts';
 
 const registry = 'https://registry.example.org';
 
@@ -146,7 +146,9 @@ describe('What was approved is what runs', () => {
     },
   };
 
-  for (const attack of attacks) {
+  /** `npm test` changes two things of each place. */
+  const places = Object.values(Object.groupBy(attacks, ({ name }) => name.split(':')[0]!));
+  for (const attack of places.flatMap((some) => (isQuick ? some!.slice(0, 2) : some!))) {
     it(`or nothing does: ${attack.name}`, async () => {
       const { run, refusal } = await attacked(attack);
       expect(await otherThanApproved(world, run)).to.deep.equal([]);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type FileContent, makeBareRepository, makeRepository } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { itWith } from '../needs.ts';
 import { type IngestPlace, openIngestPlace } from './context-ingest.place.ts';
 
 const sources: Record<string, FileContent> = {
@@ -263,7 +264,7 @@ describe('Ingesting a git repository', () => {
     expect(await linked({ 'make/__init__.py': '' })).to.have.length(44);
   });
 
-  it('comes by one commit after the other to what the last one alone gives', async () => {
+  itWith(['time'], 'comes by one commit after the other to what the last one alone gives', async () => {
     const module = (name: string, body: string) => `class ${name}:\n    def ${body}(self):\n        pass\n`;
     const repository = makeRepository({
       'go.mod': 'module example.org/own\n',
@@ -356,7 +357,7 @@ describe('Ingesting a git repository', () => {
     expect(later.skipped).to.deep.equal({ ...skipped, binary: 0 });
   });
 
-  it('does not read a file of 200 MB', async () => {
+  itWith(['time'], 'does not read a file of 200 MB', async () => {
     const repository = makeRepository({ 'a.txt': 'x\n' });
     writeFileSync(join(repository.dir, 'huge.txt'), Buffer.alloc(200 * 1024 * 1024, 'a\n'));
     repository.git('-c', 'core.compression=0', 'add', '.');

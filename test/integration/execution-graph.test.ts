@@ -7,6 +7,7 @@ import { type RunningContext, startContext } from '../fixtures/context/context-s
 import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
+import { itWith } from '../needs.ts';
 
 const issueText = `It should greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 
@@ -214,50 +215,54 @@ describe('runs in the execution graph', () => {
     expect(shown.stdout).to.match(/pull request +#\d+ +merged/);
   });
 
-  it('fails sync only for a forge that does not answer, so that a timer can live with the rest', async () => {
-    const none = await world.command(['sync', '--repository', 'demo/other']);
-    expect([none.code, none.stdout.split('\n')[0]]).to.deep.equal([
-      0,
-      'No run of demo/other has a pull request yet.',
-    ]);
-    for (const name of ['demo', 'demo/', 'a/b/c', '']) {
-      const wrong = await world.command(['sync', '--repository', name]);
-      expect(wrong.code).to.equal(2);
-      expect(wrong.stderr).to.contain(`--repository '${name}' must be owner/repo`);
-    }
-    await execute(await world.approve(await plan()));
-    configure('http://127.0.0.1:9');
-    const away = await world.command(['sync']);
-    expect(away.code).to.equal(0);
-    expect(away.stdout).to.contain('context  received no run, 1 run waits');
-    const waits = 'core-context at http://127.0.0.1:9 is not there; 1 run waits';
-    expect(away.stderr).to.contain(`warning  ${waits}`);
-    expect(away.stdout).to.match(/demo\/hello#\d+ +open/);
-    const synced = await world.command(['sync', '--json']);
-    expect(synced.code).to.equal(0);
-    expect(JSON.parse(synced.stdout).warnings).to.have.length(1);
-    expect(JSON.parse(synced.stdout).warnings[0]).to.contain(waits);
+  itWith(
+    ['time'],
+    'fails sync only for a forge that does not answer, so that a timer can live with the rest',
+    async () => {
+      const none = await world.command(['sync', '--repository', 'demo/other']);
+      expect([none.code, none.stdout.split('\n')[0]]).to.deep.equal([
+        0,
+        'No run of demo/other has a pull request yet.',
+      ]);
+      for (const name of ['demo', 'demo/', 'a/b/c', '']) {
+        const wrong = await world.command(['sync', '--repository', name]);
+        expect(wrong.code).to.equal(2);
+        expect(wrong.stderr).to.contain(`--repository '${name}' must be owner/repo`);
+      }
+      await execute(await world.approve(await plan()));
+      configure('http://127.0.0.1:9');
+      const away = await world.command(['sync']);
+      expect(away.code).to.equal(0);
+      expect(away.stdout).to.contain('context  received no run, 1 run waits');
+      const waits = 'core-context at http://127.0.0.1:9 is not there; 1 run waits';
+      expect(away.stderr).to.contain(`warning  ${waits}`);
+      expect(away.stdout).to.match(/demo\/hello#\d+ +open/);
+      const synced = await world.command(['sync', '--json']);
+      expect(synced.code).to.equal(0);
+      expect(JSON.parse(synced.stdout).warnings).to.have.length(1);
+      expect(JSON.parse(synced.stdout).warnings[0]).to.contain(waits);
 
-    configure(context.url);
-    for (const name of readdirSync(join(world.home, 'state/forge/demo/hello/pulls')))
-      rmSync(join(world.home, 'state/forge/demo/hello/pulls', name));
-    const gone = await world.command(['sync']);
-    expect(gone.code).to.equal(0);
-    expect(gone.stdout)
-      .to.match(/demo\/hello#\d+ +open .* gone/)
-      .and.contain('context  received 1 run');
-    expect(gone.stderr).to.match(/warning {2}forge 'local' has no pull request demo\/hello#\d+/);
+      configure(context.url);
+      for (const name of readdirSync(join(world.home, 'state/forge/demo/hello/pulls')))
+        rmSync(join(world.home, 'state/forge/demo/hello/pulls', name));
+      const gone = await world.command(['sync']);
+      expect(gone.code).to.equal(0);
+      expect(gone.stdout)
+        .to.match(/demo\/hello#\d+ +open .* gone/)
+        .and.contain('context  received 1 run');
+      expect(gone.stderr).to.match(/warning {2}forge 'local' has no pull request demo\/hello#\d+/);
 
-    const deadForge = {
-      name: 'local',
-      kind: 'gitea',
-      base_url: 'http://127.0.0.1:9',
-      token_file: 'gitea-token',
-    };
-    writeFileSync(join(world.home, 'config/forges.json'), JSON.stringify({ forges: [deadForge] }));
-    const silent = await world.command(['sync']);
-    expect(silent.code).to.equal(5);
-    expect(silent.stdout).to.match(/demo\/hello#\d+ +open .* not answered/);
-    expect(silent.stderr).to.match(/^error {4}.*local/m);
-  });
+      const deadForge = {
+        name: 'local',
+        kind: 'gitea',
+        base_url: 'http://127.0.0.1:9',
+        token_file: 'gitea-token',
+      };
+      writeFileSync(join(world.home, 'config/forges.json'), JSON.stringify({ forges: [deadForge] }));
+      const silent = await world.command(['sync']);
+      expect(silent.code).to.equal(5);
+      expect(silent.stdout).to.match(/demo\/hello#\d+ +open .* not answered/);
+      expect(silent.stderr).to.match(/^error {4}.*local/m);
+    },
+  );
 });
