@@ -2,7 +2,7 @@ import * as t from 'io-ts';
 import { AbsolutePath, Hostname, HttpUrl, Tls } from '#kit/config/address.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
-import { RepositoryName } from '#kit/contracts/context/vocabulary.ts';
+import { RepositoryName } from '#kit/contracts/context/members.ts';
 import { decode, integerBetween, NonEmptyString, nullable, optional, stringThat } from '#kit/decode.ts';
 import type { Environment } from '#kit/environment.ts';
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type KnownForge, readKnownForges } from '#kit/config/known-forges.ts';
-import { RepositoryName } from '#kit/contracts/context/vocabulary.ts';
+import { RepositoryName } from '#kit/contracts/context/members.ts';
 import { matches } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
 import { git } from '#kit/git/git.ts';

@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
+import { RepositoryName } from '#kit/contracts/context/members.ts';
 import type {
   FailedRepository,
   KnownRepository,
   RefreshedRepository,
 } from '#kit/contracts/context/refresh.ts';
-import { RepositoryName } from '#kit/contracts/context/vocabulary.ts';
 import { matches } from '#kit/decode.ts';
 import { codeOf, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
 import type { ContextConfig } from '../configuration.ts';

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, oneOf, optional } from '../../decode.ts';
-import { QueryText } from './vocabulary.ts';
+import { QueryText } from './members.ts';
 
 export const defaultCypherLimit = 100;
 

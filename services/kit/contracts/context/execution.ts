@@ -11,7 +11,7 @@ import {
   risks,
   runStatuses,
 } from '../vocabulary.ts';
-import { RepositoryName, Source } from './vocabulary.ts';
+import { RepositoryName, Source } from './members.ts';
 
 /** What core-agentd reports to core-context about its runs, and asks before it proposes actions. */
 

@@ -10,7 +10,8 @@ import {
   stringThat,
   Timestamp,
 } from '../../decode.ts';
-import { Limit, memoryLayers, QueryText, Source } from './vocabulary.ts';
+import { Limit, QueryText, Source } from './members.ts';
+import { memoryLayers } from './vocabulary.ts';
 
 /** A codec's type as a caller writes it: what may be undefined may be left out. */
 type Written<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: T[K] } & {

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { NonEmptyString, nullable, ObjectId, optional, stringThat, Timestamp } from '../../decode.ts';
-import { RepositoryName } from './vocabulary.ts';
+import { RepositoryName } from './members.ts';
 
 const AbsolutePath = stringThat(
   'AbsolutePath',

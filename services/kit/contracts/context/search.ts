@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional, Timestamp } from '../../decode.ts';
-import { entityKinds, Limit, QueryText, RepositoryName, Source } from './vocabulary.ts';
+import { Limit, QueryText, RepositoryName, Source } from './members.ts';
+import { entityKinds } from './vocabulary.ts';
 
 export const SearchRequest = t.strict({
   query: QueryText,
