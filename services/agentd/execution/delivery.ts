@@ -84,7 +84,19 @@ const fetchSettings = ['-c', 'fetch.fsckObjects=false', '-c', 'fetch.unpackLimit
 /** What is noted of a checkout before a delivery to it. @throws what `checkCheckout` throws */
 export async function placeOf(repoDir: string, pushUrl: string): Promise<CheckoutPlace> {
   const dir = realFolder(repoDir);
-  return { host: hostname(), dir, repository: repositoryId(await checkedGitDir(dir, pushUrl)) };
+  return placeAt(dir, await checkedGitDir(dir, pushUrl));
+}
+
+/** The same of a checkout that this process can deliver to. @throws what `checkCheckout` throws */
+export async function writablePlace(repoDir: string, pushUrl: string): Promise<CheckoutPlace> {
+  const dir = realFolder(repoDir);
+  const gitDir = await checkedGitDir(dir, pushUrl);
+  requireWritable(gitDir, repoDir);
+  return placeAt(dir, gitDir);
+}
+
+function placeAt(dir: string, gitDir: string): CheckoutPlace {
+  return { host: hostname(), dir, repository: repositoryId(gitDir) };
 }
 
 export function repositoryId(gitDir: string): string {

@@ -13,7 +13,7 @@ import type { NewEvent } from '../runs/event.ts';
 import { type ActionState, approvedCommit, isOpen, nowFor, type Run, waitsOf } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
 import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
-import { checkCheckout, placeOf } from './delivery.ts';
+import { placeOf, writablePlace } from './delivery.ts';
 import { Effects } from './effects.ts';
 import type { LookAtBase } from './moved-base.ts';
 import { Execution } from './run-actions.ts';
@@ -105,8 +105,7 @@ async function requireCheckout(
     // What was delivered on another host needs no checkout on this one.
     if (kind === 'resume' && commit === undefined) return before;
     if (before !== undefined) await requireNamedHere(run_id, before, push_url, configured);
-    await checkCheckout(repo_dir, push_url);
-    return placeOf(repo_dir, push_url);
+    return writablePlace(repo_dir, push_url);
   }
   if (commit === undefined) return undefined;
   if (repo_dir === undefined && kind === 'execute' && !mustBeDelivered(commit)) throw repoDirRequired();
