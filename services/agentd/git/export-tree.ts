@@ -13,7 +13,7 @@ import { writeAll } from '#kit/durable-file.ts';
 import { Refused } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
 import { readObjects } from '#kit/git/objects.ts';
-import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
+import { linkMode, readTree, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
 import { writeGitDir } from './git-dir.ts';
 import { pathProblem } from './patch.ts';
 
@@ -21,17 +21,17 @@ import { pathProblem } from './patch.ts';
  * Writes a tree's files into an empty or missing folder, byte for byte: no filters, line endings or export rules. Git itself
  * writes them, on every core, from a repository that lives only as long and holds no settings but ours. Links are recorded text
  * and may point anywhere; nothing is written through one. Submodules become empty folders.
+ * @param tree full id of a tree, or of a commit
  * @throws Refused `tree_not_allowed` naming the path, before anything is written
  */
 export async function exportTree(gitDir: string, tree: string, intoDir: string): Promise<void> {
   checkNames(await readTree(gitDir, tree));
-  const id = await treeOf(gitDir, tree);
   mkdirSync(intoDir, { recursive: true, mode: 0o700 });
   const aside = `${intoDir}.git`;
   try {
-    writeGitDir(aside, id.length);
+    writeGitDir(aside, tree.length);
     writeFileSync(join(aside, 'info/attributes'), '* -text -filter -ident -working-tree-encoding\n');
-    await git(['read-tree', '-u', '--reset', id], {
+    await git(['read-tree', '-u', '--reset', '--end-of-options', tree], {
       gitDir: aside,
       cwd: intoDir,
       env: { GIT_WORK_TREE: intoDir, GIT_OBJECT_DIRECTORY: join(gitDir, 'objects') },
