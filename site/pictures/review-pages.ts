@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium, type Page } from 'playwright-core';
-import { findProgram } from '../../services/kit/find-program.ts';
+import type { Page } from 'playwright-core';
+import { startChromium } from '../../test/fixtures/chromium.ts';
 import { makeReviewWorld } from '../../test/fixtures/review/review-world.ts';
 
 /** A PNG of the review page. */
@@ -22,10 +22,8 @@ const policy = {
 
 /** The review page as a browser shows it now. Needs chromium. */
 export async function takeScreenshots(): Promise<Screenshot[]> {
-  const executablePath = findProgram('chromium');
-  if (executablePath === null) throw new Error('chromium is missing: apt-get install chromium');
   const review = await makeReviewWorld();
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const browser = await startChromium();
   try {
     const done = await review.planned();
     const waiting = await review.planned('A name of spaces alone is greeted as it is.', 'Spaces count as a name');

@@ -1,5 +1,5 @@
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { findProgram } from '#kit/find-program.ts';
+import type { Browser, Page } from 'playwright-core';
+import { startChromium } from '../fixtures/chromium.ts';
 import { serveDiffs } from '../fixtures/review/diff-server.ts';
 import { longPatch } from '../fixtures/review/long-patch.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
@@ -13,10 +13,7 @@ export const review: Benchmark = {
   summary: `time of ${frames} frames while ${lines.toLocaleString('en')} lines of a diff are scrolled through in Chromium`,
   async run() {
     const server = await serveDiffs({ long: longPatch(lines, 50) });
-    const browser = await chromium.launch({
-      executablePath: findProgram('chromium')!,
-      args: ['--no-sandbox'],
-    });
+    const browser = await startChromium();
     try {
       const unified = await open(browser, `${server.url}/long`);
       const split = await open(browser, `${server.url}/long?view=split`);

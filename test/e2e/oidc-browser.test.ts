@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { EndedSessions, ReviewSessions } from '#kit/contracts/review.ts';
-import { findProgram } from '#kit/find-program.ts';
 import { createHttpClient } from '#kit/http/client.ts';
 import { createToken } from '#kit/tokens/tokens.ts';
+import { startChromium } from '../fixtures/chromium.ts';
 import { makeOidcWorld, type OidcWorld } from '../fixtures/oidc/oidc-world.ts';
 import { axeFindings, pageWidth } from '../fixtures/review/people-in-browsers.ts';
 import { describeWith } from '../needs.ts';
@@ -15,11 +15,7 @@ describeWith(['chromium'], 'Signing in by an identity provider in a browser', fu
   const problems: string[] = [];
 
   before(async () => {
-    const executablePath = findProgram('chromium')!;
-    [world, browser] = await Promise.all([
-      makeOidcWorld(),
-      chromium.launch({ executablePath, args: ['--no-sandbox'] }),
-    ]);
+    [world, browser] = await Promise.all([makeOidcWorld(), startChromium()]);
     world.provider.accounts.set('mira', { email: 'mira@example.org', groups: ['leads'] });
   });
   after(async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { findProgram } from '#kit/find-program.ts';
+import type { Browser, Page } from 'playwright-core';
+import { startChromium } from '../fixtures/chromium.ts';
 import { serveDiffs } from '../fixtures/review/diff-server.ts';
 import { longPatch } from '../fixtures/review/long-patch.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
@@ -47,7 +47,7 @@ describeWith(['chromium'], 'The diff of the review page', () => {
 
   before(async () => {
     server = await serveDiffs({ long: longPatch(lines, files), small, folded });
-    browser = await chromium.launch({ executablePath: findProgram('chromium')!, args: ['--no-sandbox'] });
+    browser = await startChromium();
   });
   after(async () => {
     await browser.close();
@@ -229,7 +229,7 @@ describeWith(['chromium'], 'The change of a run in the browser', () => {
 
   before(async () => {
     review = await makeReviewWorld();
-    browser = await chromium.launch({ executablePath: findProgram('chromium')!, args: ['--no-sandbox'] });
+    browser = await startChromium();
   });
   after(async () => {
     await browser?.close();

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { findProgram } from '#kit/find-program.ts';
+import type { Browser, Page } from 'playwright-core';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { startChromium } from '../fixtures/chromium.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { describeWith } from '../needs.ts';
 
@@ -19,10 +19,7 @@ describeWith(['chromium'], 'A page of another port, in a browser that is signed 
   let run: Run;
 
   before(async () => {
-    [review, browser] = await Promise.all([
-      makeReviewWorld(),
-      chromium.launch({ executablePath: findProgram('chromium')!, args: ['--no-sandbox'] }),
-    ]);
+    [review, browser] = await Promise.all([makeReviewWorld(), startChromium()]);
     other = createServer((_, response) => {
       response.setHeader('content-type', 'text/html').end('<!doctype html><title>Other</title><p>Hello');
     }).listen(0, '127.0.0.1');

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Browser, chromium } from 'playwright-core';
-import { findProgram } from '#kit/find-program.ts';
+import type { Browser } from 'playwright-core';
+import { startChromium } from '../fixtures/chromium.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { helloFiles } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
@@ -15,7 +15,7 @@ describeWith(['chromium'], 'Lines around a change on the review page', () => {
   before(async () => {
     const greet = `${helloFiles['src/greet.js']}${rest}\n`;
     review = await makeReviewWorld({ ...helloFiles, 'src/greet.js': greet });
-    browser = await chromium.launch({ executablePath: findProgram('chromium')!, args: ['--no-sandbox'] });
+    browser = await startChromium();
   });
   after(async () => {
     await browser?.close();

@@ -44,15 +44,14 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
       stateDir: temporaryFolder(),
       database: openPostgres(settings, 'core-agentd'),
     });
-    const check = runsCheck({ runs: (query) => store.list(query) }, 2_500);
-    expect(await check()).to.deep.include({ status: 'ok', detail: 'readable' });
+    const check = runsCheck({ runs: (query) => store.list(query) }, 5_000);
+    await until('its first answer', async () => (await check()).detail === 'readable');
     const release = await hold('runs');
     const began = performance.now();
     expect((await check()).status).to.equal('degraded');
-    expect(performance.now() - began).to.be.lessThan(2_000);
     await until('its end', async () => (await check()).status === 'failing');
-    expect(performance.now() - began).to.be.greaterThan(2_400);
-    expect((await check()).detail).to.contain('did not answer within 2.5 s');
+    expect(performance.now() - began).to.be.greaterThan(4_900);
+    expect((await check()).detail).to.contain('did not answer within 5 s');
     await release();
     await until('its return', async () => (await check()).status === 'ok');
     await store.close();
@@ -72,7 +71,7 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
       return busy.status === 200 && (await busy.text()).includes('no answer yet');
     });
     await until('its end', async () => (await statusOf()) === 503);
-    expect(performance.now() - began).to.be.within(9_000, 20_000);
+    expect(performance.now() - began).to.be.within(9_000, 110_000);
     await release();
     await until('its return', async () => (await statusOf()) === 200);
     await gateway.stop();

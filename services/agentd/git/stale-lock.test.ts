@@ -34,7 +34,7 @@ describe('a lock in a repository on this machine', () => {
 
   it('stays if another process took it again during the wait', async () => {
     const folder = temporaryFolder();
-    const lock = lockIn(folder, 8_500);
+    const lock = lockIn(folder, 1_000);
     const cleared = clearStaleLock(folder, words(lock));
     utimesSync(lock, new Date(), new Date());
     expect(await cleared).to.equal(false);
