@@ -12,9 +12,12 @@ import { patientLease } from '../../../services/agentd/runs/run-store.ts';
 import { planned, sampleRequest, turn } from '../../contract/run-store.sample.ts';
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import { type Comparison, compare, takeTurns } from '../comparison.ts';
+import { processorShare } from './processor-share.ts';
 
 const appends = 100;
 const approvals = 60;
+/** Of a processor, for each daemon: four of them, and the database's work for them, then fit into one. */
+const daemonShare = 0.1;
 const pages = 10;
 const leaseMs = 3_000;
 /** Milliseconds beside the lease's own time, within which another host has it. */
@@ -51,15 +54,20 @@ async function appendsOf(settings: PostgresSettings, folder: string): Promise<Co
   }
 }
 
+/** Daemons on one machine would only share its processors: each gets as small a part as four of them can have at once. */
 async function approvalsOf(settings: PostgresSettings, folder: string): Promise<Comparison[]> {
+  const limited = processorShare(daemonShare) !== null;
   const samples = await takeTurns(3, {
     one: (round) => approvalsPerSecond(1, settings, join(folder, `one-${round}`)),
     two: (round) => approvalsPerSecond(2, settings, join(folder, `two-${round}`)),
     four: (round) => approvalsPerSecond(4, settings, join(folder, `four-${round}`)),
   });
+  const how = limited
+    ? `with ${daemonShare} of a processor each`
+    : 'that share the processors (no control groups)';
   const of = (hosts: string, bar: number, found: readonly number[]): Comparison =>
     compare(
-      { subject: `approvals by ${hosts} daemons`, yardstick: 'one daemon', measure: 'rate', bar },
+      { subject: `approvals by ${hosts} daemons ${how}`, yardstick: 'one daemon', measure: 'rate', bar },
       found,
       samples.one,
     );
@@ -91,12 +99,15 @@ async function approvalsPerSecond(
     return { child, lines: createInterface({ input: child.stdout }) };
   });
   await Promise.all(children.map(({ lines }) => once(lines, 'line')));
+  const share = processorShare(daemonShare);
+  for (const { child } of children) share?.limit(child.pid!);
   const started = performance.now();
   const ends = children.map(({ lines }) => once(lines, 'line'));
   for (const { child } of children) child.stdin.end('go\n');
   await Promise.all(ends);
   const rate = (count * approvals * 1000) / (performance.now() - started);
   await Promise.all(children.map(({ child }) => (child.exitCode === null ? once(child, 'exit') : null)));
+  share?.end();
   return rate;
 }
 
