@@ -8,7 +8,10 @@ import type { Client } from './client.ts';
 import type { Host } from './host.ts';
 import { planningBudget } from './installation.ts';
 import type { Journal } from './journal.ts';
+import { memoryProblems } from './memories.ts';
+import { objectProblems } from './objects.ts';
 import type { Surroundings } from './surroundings.ts';
+import { tickProblems } from './ticks.ts';
 
 interface CheckParts {
   readonly hosts: readonly Host[];
@@ -18,6 +21,8 @@ interface CheckParts {
   readonly history: string;
   /** The day's budget, US dollars. */
   readonly day: number;
+  /** When all hosts were up; milliseconds since 1970. */
+  readonly since: number;
 }
 
 /** What went wrong, by kind; each list is to be empty. */
@@ -29,13 +34,16 @@ const tiny = 1e-9;
 const ended = ['completed', 'failed', 'superseded', 'cancelled'];
 
 export async function check(parts: CheckParts): Promise<Problems> {
-  const { around, journal } = parts;
+  const { around, journal, client, hosts, since } = parts;
   return {
     ...doubledAtForge(parts),
     ...(await lost(parts)),
     ...(await moneyProblems(parts)),
     'cases that did not complete': [...journal.stuck].map(([number, why]) => `#${number}: ${why}`),
     ...(await recordProblems(parts)),
+    ...(await memoryProblems(client, hosts, journal)),
+    ...(await tickProblems(around, since)),
+    ...(await objectProblems(around)),
     'requests that the forge does not know': around.forge.state.violations,
   };
 }

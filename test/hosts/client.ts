@@ -7,6 +7,8 @@ export interface Reply {
   readonly host: string;
   // biome-ignore lint/suspicious/noExplicitAny: what services answer, as their contracts say it
   readonly json: any;
+  /** Where the answer has many lines of JSON. */
+  readonly lines: readonly string[];
 }
 
 interface Asking {
@@ -61,7 +63,10 @@ export class Client {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await reply.text();
-      return { status: reply.status, host: host.name, json: text === '' ? null : JSON.parse(text) };
+      const isLines = reply.headers.get('content-type')?.includes('jsonl') === true;
+      const lines = isLines ? text.split('\n').filter(Boolean) : [];
+      const json = isLines || text === '' ? null : JSON.parse(text);
+      return { status: reply.status, host: host.name, json, lines };
     } catch {
       return null;
     }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Host } from './host.ts';
 import type { HostNetwork } from './network.ts';
 import { between, oneOf, type Random, shuffled } from './random.ts';
-import type { Surroundings } from './surroundings.ts';
+import { bucket, type Surroundings } from './surroundings.ts';
 
 interface Place {
   readonly host: Host;
@@ -13,14 +13,14 @@ interface Place {
 
 interface Fault {
   /** What it happens to; two faults of one thing do not overlap. */
-  readonly of: 'host' | 'database';
+  readonly of: 'host' | 'database' | 'bucket';
   /** Seconds until its end. */
   readonly lasts: readonly [number, number];
   /** @returns what is said of it, and its end */
   begin(place: Place): Promise<{ readonly detail?: string; readonly end?: () => unknown }>;
 }
 
-const services = ['agentd', 'model-gateway', 'bridge', 'bus-worker', 'bus-engine'];
+const services = ['agentd', 'model-gateway', 'bridge', 'context', 'bus-worker', 'bus-engine'];
 /** Seconds; leases last 30. */
 const pastLease = [33, 42] as const;
 
@@ -67,7 +67,7 @@ export const faults = {
     of: 'host',
     lasts: pastLease,
     async begin({ host, random }) {
-      const service = oneOf(random, services.slice(0, 3));
+      const service = oneOf(random, services.slice(0, 4));
       host.signal('SIGSTOP', service);
       return { detail: service, end: () => host.signal('SIGCONT', service) };
     },
@@ -107,6 +107,30 @@ export const faults = {
       return {};
     },
   },
+  'the bucket is killed': {
+    of: 'bucket',
+    lasts: [2, 20],
+    async begin({ around }) {
+      await around.s3.kill();
+      return { end: () => around.s3.restart() };
+    },
+  },
+  'the bucket is paused': {
+    of: 'bucket',
+    lasts: [5, 42],
+    async begin({ around }) {
+      around.s3.signal('SIGSTOP');
+      return { end: () => around.s3.signal('SIGCONT') };
+    },
+  },
+  'the bucket is cut off': {
+    of: 'bucket',
+    lasts: [5, 42],
+    async begin({ network }) {
+      network.cut(bucket, 'both ways');
+      return { end: () => network.heal(bucket) };
+    },
+  },
 } satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;
@@ -126,8 +150,8 @@ export async function breakThings(
   const { hosts, random, everyMs, ending, say } = parts;
   const counts = new Map<FaultName, number>();
   const failures: string[] = [];
-  /** Hosts that are broken now, and the database while it is. */
-  const broken = new Set<Host | 'database'>();
+  /** Hosts that are broken now, and the database or bucket while it is. */
+  const broken = new Set<Host | 'database' | 'bucket'>();
   const under = new Set<Promise<void>>();
   let bag: FaultName[] = [];
   while (!ending.aborted) {
@@ -137,13 +161,13 @@ export async function breakThings(
     // One host is left alone at any time, but for moments.
     const fits = (name: FaultName) => {
       const { of, lasts } = faults[name];
-      return of === 'host' ? well.length > 1 || (well.length > 0 && lasts[1] < 5) : !broken.has('database');
+      return of === 'host' ? well.length > 1 || (well.length > 0 && lasts[1] < 5) : !broken.has(of);
     };
     const name = bag.find(fits) ?? shuffled(random, faultNames).find(fits);
     if (name !== undefined) {
       bag = bag.filter((other) => other !== name);
       counts.set(name, (counts.get(name) ?? 0) + 1);
-      const work = happen(name, oneOf(random, well))
+      const work = happen(name, oneOf(random, well.length > 0 ? well : hosts))
         .catch((error) => void failures.push(`${name}: ${error}`))
         .finally(() => under.delete(work));
       under.add(work);
@@ -155,7 +179,7 @@ export async function breakThings(
 
   async function happen(name: FaultName, host: Host): Promise<void> {
     const fault: Fault = faults[name];
-    const target = fault.of === 'host' ? host : 'database';
+    const target = fault.of === 'host' ? host : fault.of;
     broken.add(target);
     const seconds = between(random, ...fault.lasts);
     const { detail, end } = await fault.begin({ ...parts, host });

@@ -7,7 +7,9 @@ import { until } from '../fixtures/until.ts';
 import { core } from '../fixtures/world/core-command.ts';
 import type { HostNetwork } from './network.ts';
 
-export const ports = { agentd: 7817, models: 8092, bridge: 8093 } as const;
+export const ports = { agentd: 7817, models: 8092, bridge: 8093, context: 8090 } as const;
+/** Where each host finds the core-context that is active. */
+export const contextProxyPort = 8190;
 export type Port = keyof typeof ports;
 
 export interface HostOptions {
@@ -20,7 +22,12 @@ export interface HostOptions {
   readonly skewMs: number;
   /** Where its processes note what they append. */
   readonly history: string;
+  /** Where core-context is on each host. */
+  readonly contexts: readonly string[];
 }
+
+const contextProgram = new URL('../../services/context/main.ts', import.meta.url).pathname;
+const proxyProgram = new URL('context-proxy.ts', import.meta.url).pathname;
 
 /** `./core up` with a disk, a network, a clock, a name and processes of its own. */
 export class Host {
@@ -57,14 +64,19 @@ export class Host {
   }
 
   boot(): void {
-    const { network, name, folder, history, skewMs } = this.#options;
+    const { network, name, folder, history, skewMs, contexts } = this.#options;
     const fixture = (file: string) =>
       `--import=${new URL(`../fixtures/history/${file}`, import.meta.url).href}`;
     const log = openSync(join(folder, 'logs', `${name}.log`), 'a');
-    const script = 'mount --bind "$1" "$2" && hostname "$3" && exec "$4" up --home "$2/home"';
+    // `core up` leaves out a core-context that has a proxy in front.
+    const script = `mount --bind "$1" "$2" && hostname "$3" || exit
+      env --unset NODE_OPTIONS "$6" "$7" ${contextProxyPort} ${contexts.join(' ')} &
+      (while true; do "$6" --disable-warning=ExperimentalWarning "$5" serve --home "$2/home"; sleep 0.5; done) &
+      exec "$4" up --home "$2/home"`;
     const namespaces = ['--mount', '--pid', '--uts', '--fork', '--kill-child', '--mount-proc'];
     const [program, ...enter] = network.enter(name);
     const args = ['unshare', ...namespaces, 'sh', '-c', script, 'sh', this.disk, this.place, name, core];
+    args.push(contextProgram, process.execPath, proxyProgram);
     this.#up = spawn(program!, [...enter, ...args], {
       stdio: ['ignore', log, log],
       env: childEnvironment({

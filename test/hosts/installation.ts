@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { resolveFolders } from '#kit/folders.ts';
 import { ensureTokens, ownToken } from '#kit/tokens/tokens.ts';
 import { copyFolder } from '../fixtures/repositories/temporary-folder.ts';
-import type { Host } from './host.ts';
+import { ref } from '../fixtures/world/world.ts';
+import { contextProxyPort, type Host } from './host.ts';
 import type { Surroundings } from './surroundings.ts';
+import { schedule } from './ticks.ts';
 import { prices } from './upstream.ts';
 
 /** US dollars that the planning of one run may cost. */
@@ -22,13 +24,17 @@ export function installOn(hosts: readonly Host[], around: Surroundings): string 
   const open = { host: '0.0.0.0', behind_proxy: true, allowed_hosts: hosts.map(({ address }) => address) };
   write('core', {
     agentd: { ...open, checkouts: { [checkoutName]: join(first.place, 'checkout') } },
-    context: { url: null },
-    storage: { kind: 'postgres', ...around.database },
+    context: { url: `http://127.0.0.1:${contextProxyPort}` },
+    storage: { kind: 'postgres', ...around.database, s3: around.s3.settings },
     vcs: 'git',
   });
   write('models', { ...open, ...modelsOf(around), budgets: { day: 1_000 } });
   const processing = { automatic: true, concurrency: 2, first_retry_seconds: 2, most_retry_seconds: 5 };
   write('bridge', { ...open, processing });
+  write('context', open);
+  write('schedules', {
+    schedules: [{ ...ref, name: schedule, cron: '* * * * *', task: 'Greet strangers whose name is empty' }],
+  });
   write('agents', { planner: { bounds: { money: planningBudget } } });
   write('forges', {
     forges: [

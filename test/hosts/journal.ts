@@ -17,6 +17,8 @@ export class Journal {
   readonly completed = new Map<number, string>();
   /** Cases that were given up, with the reason. */
   readonly stuck = new Map<number, string>();
+  /** Contents of acknowledged memories, by id. */
+  readonly memories = new Map<string, string>();
   /** Budgets of runs that spend, by name. */
   readonly budgets = new Map<string, number>();
   /** How often what happened, for the table at the end. */

@@ -94,7 +94,7 @@ async function byEvent(parts: LoadParts, number: number): Promise<string> {
 }
 
 /** Does what a person would until the run has ended. @returns how */
-async function follow(parts: LoadParts, number: number, run_id: string): Promise<string> {
+export async function follow(parts: LoadParts, number: number, run_id: string): Promise<string> {
   const { client, journal } = parts;
   const path = `/v1/runs/${run_id}`;
   let tries = 0;
@@ -104,6 +104,8 @@ async function follow(parts: LoadParts, number: number, run_id: string): Promise
     seen = run.status;
     switch (run.status) {
       case 'completed':
+        if (wasGivenMemories(run)) journal.count('completed plans that were given memories');
+        return run.status;
       case 'cancelled':
       case 'rejected':
       case 'superseded':
@@ -131,6 +133,14 @@ async function follow(parts: LoadParts, number: number, run_id: string): Promise
         throw new Error(`run ${run_id} has the status ${run.status}, which no step is known for`);
     }
   }
+}
+
+interface Influenced {
+  readonly actions: readonly { readonly influences: readonly { readonly source: string }[] }[];
+}
+
+function wasGivenMemories({ actions }: Influenced): boolean {
+  return actions.some(({ influences }) => influences.some(({ source }) => source.startsWith('memory:')));
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: as the service answers it

@@ -7,8 +7,11 @@ import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { type StandbyPair, startPostgresPair } from '../fixtures/postgres-standby.ts';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
+import { type S3Server, startS3 } from '../fixtures/s3.ts';
+import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { helloFiles, ref } from '../fixtures/world/world.ts';
 import { startGitServer } from './git-server.ts';
+import type { HostNetwork } from './network.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 
 /** What hosts share: a database with a synchronous standby, a forge, and a provider of models. */
@@ -20,10 +23,20 @@ export interface Surroundings {
   readonly gitUrl: string;
   readonly served: ServedRepository;
   readonly upstream: Upstream;
+  readonly s3: S3Server;
   close(): Promise<void>;
 }
 
-export async function startSurroundings(folder: string, address: string): Promise<Surroundings> {
+/** The bucket has a place of its own in the network, so that it can be cut off. */
+export const bucket = 's3';
+
+export async function startSurroundings(folder: string, network: HostNetwork): Promise<Surroundings> {
+  const address = network.outside;
+  const s3Address = network.addressOf(bucket);
+  const s3 = await startS3(makeSelfSigned(folder, [s3Address]), {
+    host: s3Address,
+    enter: network.enter(bucket),
+  });
   const pair = await startPostgresPair('synchronous', address);
   const inTheClear = await pair.database();
   const database = { ...inTheClear, url: `${inTheClear.url}?sslmode=disable` };
@@ -42,13 +55,14 @@ export async function startSurroundings(folder: string, address: string): Promis
   });
   const upstream = await startUpstream(address);
   return {
-    ...{ pair, database, forge, served, upstream, gitUrl: git.url },
+    ...{ pair, database, forge, served, upstream, s3, gitUrl: git.url },
     forgeUrl: `http://${address}:${new URL(forge.url).port}`,
     async close() {
       await upstream.close();
       git.close();
       await forge.close();
       await pair.stop();
+      await s3.kill();
     },
   };
 }

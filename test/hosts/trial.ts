@@ -5,13 +5,15 @@ import { until } from '../fixtures/until.ts';
 import { check, type Problems } from './check.ts';
 import { Client } from './client.ts';
 import { breakThings, type FaultName } from './faults.ts';
-import { Host } from './host.ts';
+import { Host, ports } from './host.ts';
 import { installOn } from './installation.ts';
 import { Journal } from './journal.ts';
 import { carryCases } from './load.ts';
+import { remember } from './memories.ts';
 import { makeNetwork } from './network.ts';
 import { spend, spendTheDay } from './spending.ts';
-import { startSurroundings } from './surroundings.ts';
+import { bucket, startSurroundings } from './surroundings.ts';
+import { countTicks, endTicks } from './ticks.ts';
 
 export interface TrialOptions {
   readonly folder: string;
@@ -42,11 +44,12 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
   const history = join(folder, 'history.jsonl');
   mkdirSync(folder, { recursive: true });
   writeFileSync(history, '');
-  const network = makeNetwork(names);
-  const around = await startSurroundings(folder, network.outside);
+  const network = makeNetwork([...names, bucket]);
+  const around = await startSurroundings(folder, network);
   const diskMib = 256 + Math.round((12 * loadMs) / 60_000);
+  const contexts = names.map((name) => `http://${network.addressOf(name)}:${ports.context}`);
   const hosts = names.map(
-    (name) => new Host({ name, network, folder, diskMib, history, skewMs: skewsMs[name] }),
+    (name) => new Host({ name, network, folder, diskMib, history, contexts, skewMs: skewsMs[name] }),
   );
   const giveUp = new AbortController();
   let isClean = false;
@@ -54,12 +57,17 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     const token = installOn(hosts, around);
     for (const host of hosts) host.boot();
     await Promise.all(hosts.map((host) => host.ready()));
+    const since = Date.now();
     say('three hosts are up');
     const ending = AbortSignal.timeout(loadMs);
     const journal = new Journal(folder);
     const client = new Client(hosts, token, random, giveUp.signal);
     const parts = { client, around, journal, ending, hosts, random };
-    const work = Promise.all([...Array.from({ length: cases }, () => carryCases(parts)), spend(parts)]);
+    const work = Promise.all([
+      ...Array.from({ length: cases }, () => carryCases(parts)),
+      spend(parts),
+      remember(parts),
+    ]);
     // Its failure is told when the faults are over.
     work.catch(() => {});
     const telling = setInterval(() => say(progress(journal, around.upstream.calls())), 60_000);
@@ -75,6 +83,7 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     say('nothing fails any more');
     const late = setTimeout(() => giveUp.abort(new Error('it did not end in time')), patienceMs);
     await work;
+    await endTicks(parts);
     clearTimeout(late);
     clearInterval(telling);
     const counting = new Client(hosts, token, random, new AbortController().signal);
@@ -86,9 +95,11 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
       return (await around.pair.ask(around.database, calls)).length === 0;
     });
     say('counting');
-    const found = await check({ hosts, around, journal, client: counting, history, day });
+    const found = await check({ hosts, around, journal, client: counting, history, day, since });
     const problems = { ...found, 'faults that could not be made': failures };
     writeFileSync(join(folder, 'problems.json'), JSON.stringify(problems, null, 2));
+    const { ticks, belated } = await countTicks(around);
+    journal.counts.set('ticks of the schedule', ticks).set('of them later than a minute', belated);
     isClean = Object.values(problems).every((ones) => ones.length === 0);
     return { problems, faults, counts: journal.counts };
   } finally {
@@ -102,10 +113,11 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
   }
 }
 
-function progress({ counts, approvals, events, stuck }: Journal, calls: number): string {
+function progress({ counts, approvals, events, memories, stuck }: Journal, calls: number): string {
   const count = (what: string) => counts.get(what) ?? 0;
   return [
     `${count('completed')} of ${count('cases')} cases completed, ${stuck.size} stuck`,
+    `${memories.size} memories acknowledged`,
     `${approvals.length} approvals and ${events.size} events acknowledged, ${calls} model calls`,
   ].join('; ');
 }

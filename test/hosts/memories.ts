@@ -1,0 +1,54 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Problems } from './check.ts';
+import type { Client } from './client.ts';
+import type { Host } from './host.ts';
+import type { Journal } from './journal.ts';
+import type { LoadParts } from './load.ts';
+
+let lastMemory = 0;
+
+/** One memory after the other; each is asked for again, under the same key, until it is acknowledged. */
+export async function remember({ client, journal, ending }: LoadParts): Promise<void> {
+  while (!ending.aborted) {
+    const nth = ++lastMemory;
+    const content = `Greeting when the name is empty, observation ${nth}: ${nth * 7919} strangers came by`;
+    const body = { layer: 'semantic', content, key: `observation-${nth}` };
+    const { status, json } = await client.anywhere('context', '/v1/memory/record', { method: 'POST', body });
+    if (status > 201) throw new Error(`a memory was refused: ${status} ${JSON.stringify(json)}`);
+    journal.memories.set(json.id, content);
+    journal.note('memory', { id: json.id, content });
+    journal.count('memories');
+    await pause(500);
+  }
+}
+
+/** Looks for all memories where core-context is active, and once more after that one was killed. */
+export async function memoryProblems(
+  client: Client,
+  hosts: readonly Host[],
+  journal: Journal,
+): Promise<Problems> {
+  const before = await missing(client, journal);
+  for (const host of hosts) host.signal('SIGKILL', 'context');
+  const after = await missing(client, journal);
+  const { lines } = await client.anywhere('context', '/v1/memory/export');
+  const kept = Map.groupBy(
+    lines.map((line) => JSON.parse(line).content as string).filter((text) => text !== undefined),
+    (content) => content,
+  );
+  return {
+    'lost memories': [...new Set([...before, ...after])],
+    'doubled memories': [...kept].filter(([, ones]) => ones.length > 1).map(([content]) => content),
+    'memories that no plan was given':
+      (journal.counts.get('completed plans that were given memories') ?? 0) > 0 ? [] : ['all of them'],
+  };
+}
+
+async function missing(client: Client, { memories }: Journal): Promise<string[]> {
+  const ones: string[] = [];
+  for (const [id, content] of memories) {
+    const { status, json } = await client.anywhere('context', `/v1/memory/${id}`);
+    if (status !== 200 || json.content !== content) ones.push(`${id}: ${status}`);
+  }
+  return ones;
+}
