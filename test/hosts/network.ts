@@ -31,10 +31,13 @@ export function makeNetwork(hosts: readonly string[]): HostNetwork {
   const subnet = `10.${64 + (process.pid % 64)}.${(process.pid >> 6) % 256}`;
   const addressOf = (host: string) => `${subnet}.${hosts.indexOf(host) + 1}`;
   const namespace = (host: string) => `${name}-${host}`;
+  // Docker has what bridges forward go through a chain that drops it.
+  const between = ['FORWARD', '-i', name, '-o', name, '-j', 'ACCEPT'];
   process.once('exit', close);
   ip('link', 'add', name, 'type', 'bridge');
   ip('addr', 'add', `${subnet}.254/24`, 'dev', name);
   ip('link', 'set', name, 'up');
+  execFileSync('iptables', ['-I', ...between]);
   for (const host of hosts) {
     ip('netns', 'add', namespace(host));
     ip('link', 'add', `${name}${host}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace(host));
@@ -45,9 +48,14 @@ export function makeNetwork(hosts: readonly string[]): HostNetwork {
 
   function close(): void {
     process.off('exit', close);
-    for (const args of [...hosts.map((host) => ['netns', 'del', namespace(host)]), ['link', 'del', name]]) {
+    const undone = [
+      ...hosts.map((host) => ['ip', 'netns', 'del', namespace(host)]),
+      ['ip', 'link', 'del', name],
+      ['iptables', '-D', ...between],
+    ];
+    for (const [program, ...args] of undone) {
       try {
-        ip(...args);
+        execFileSync(program!, args, { stdio: 'ignore' });
       } catch {
         // It was not made.
       }

@@ -4,20 +4,36 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runTrial } from './trial.ts';
 
-/** `npm run soak -- [--minutes N] [--seed N] [--every SECONDS] [--cases N]`: ends with 1 where anything was lost or doubled. */
+const help = `npm run soak -- [options]
+  Three hosts do the whole work under load while one thing after another fails; ends with 1 if anything was lost or doubled.
+
+  --minutes N     how long there is load, and something fails (60)
+  --seed N        of the order of faults (another one each time)
+  --every N       seconds between two faults (10)
+  --cases N       issues that are carried at once (6)
+  --help
+
+  There is one mode: the database has a synchronous standby, so that a fail-over loses nothing.
+`;
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     every: { type: 'string', default: '10' },
     cases: { type: 'string', default: '6' },
+    help: { type: 'boolean', default: false },
   },
 });
+if (values.help) {
+  process.stdout.write(help);
+  process.exit(0);
+}
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const folder = mkdtempSync(join(tmpdir(), 'core-soak-'));
 const started = performance.now();
-say(`seed ${values.seed}, ${values.minutes} minutes, a fault every ${values.every} s, in ${folder}`);
+const what = `seed ${values.seed}, ${values.minutes} minutes, ${values.cases} cases at once, a fault every ${values.every} s`;
+say(`${what}, in ${folder}`);
 const { problems, faults, counts } = await runTrial({
   folder,
   say,
@@ -31,6 +47,9 @@ table('Load', counts);
 table('Lost or doubled', new Map(Object.entries(problems).map(([what, ones]) => [what, ones.length])));
 for (const [what, ones] of Object.entries(problems))
   for (const one of ones.slice(0, 20)) say(`${what}: ${one}`);
+const found = Object.values(problems).reduce((sum, ones) => sum + ones.length, 0);
+const made = [...faults.values()].reduce((sum, count) => sum + count, 0);
+say(`${what}, synchronous standby: ${made} faults, ${found} lost or doubled`);
 const clean = Object.values(problems).every((ones) => ones.length === 0);
 if (clean) rmSync(folder, { recursive: true, force: true });
 else say(`what is left is in ${folder}`);

@@ -57,6 +57,9 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     const token = installOn(hosts, around);
     for (const host of hosts) host.boot();
     await Promise.all(hosts.map((host) => host.ready()));
+    await until('a core-context that is active', async () =>
+      (await Promise.all(hosts.map((host) => host.answers('context')))).includes(true),
+    );
     const since = Date.now();
     say('three hosts are up');
     const ending = AbortSignal.timeout(loadMs);
