@@ -70,13 +70,13 @@ export class Host {
     const log = openSync(join(folder, 'logs', `${name}.log`), 'a');
     // `core up` leaves out a core-context that has a proxy in front.
     const script = `mount --bind "$1" "$2" && hostname "$3" || exit
-      env --unset NODE_OPTIONS "$6" "$7" ${contextProxyPort} ${contexts.join(' ')} &
-      (while true; do "$6" --disable-warning=ExperimentalWarning "$5" serve --home "$2/home"; sleep 0.5; done) &
+      env --unset NODE_OPTIONS "$5" "$6" ${contextProxyPort} ${contexts.join(' ')} &
+      (while true; do "$5" --disable-warning=ExperimentalWarning "$CONTEXT_PROGRAM" serve --home "$2/home"; sleep 0.5; done) &
       exec "$4" up --home "$2/home"`;
     const namespaces = ['--mount', '--pid', '--uts', '--fork', '--kill-child', '--mount-proc'];
     const [program, ...enter] = network.enter(name);
     const args = ['unshare', ...namespaces, 'sh', '-c', script, 'sh', this.disk, this.place, name, core];
-    args.push(contextProgram, process.execPath, proxyProgram);
+    args.push(process.execPath, proxyProgram);
     this.#up = spawn(program!, [...enter, ...args], {
       stdio: ['ignore', log, log],
       env: childEnvironment({
@@ -84,6 +84,8 @@ export class Host {
         TMPDIR: join(this.place, 'tmp'),
         NODE_OPTIONS: `${fixture(`record.ts?to=${history}`)} ${fixture(`skew.ts?ms=${skewMs}`)}`,
         CORE_PASS_ENV: 'NODE_OPTIONS',
+        // Not an argument: a signal to a service goes to whatever names its program there.
+        CONTEXT_PROGRAM: contextProgram,
       }),
     });
     closeSync(log);
