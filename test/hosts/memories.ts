@@ -32,10 +32,10 @@ export async function memoryProblems(
   for (const host of hosts) host.signal('SIGKILL', 'context');
   const after = await missing(client, journal);
   const { lines } = await client.anywhere('context', '/v1/memory/export');
-  const kept = Map.groupBy(
-    lines.map((line) => JSON.parse(line).content as string).filter((text) => text !== undefined),
-    (content) => content,
-  );
+  // What runs report to core-context may say the same twice.
+  const recorded = new Set(journal.memories.values());
+  const contents = lines.map((line) => JSON.parse(line).content as string).filter((one) => recorded.has(one));
+  const kept = Map.groupBy(contents, (content) => content);
   return {
     'lost memories': [...new Set([...before, ...after])],
     'doubled memories': [...kept].filter(([, ones]) => ones.length > 1).map(([content]) => content),
