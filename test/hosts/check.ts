@@ -10,6 +10,7 @@ import { planningBudget } from './installation.ts';
 import type { Journal } from './journal.ts';
 import { memoryProblems } from './memories.ts';
 import { objectProblems } from './objects.ts';
+import type { Problems } from './problems.ts';
 import type { Surroundings } from './surroundings.ts';
 import { tickProblems } from './ticks.ts';
 
@@ -24,9 +25,6 @@ interface CheckParts {
   /** When all hosts were up; milliseconds since 1970. */
   readonly since: number;
 }
-
-/** What went wrong, by kind; each list is to be empty. */
-export type Problems = Readonly<Record<string, readonly string[]>>;
 
 /** Tolerance of sums of US dollars. */
 const tiny = 1e-9;

@@ -7,11 +7,12 @@ import { copyFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { ref } from '../fixtures/world/world.ts';
 import { contextProxyPort, type Host } from './host.ts';
 import type { Surroundings } from './surroundings.ts';
-import { schedule } from './ticks.ts';
 import { prices } from './upstream.ts';
 
 /** US dollars that the planning of one run may cost. */
 export const planningBudget = 0.06;
+/** Due each minute, with a task. */
+const schedule = 'each-minute';
 export const checkoutName = 'hello';
 
 /** Gives all hosts the configuration of one installation. @returns the person's token */

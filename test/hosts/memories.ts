@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Problems } from './check.ts';
 import type { Client } from './client.ts';
 import type { Host } from './host.ts';
 import type { Journal } from './journal.ts';
 import type { LoadParts } from './load.ts';
+import type { Problems } from './problems.ts';
 
 let lastMemory = 0;
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import type { Problems } from './check.ts';
+import type { Problems } from './problems.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** What rows of the database name in the bucket is there, byte for byte. */

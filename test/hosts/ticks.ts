@@ -1,10 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Problems } from './check.ts';
 import { follow, type LoadParts } from './load.ts';
+import type { Problems } from './problems.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** Due each minute, with a task. */
-export const schedule = 'each-minute';
 /** Runs of tasks have no issue, and neither do their branches. */
 export const noIssue = Number.NaN;
 const minute = 60_000;
