@@ -193,6 +193,11 @@ export class CoreAgent {
     return changedIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
 
+  /** As `RunStore.watch`. */
+  watch(runId: string | null, look: () => void): () => void {
+    return this.#store.watch(runId, look);
+  }
+
   events(runId: string, afterSeq: number) {
     return this.#store.events(runId, afterSeq);
   }

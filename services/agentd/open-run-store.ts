@@ -19,7 +19,10 @@ export async function openRunStore(
   ]);
   return new PostgresRunStore({
     ...options,
-    database: openPostgres(settings, 'core-agentd', { pool: 'runs' }),
+    database: openPostgres(settings, 'core-agentd', {
+      pool: 'runs',
+      ...(options.warn === undefined ? {} : { warn: options.warn }),
+    }),
     objects: await openObjects(folders),
   });
 }

@@ -6,6 +6,7 @@ import type { Risk } from '../../services/agentd/action.ts';
 import type { DataOf } from '../../services/agentd/runs/event.ts';
 import { executorLease, type RunQuery, type RunStore } from '../../services/agentd/runs/run-store.ts';
 import { failure } from '../fixtures/failure.ts';
+import { until } from '../fixtures/until.ts';
 import { decided, executionStarted, planned, sampleRequest, sourceRead, turn } from './run-store.sample.ts';
 
 /** A store under test. `another` opens a second one on the same runs, as another process would. */
@@ -335,6 +336,37 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const other = await store.begin(sampleRequest());
       await store.abandon(other.run_id);
       expect((await store.read(other.run_id)).status).to.equal('interrupted');
+    });
+
+    it('shows a watcher what another store appends, until the watch ends', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const other = under.another();
+      let [looks, seen, listed] = [0, 0, 0];
+      const unwatch = other.watch(run_id, async () => {
+        looks++;
+        seen = (await other.read(run_id)).head.seq;
+      });
+      const unwatchAll = other.watch(null, async () => {
+        listed = (await other.list({ limit: 10 })).runs.length;
+      });
+      await store.append(run_id, () => planned(run_id));
+      await until('the plan', async () => seen >= 7);
+      const { head } = await store.append(run_id, () => [turn()]);
+      await until('the next event', async () => seen === head.seq);
+      await store.create(sampleRequest({ number: 2 }));
+      await until('the new run', async () => listed === 2);
+      unwatch();
+      unwatchAll();
+      const before = looks;
+      await store.append(run_id, () => [turn()]);
+      await until('what another watcher sees', async () => {
+        const again = Promise.withResolvers<void>();
+        const end = other.watch(run_id, again.resolve);
+        await again.promise;
+        end();
+        return (await other.read(run_id)).head.seq === head.seq + 1;
+      });
+      expect(looks).to.equal(before);
     });
 
     it('never lets time go backwards within a run', async () => {

@@ -1,16 +1,16 @@
-import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { InvalidInput } from '#kit/errors.ts';
 import { type EventSink, type Route, route } from '#kit/http/route.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import type { ProgressUpdate } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
+import { Changes } from '../runs/changes.ts';
 import type { RunSummary } from '../runs/run.ts';
 import type { RunPage } from '../runs/run-store.ts';
 import type { BackgroundWork } from './background-work.ts';
 
-/** Milliseconds between two looks at the log and the list: other processes write runs too, without a signal to this one. */
-const pollMs = 400;
+/** Milliseconds between two looks at the list, however often it changes. */
+const minListMs = 400;
 /** Progress that a slow client has not taken; the oldest is dropped, the record has all that matters. */
 const maxUpdates = 1_000;
 const pageSize = 100;
@@ -69,14 +69,14 @@ async function streamRun(
   after: number,
   sink: EventSink,
 ): Promise<void> {
-  const changes = new EventTarget();
+  const changes = new Changes(sink.signal);
   const updates: ProgressUpdate[] = [];
   const unwatch = work.watch(runId, (update) => {
     if (update !== null) updates.push(update);
     if (updates.length > maxUpdates) updates.shift();
-    changes.dispatchEvent(new Event('change'));
+    changes.mark();
   });
-  const poll = setInterval(() => changes.dispatchEvent(new Event('change')), pollMs);
+  const unwatchRecord = agent.watch(runId, changes.mark);
   let seen = after;
   try {
     while (!sink.signal.aborted) {
@@ -87,10 +87,10 @@ async function streamRun(
       for (const update of updates.splice(0)) {
         await sink.send({ event: 'progress', data: redactor.redactDeep(update) });
       }
-      await once(changes, 'change', { signal: sink.signal }).catch(() => {});
+      await changes.next();
     }
   } finally {
-    clearInterval(poll);
+    unwatchRecord();
     unwatch();
   }
 }
@@ -120,18 +120,26 @@ async function streamList(agent: CoreAgent, sink: EventSink): Promise<void> {
     }
   }
 
-  await sink.send({ event: 'listening', data: {} });
-  while (!sink.signal.aborted) {
-    const page = await agent.runs({ limit: pageSize });
-    const opening = first;
-    await sendChanges(page, ({ updated_at }) => !opening || updated_at > since);
-    first = false;
-    older ??= page.next_cursor;
-    if (older !== null) {
-      const next: RunPage = await agent.runs({ limit: pageSize, cursor: older });
-      await sendChanges(next, ({ updated_at }) => updated_at > since);
-      older = next.next_cursor;
+  const changes = new Changes(sink.signal);
+  const unwatch = agent.watch(null, changes.mark);
+  try {
+    await sink.send({ event: 'listening', data: {} });
+    while (!sink.signal.aborted) {
+      const page = await agent.runs({ limit: pageSize });
+      const opening = first;
+      await sendChanges(page, ({ updated_at }) => !opening || updated_at > since);
+      first = false;
+      older ??= page.next_cursor;
+      if (older !== null) {
+        const next: RunPage = await agent.runs({ limit: pageSize, cursor: older });
+        await sendChanges(next, ({ updated_at }) => updated_at > since);
+        older = next.next_cursor;
+      }
+      await setTimeout(minListMs, undefined, { signal: sink.signal }).catch(() => {});
+      // Pages of older runs follow one another.
+      if (older === null) await changes.next();
     }
-    await setTimeout(pollMs, undefined, { signal: sink.signal }).catch(() => {});
+  } finally {
+    unwatch();
   }
 }

@@ -1,16 +1,16 @@
-import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { sha256 } from '#kit/digest.ts';
 import { type EventSink, queryInteger, type Route } from '#kit/http/route.ts';
 import type { ProgressUpdate } from '../agent.ts';
+import { Changes } from '../runs/changes.ts';
 import type { RunQuery } from '../runs/run-store.ts';
 import { pageRoute } from './page.ts';
 import type { ReviewParts } from './review-parts.ts';
 
 /** Streams that tell a page that it shows something old, and what a running command says. The page asks for the new state itself. */
 
-/** Milliseconds between two looks: other processes write runs too, without a signal to this one. */
-const pollMs = 500;
+/** Milliseconds between two looks at the list, however often it changes. */
+const minListMs = 1_000;
 const maxUpdates = 500;
 
 export function liveRoutes(parts: ReviewParts): Route[] {
@@ -41,14 +41,14 @@ export function liveRoutes(parts: ReviewParts): Route[] {
 }
 
 async function streamRun(parts: ReviewParts, runId: string, after: number, sink: EventSink): Promise<void> {
-  const changes = new EventTarget();
+  const changes = new Changes(sink.signal);
   const updates: ProgressUpdate[] = [];
   const unwatch = parts.work.watch(runId, (update) => {
     if (update !== null) updates.push(update);
     if (updates.length > maxUpdates) updates.shift();
-    changes.dispatchEvent(new Event('change'));
+    changes.mark();
   });
-  const poll = setInterval(() => changes.dispatchEvent(new Event('change')), pollMs);
+  const unwatchRecord = parts.agent.watch(runId, changes.mark);
   let seen = `${after}`;
   try {
     while (!sink.signal.aborted) {
@@ -63,10 +63,10 @@ async function streamRun(parts: ReviewParts, runId: string, after: number, sink:
           data: parts.redactor.redactDeep({ message, state, action_id: action_id ?? null }),
         });
       }
-      await once(changes, 'change', { signal: sink.signal }).catch(() => {});
+      await changes.next();
     }
   } finally {
-    clearInterval(poll);
+    unwatchRecord();
     unwatch();
   }
 }
@@ -74,12 +74,19 @@ async function streamRun(parts: ReviewParts, runId: string, after: number, sink:
 const listed: RunQuery = { limit: 100 };
 
 async function streamList(parts: ReviewParts, sink: EventSink): Promise<void> {
+  const changes = new Changes(sink.signal);
+  const unwatch = parts.agent.watch(null, changes.mark);
   let seen: string | null = null;
-  while (!sink.signal.aborted) {
-    const { runs } = await parts.agent.runs(listed);
-    const now = sha256(JSON.stringify(runs));
-    if (seen !== null && now !== seen) await sink.send({ event: 'changed', data: {} });
-    seen = now;
-    await setTimeout(2 * pollMs, undefined, { signal: sink.signal }).catch(() => {});
+  try {
+    while (!sink.signal.aborted) {
+      const { runs } = await parts.agent.runs(listed);
+      const now = sha256(JSON.stringify(runs));
+      if (seen !== null && now !== seen) await sink.send({ event: 'changed', data: {} });
+      seen = now;
+      await setTimeout(minListMs, undefined, { signal: sink.signal }).catch(() => {});
+      await changes.next();
+    }
+  } finally {
+    unwatch();
   }
 }

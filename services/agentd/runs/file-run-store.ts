@@ -37,6 +37,9 @@ export interface RunStoreOptions {
  * Runs as folders below `<state>/runs`. Nothing is opened or made before the first call, and listing, which people wait for,
  * loads nothing that decodes or writes events.
  */
+/** Milliseconds between two looks of a watcher: other processes write runs too, without a signal to this one. */
+const lookMs = 400;
+
 export class FileRunStore implements RunStore {
   readonly stateDir: string;
   readonly #runsDir: string;
@@ -179,6 +182,11 @@ export class FileRunStore implements RunStore {
     const runs = existsSync(this.#runsDir) ? readdirSync(this.#runsDir).filter(isRunId) : [];
     const sizes = new Map(runs.map((runId) => [runId, logSize(this.#runsDir, runId)]));
     return { sizes, all: true, position: null };
+  }
+
+  watch(_runId: string | null, look: () => void): () => void {
+    const timer = setInterval(look, lookMs).unref();
+    return () => clearInterval(timer);
   }
 
   async logSize(runId: string): Promise<number> {

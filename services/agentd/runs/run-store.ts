@@ -124,6 +124,11 @@ export interface RunStore {
   logSize(runId: string): Promise<number>;
   /** When the event log of a run was written last, in milliseconds since 1970; now without one. */
   changedAt(runId: string): Promise<number>;
+  /**
+   * Calls `look` when a run may have changed, any run for null, whoever changed it: often, at worst for nothing.
+   * @returns ends it
+   */
+  watch(runId: string | null, look: () => void): () => void;
   /** Releases leases, and closes files and connections. */
   close(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { CoreError, Failed, messageOf } from '../errors.ts';
 import { type DatabaseCall, databaseCalls, openPools } from '../measurements/database-calls.ts';
 import { migrateDatabase } from './migrate.ts';
 import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';
+import { createSignals, type Signals, type SignalTimes } from './signals.ts';
 
 /** Runs statements one after another in one transaction. */
 export interface Sql {
@@ -12,7 +13,10 @@ export interface Sql {
   query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
 }
 
-/** Core's database. Works behind PgBouncer in transaction mode: nothing is kept on a connection between transactions. */
+/**
+ * Core's database. Works behind PgBouncer in transaction mode: nothing is kept on a connection between transactions, but by `signals`,
+ * which finds out whether that arrives.
+ */
 export interface Database extends Sql {
   /** For people, without a password: `postgres://core@db:5432/core`. */
   readonly name: string;
@@ -21,6 +25,8 @@ export interface Database extends Sql {
    * @throws Unavailable (`database_unavailable`); a commit whose answer did not come is a `CommitUnknown`
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** What other processes say of their changes. */
+  readonly signals: Signals;
   close(): Promise<void>;
 }
 
@@ -36,6 +42,9 @@ export interface OpenOptions {
   readonly mover?: string | null;
   /** What its connections are for, in measurements; default the application. */
   readonly pool?: string;
+  /** Called when signals of others begin not to arrive. */
+  readonly warn?: (message: string) => void;
+  readonly signalTimes?: SignalTimes;
 }
 
 const attempts = 5;
@@ -47,7 +56,7 @@ const attempts = 5;
 export function openPostgres(
   settings: PostgresSettings,
   application: string,
-  { mover = null, pool: purpose = application }: OpenOptions = {},
+  { mover = null, pool: purpose = application, warn = () => {}, signalTimes }: OpenOptions = {},
 ): Database {
   const config = clientConfig(settings, application);
   const pool = new pg.Pool({ ...config, max: settings.connections, idleTimeoutMillis: 30_000 });
@@ -74,7 +83,9 @@ export function openPostgres(
   const beginAs = mover === null ? begin : `${begin}; SET LOCAL core.mover = '${mover}'`;
   let migrated: Promise<void> | null = null;
 
-  return { name, query, transaction, close };
+  const signals = createSignals({ config, database: name, send: query, warn }, signalTimes);
+
+  return { name, query, transaction, signals, close };
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     if (mover !== null) return transaction((sql) => sql.query<R>(text, values));
@@ -159,6 +170,7 @@ export function openPostgres(
 
   async function close(): Promise<void> {
     openPools.delete(watched);
+    await signals.close();
     await pool.end();
   }
 }

@@ -2,6 +2,7 @@ import type { StorageKind } from '../config/storage.ts';
 import { Conflict } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import type { Database, Sql } from '../postgres/database.ts';
+import { noSignals } from '../postgres/signals.ts';
 
 export interface MoveOptions {
   readonly folders: Folders;
@@ -42,7 +43,8 @@ export type OpenMoveParts = (options: MoveOptions) => Promise<MovePart[]>;
 
 /** Everything in the transaction of `sql`, which its owner ends. */
 export function withinTransaction(name: string, sql: Sql): Database {
-  return { name, query: sql.query, transaction: (work) => work(sql), close: async () => {} };
+  const transaction: Database['transaction'] = (work) => work(sql);
+  return { name, query: sql.query, transaction, signals: noSignals, close: async () => {} };
 }
 
 export function inUse(what: string, hint: string): Conflict {

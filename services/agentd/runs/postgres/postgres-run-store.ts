@@ -174,6 +174,7 @@ export class PostgresRunStore implements RunStore {
       });
       crashPoint('events_committed');
       this.#put(stored);
+      if (after !== null) this.#database.signals.notify(runId);
       return seenRun({ stored, worked });
     } catch (error) {
       if (!(error instanceof CommitUnknown) || after === null)
@@ -304,6 +305,10 @@ export class PostgresRunStore implements RunStore {
     return changesSince(this.#database, position);
   }
 
+  watch(runId: string | null, look: () => void): () => void {
+    return this.#database.signals.watch(runId, look);
+  }
+
   async logSize(runId: string): Promise<number> {
     const [row] = await this.#database.query<{ size: string }>('SELECT size FROM runs WHERE run_id = $1', [
       runId,
@@ -355,6 +360,7 @@ export class PostgresRunStore implements RunStore {
     }
     crashPoint('run_committed');
     this.#put(stored);
+    this.#database.signals.notify(runId);
     return run;
   }
 

@@ -1,0 +1,209 @@
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { messageOf } from '../errors.ts';
+
+/** Says to every process on the same database that things have changed. Only ever saves time: nothing is lost with a signal. */
+export interface Signals {
+  /** Returns at once and never fails. Called after the commit: a NOTIFY inside makes all commits wait for one lock. */
+  notify(name: string): void;
+  /**
+   * Calls `look` when the thing of this name may have changed, any of them for null: often, at worst for nothing.
+   * @returns ends it
+   */
+  watch(name: string | null, look: () => void): () => void;
+  /** Whether signals of others are known to arrive. */
+  readonly arrive: boolean;
+  /** Sends what is left. */
+  close(): Promise<void>;
+}
+
+export interface SignalTimes {
+  /** Milliseconds between two looks while no signals arrive. */
+  readonly pollMs: number;
+  /** Milliseconds between two looks while they do: a process can die between its commit and its signal. */
+  readonly slowPollMs: number;
+}
+
+export interface SignalParts {
+  readonly config: pg.ClientConfig;
+  /** For people. */
+  readonly database: string;
+  /** On another connection than the one that listens. */
+  readonly send: (text: string, values: readonly string[]) => Promise<unknown>;
+  readonly warn: (message: string) => void;
+}
+
+export const signalTimes: SignalTimes = { pollMs: 400, slowPollMs: 5_000 };
+
+/** Of work within a transaction that is not over. */
+export const noSignals: Signals = {
+  notify() {},
+  watch: () => () => {},
+  arrive: false,
+  close: async () => {},
+};
+
+const channel = 'core_changes';
+const anything = '*';
+const echo = 'echo:';
+/** PostgreSQL takes fewer than 8000 bytes. */
+const maxBytes = 7_000;
+/** Milliseconds between two statements that notify, however much is written. */
+const gapMs = 50;
+const echoMs = 5_000;
+const echoEveryMs = 30_000;
+const firstWaitMs = 500;
+const maxWaitMs = 60_000;
+/** It commits without waiting for the disk: a signal that a crash loses costs time only. */
+const notifying = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
+
+/** Connects to listen with the first watcher. */
+export function createSignals(
+  { config, database, send, warn }: SignalParts,
+  { pollMs, slowPollMs }: SignalTimes = signalTimes,
+): Signals {
+  const watchers = new Set<{ readonly name: string | null; readonly look: () => void }>();
+  const pending = new Set<string>();
+  const closing = new AbortController();
+  const ownEcho = `${echo}${crypto.randomUUID()}`;
+  let echoed: () => void = () => {};
+  let arrive = false;
+  let warned = false;
+  let lookedAt = 0;
+  let sending: Promise<void> | null = null;
+  let listening: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | undefined;
+
+  return {
+    notify,
+    watch,
+    get arrive() {
+      return arrive;
+    },
+    close,
+  };
+
+  function notify(name: string): void {
+    pending.add(name);
+    sending ??= sendAll();
+  }
+
+  async function sendAll(): Promise<void> {
+    while (pending.size > 0) {
+      const names = [...pending].join(' ');
+      pending.clear();
+      // Without the signal, others find it with their next look.
+      await send(notifying, [channel, names.length > maxBytes ? anything : names]).catch(() => {});
+      await setTimeout(gapMs, undefined, { signal: closing.signal }).catch(() => {});
+    }
+    sending = null;
+  }
+
+  function watch(name: string | null, look: () => void): () => void {
+    const watcher = { name, look };
+    watchers.add(watcher);
+    listening ??= listen();
+    timer ??= setInterval(poll, pollMs).unref();
+    return () => {
+      watchers.delete(watcher);
+      if (watchers.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  }
+
+  function poll(): void {
+    if (!arrive || performance.now() - lookedAt >= slowPollMs) lookAtAll();
+  }
+
+  function lookAtAll(): void {
+    lookedAt = performance.now();
+    for (const { look } of [...watchers]) look();
+  }
+
+  function receive({ payload = '' }: pg.Notification): void {
+    if (payload === ownEcho) echoed();
+    if (payload.startsWith(echo)) return;
+    const names = new Set(payload.split(' '));
+    const all = names.has(anything);
+    for (const { name, look } of [...watchers]) if (all || name === null || names.has(name)) look();
+  }
+
+  async function listen(): Promise<void> {
+    let waitMs = firstWaitMs;
+    while (!closing.signal.aborted) {
+      try {
+        await listenOnce(() => (waitMs = firstWaitMs));
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        if (!warned)
+          warn(
+            `no signals arrive from ${database}: ${messageOf(error)}. Changes that others make are looked for every ${pollMs} ms`,
+          );
+        warned = true;
+      }
+      await setTimeout(waitMs, undefined, { signal: closing.signal, ref: false }).catch(() => {});
+      waitMs = Math.min(2 * waitMs, maxWaitMs);
+    }
+  }
+
+  /** @throws what ended the connection, or kept signals from arriving on it */
+  async function listenOnce(onArrival: () => void): Promise<never> {
+    const client = new pg.Client(config);
+    const ended = Promise.withResolvers<never>();
+    ended.promise.catch(() => {});
+    client.on('error', ended.reject);
+    client.on('end', () => ended.reject(new Error('the connection ended')));
+    client.on('notification', receive);
+    const end = () => ended.reject(closing.signal.reason);
+    closing.signal.addEventListener('abort', end);
+    try {
+      await Promise.race([client.connect(), ended.promise]);
+      await Promise.race([client.query(`LISTEN ${channel}`), ended.promise]);
+      for (;;) {
+        await Promise.race([askEcho(), ended.promise]);
+        if (!arrive) {
+          arrive = true;
+          warned = false;
+          onArrival();
+          lookAtAll();
+        }
+        await Promise.race([
+          setTimeout(echoEveryMs, undefined, { signal: closing.signal, ref: false }),
+          ended.promise,
+        ]);
+      }
+    } finally {
+      arrive = false;
+      closing.signal.removeEventListener('abort', end);
+      await client.end().catch(() => {});
+    }
+  }
+
+  /**
+   * Sent on another connection while the one that listens is idle: PgBouncer in transaction mode passes on what a client notifies
+   * itself, and nothing else.
+   */
+  async function askEcho(): Promise<void> {
+    const back = Promise.withResolvers<void>();
+    const late = AbortSignal.any([AbortSignal.timeout(echoMs), closing.signal]);
+    late.addEventListener('abort', () =>
+      back.reject(
+        new Error(
+          'a notification did not come back; PgBouncer in transaction mode, for example, carries none',
+        ),
+      ),
+    );
+    back.promise.catch(() => {});
+    echoed = back.resolve;
+    await send(notifying, [channel, ownEcho]);
+    await back.promise;
+  }
+
+  async function close(): Promise<void> {
+    watchers.clear();
+    clearInterval(timer);
+    closing.abort(new Error('closed'));
+    await Promise.all([sending, listening]);
+  }
+}
