@@ -6,7 +6,7 @@ import { faultNames } from '../hosts/faults.ts';
 import { runTrial } from '../hosts/trial.ts';
 import { describeWith } from '../needs.ts';
 
-const needed = ['git', 'postgres', 'bubblewrap', 'namespaces', 's3', 'time'] as const;
+const needed = ['git', 'postgres', 'bubblewrap', 'namespaces', 's3', 'openssl', 'time'] as const;
 
 describeWith(needed, 'Three hosts under load', function () {
   this.timeout(900_000);
