@@ -125,7 +125,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
     });
 
     for (const [point, seq] of [
-      ['events_sent', 1],
+      ['events_decided', 1],
       ['events_committed', 2],
     ] as const) {
       it(`has all of an append or nothing after a crash at ${point}`, async () => {
@@ -166,6 +166,68 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await taken.release();
     });
 
+    it('decides on the newest state, whatever this host saw last', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      const other = hosts.host().store;
+      const { head } = await other.append(run_id, ({ actions }) => [decided(actions[0]!.definition)]);
+      const decidedOn: number[] = [];
+      const run = await store.append(run_id, (now) => {
+        decidedOn.push(now.head.seq);
+        return [turn()];
+      });
+      expect(decidedOn).to.deep.equal([head.seq - 1, head.seq]);
+      expect(run.head.seq).to.equal(head.seq + 1);
+      expect(run.actions[0]?.approval).to.equal('approved');
+      await store.append(run_id, () => [turn()]);
+      const refused = other.append(run_id, (now) => {
+        throw new Error(`refused after event ${now.head.seq}`);
+      });
+      expect(((await failure(refused)) as Error).message).to.equal(`refused after event ${head.seq + 2}`);
+      await store.append(run_id, () => [turn()]);
+      expect((await other.append(run_id, () => [])).head.seq).to.equal(head.seq + 3);
+    });
+
+    it('says that a lease was lost before it refuses what its holder would write', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      const lease = await store.lease(executorLease(run_id));
+      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      const taken = await hosts.host().store.lease(executorLease(run_id));
+      const refused = store.append(run_id, () => {
+        throw new Error('refused');
+      });
+      expect(codeOf(await failure(refused))).to.equal('lease_lost');
+      await lease.release();
+      await taken.release();
+    });
+
+    it('appends nothing under a lease that is taken over while the append waits', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      const lease = await store.lease(executorLease(run_id));
+      await store.append(run_id, () => [executionStarted()]);
+      const database = openPostgres(settings, 'core-test');
+      let appending: Promise<unknown> = Promise.resolve();
+      await database.transaction(async (sql) => {
+        await sql.query('UPDATE leases SET token = gen_random_uuid() WHERE name = $1', [
+          executorLease(run_id),
+        ]);
+        appending = failure(store.append(run_id, () => [turn()]));
+        await until('the append to wait', async () => {
+          const waiting = await server.ask(
+            settings,
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+          );
+          return waiting.length > 0;
+        });
+      });
+      await database.close();
+      expect(codeOf(await appending)).to.equal('lease_lost');
+      expect((await store.events(run_id)).at(-1)?.type).to.equal('execution_started');
+      await lease.release();
+    });
+
     it('gives no leave to have an effect once a lease is lost', async () => {
       const lease = await store.lease('branch x');
       const permit = await lease.permit();
@@ -202,9 +264,9 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       url.port = String(proxy.port);
       const cut = hosts.host({ ...settings, url: url.href }).store;
       await cut.read(run_id);
-      proxy.cutAfter('COMMIT');
+      proxy.cutAfter('UPDATE runs');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
-      proxy.cutBefore('COMMIT');
+      proxy.cutBefore('UPDATE runs');
       expect(codeOf(await failure(cut.append(run_id, () => [turn()])))).to.equal('database_unavailable');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
       expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);

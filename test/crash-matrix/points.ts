@@ -42,7 +42,7 @@ const storePoints = {
     plan: ['run_committed'],
     // Before and after the commit of an event.
     execute: [2, 4, 6, 8, 10, 12, 14].flatMap((append) => [
-      `events_sent:${append}`,
+      `events_decided:${append}`,
       `events_committed:${append + 1}`,
     ]),
   },

@@ -33,13 +33,13 @@ export interface RunStoreOptions {
   readonly secrets?: OpenMask;
 }
 
+/** Milliseconds between two looks of a watcher: other processes write runs too, without a signal to this one. */
+const lookMs = 400;
+
 /**
  * Runs as folders below `<state>/runs`. Nothing is opened or made before the first call, and listing, which people wait for,
  * loads nothing that decodes or writes events.
  */
-/** Milliseconds between two looks of a watcher: other processes write runs too, without a signal to this one. */
-const lookMs = 400;
-
 export class FileRunStore implements RunStore {
   readonly stateDir: string;
   readonly #runsDir: string;

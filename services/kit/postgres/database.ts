@@ -25,6 +25,8 @@ export interface Database extends Sql {
    * @throws Unavailable (`database_unavailable`); a commit whose answer did not come is a `CommitUnknown`
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** As `transaction`, of one statement: one way to the server and back. */
+  write<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
   /** What other processes say of their changes. */
   readonly signals: Signals;
   close(): Promise<void>;
@@ -85,7 +87,7 @@ export function openPostgres(
 
   const signals = createSignals({ config, database: name, send: query, warn }, signalTimes);
 
-  return { name, query, transaction, signals, close };
+  return { name, query, transaction, write, signals, close };
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     if (mover !== null) return transaction((sql) => sql.query<R>(text, values));
@@ -100,7 +102,12 @@ export function openPostgres(
   }
 
   function transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    return measured('transaction', () => inTransaction(work));
+    return measured('transaction', () => repeated(() => once(work)));
+  }
+
+  function write<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    if (mover !== null) return transaction((sql) => sql.query<R>(text, values));
+    return measured('transaction', () => repeated(() => writeOnce<R>(text, values)));
   }
 
   async function measured<T>(operation: DatabaseCall['operation'], work: () => Promise<T>): Promise<T> {
@@ -117,11 +124,11 @@ export function openPostgres(
     }
   }
 
-  async function inTransaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  async function repeated<T>(commit: () => Promise<T>): Promise<T> {
     await ready();
     for (let attempt = 1; ; attempt++) {
       try {
-        return await once(work);
+        return await commit();
       } catch (error) {
         const state = sqlState(error);
         const again = state === sqlStates.deadlock || state === sqlStates.serializationFailure;
@@ -140,7 +147,7 @@ export function openPostgres(
         query: async <R extends object>(text: string, values: readonly unknown[] = []) =>
           (await client.query<R>(text, [...values])).rows,
       });
-      await commit(client);
+      await committing(() => client.query('COMMIT'));
       return result;
     } catch (error) {
       broken = error instanceof CommitUnknown || isConnectionLoss(error);
@@ -151,9 +158,22 @@ export function openPostgres(
     }
   }
 
-  async function commit(client: pg.PoolClient): Promise<void> {
+  async function writeOnce<R extends object>(text: string, values: readonly unknown[]): Promise<R[]> {
+    const client = await pool.connect();
+    let broken = false;
     try {
-      await client.query('COMMIT');
+      return await committing(async () => (await client.query<R>(text, [...values])).rows);
+    } catch (error) {
+      broken = error instanceof CommitUnknown;
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  async function committing<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
     } catch (error) {
       throw isConnectionLoss(error) ? new CommitUnknown(postgresError(error, name)) : error;
     }

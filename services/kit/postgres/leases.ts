@@ -31,8 +31,19 @@ export interface FencedLeases {
    * @throws Conflict (`lease_lost`) where somebody else took it since, or where it was given up because it could not be renewed in time
    */
   fence(sql: Sql, name: string): Promise<void>;
+  /**
+   * For a write of one statement, which checks `leases.token` itself: the lease of this name, if this process took it and did not release
+   * it. @throws Conflict (`lease_lost`) where it was given up
+   */
+  held(name: string): HeldLease | null;
   /** Releases everything that this object holds. */
   close(): Promise<void>;
+}
+
+export interface HeldLease {
+  readonly token: string;
+  /** Call it where the database has another token: the lease is given up, with this error. */
+  lost(): Conflict;
 }
 
 interface Held {
@@ -73,7 +84,7 @@ export function createFencedLeases(
   const leaving = new Set<Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
 
-  return { acquire, fence, close };
+  return { acquire, fence, held: heldHere, close };
 
   async function acquire(name: string): Promise<FencedLease> {
     await Promise.all(leaving);
@@ -142,17 +153,28 @@ export function createFencedLeases(
   }
 
   async function fence(sql: Sql, name: string): Promise<void> {
-    const lease = held.get(name);
-    if (lease === undefined) return;
-    lease.controller.signal.throwIfAborted();
+    const lease = heldHere(name);
+    if (lease === null) return;
     const rows = await sql.query('SELECT 1 FROM leases WHERE name = $1 AND token = $2 FOR SHARE', [
       name,
       lease.token,
     ]);
-    if (rows.length > 0) return;
-    const error = lostTo(name);
-    lease.controller.abort(error);
-    throw error;
+    if (rows.length === 0) throw lease.lost();
+  }
+
+  function heldHere(name: string): HeldLease | null {
+    const lease = held.get(name);
+    if (lease === undefined) return null;
+    const { token, controller } = lease;
+    controller.signal.throwIfAborted();
+    return {
+      token,
+      lost() {
+        const error = lostTo(name);
+        controller.abort(error);
+        return error;
+      },
+    };
   }
 
   async function renewAll(): Promise<void> {

@@ -44,7 +44,7 @@ export type OpenMoveParts = (options: MoveOptions) => Promise<MovePart[]>;
 /** Everything in the transaction of `sql`, which its owner ends. */
 export function withinTransaction(name: string, sql: Sql): Database {
   const transaction: Database['transaction'] = (work) => work(sql);
-  return { name, query: sql.query, transaction, signals: noSignals, close: async () => {} };
+  return { name, query: sql.query, transaction, write: sql.query, signals: noSignals, close: async () => {} };
 }
 
 export function inUse(what: string, hint: string): Conflict {

@@ -21,7 +21,7 @@ import { Heads } from '../log/heads.ts';
 import { newRunId } from '../log/open-runs.ts';
 import { checkRunId, isRunId, runIdPrefix } from '../log/run-folder.ts';
 import type { OpenMask } from '../records.ts';
-import type { Run } from '../run.ts';
+import { isActive, type Run } from '../run.ts';
 import { onlyRun, runByWord } from '../run-name.ts';
 import {
   executorLease,
@@ -35,6 +35,7 @@ import {
 import { requireArtifacts, requireViews } from '../verify/files.ts';
 import { readRecord } from '../verify/recover.ts';
 import { verifyRun } from '../verify/verify.ts';
+import { type Append, type AppendAnswer, addLines, appendStatement, linesAsValues } from './append-rows.ts';
 import { behindText, databaseBehind } from './behind.ts';
 import { HostMirror } from './host-mirror.ts';
 import { KnownHere } from './known-here.ts';
@@ -157,29 +158,30 @@ export class PostgresRunStore implements RunStore {
     return Number(row?.count);
   }
 
+  /**
+   * Decides on what this process saw last; the database takes the events if that is still the newest state, in one statement. What is
+   * refused, or not taken, is decided again on what the database has.
+   */
   async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
     checkRunId(runId);
     const { mask } = (await this.#secrets()).current;
-    let after: StoredRun | null = null;
-    try {
-      const { stored, worked } = await this.#database.transaction(async (sql) => {
-        await this.#leases.fence(sql, executorLease(runId));
-        const found = await this.#runs.read(sql, runId, 'FOR UPDATE OF runs');
-        await this.#known.require(sql, runId, found.stored.events);
-        const events = mapTexts(decide(seenRun(found)), mask);
-        if (events.length === 0) return found;
-        after = await this.#write(sql, found.stored, events);
-        crashPoint('events_sent');
-        return { ...found, stored: after };
-      });
-      crashPoint('events_committed');
-      this.#put(stored);
-      if (after !== null) this.#database.signals.notify(runId);
-      return seenRun({ stored, worked });
-    } catch (error) {
-      if (!(error instanceof CommitUnknown) || after === null)
-        throw await this.#known.explain(this.#database, runId, error);
-      return this.#committed(after, error);
+    let seen = this.#seenLast(runId);
+    for (;;) {
+      const found = seen ?? (await this.#ask(runId));
+      let events: readonly NewEvent[] = [];
+      try {
+        await this.#known.require(this.#database, runId, found.stored.events);
+        events = mapTexts(decide(seenRun(found)), mask);
+      } catch (refusal) {
+        if (seen === null) throw refusal;
+      }
+      const after = events.length === 0 ? null : await this.#append(found.stored, events);
+      if (after !== null) {
+        const begun = seen !== null && !found.worked && isActive(after.run.status);
+        return seenRun({ stored: after, worked: begun ? (await this.#read(runId)).worked : found.worked });
+      }
+      if (events.length === 0 && seen === null) return seenRun(found);
+      seen = null;
     }
   }
 
@@ -268,7 +270,7 @@ export class PostgresRunStore implements RunStore {
         this.#database.transaction(async (sql) => {
           if (behind !== null) record.heads.acknowledge(runId, behind.head);
           const cut = await recoverRows(sql, request, { ...record, missing: behind?.missing ?? [] });
-          await this.#write(sql, cut.stored, [cut.event]);
+          await sql.query(...appendStatement({ ...this.#extended(cut.stored, [cut.event]), token: null }));
         }),
       );
       return await this.read(runId);
@@ -356,7 +358,7 @@ export class PostgresRunStore implements RunStore {
       await this.#database.transaction(write);
     } catch (error) {
       if (!(error instanceof CommitUnknown)) throw error;
-      await this.#committed(stored, error);
+      await this.#requireCommitted(stored, error);
     }
     crashPoint('run_committed');
     this.#put(stored);
@@ -364,38 +366,60 @@ export class PostgresRunStore implements RunStore {
     return run;
   }
 
-  /** In the transaction that has locked the run's row. */
-  async #write(sql: Sql, { run, events, size }: StoredRun, added: readonly NewEvent[]): Promise<StoredRun> {
+  /** A state that the database may have passed; null where it must be asked, also whether somebody works on the run. */
+  #seenLast(runId: string): LookedAt | null {
+    const stored = this.#runs.last(runId);
+    if (stored === null) return null;
+    const worked = this.#leases.held(executorLease(runId)) !== null;
+    return worked || !isActive(stored.run.status) ? { stored, worked } : null;
+  }
+
+  async #ask(runId: string): Promise<LookedAt> {
+    await this.#leases.fence(this.#database, executorLease(runId));
+    return this.#read(runId);
+  }
+
+  /** null where `before` is not the newest state. @throws Conflict (`lease_lost`) */
+  async #append(before: StoredRun, events: readonly NewEvent[]): Promise<StoredRun | null> {
+    const lease = this.#leases.held(executorLease(before.run.run_id));
+    const append = this.#extended(before, events);
+    crashPoint('events_decided');
+    try {
+      const [answer] = await this.#database.write<AppendAnswer>(
+        ...appendStatement({ ...append, token: lease?.token ?? null }),
+      );
+      if (lease !== null && !answer!.held) throw lease.lost();
+      if (!answer!.appended) return null;
+    } catch (error) {
+      if (!(error instanceof CommitUnknown)) throw error;
+      await this.#requireCommitted(append.after, error);
+    }
+    crashPoint('events_committed');
+    this.#put(append.after);
+    this.#database.signals.notify(before.run.run_id);
+    return append.after;
+  }
+
+  #extended(before: StoredRun, added: readonly NewEvent[]): Omit<Append, 'token'> {
+    const { run, events, size } = before;
     const clock = this.#now();
     const at = clock > run.updated_at ? clock : run.updated_at;
     const { lines, text } = writeLines(run.head, at, added);
-    const after = foldMore(run, lines);
-    const stored = { run: after, events: [...events, ...lines], size: size + Buffer.byteLength(text) };
-    const set = summaryColumns.map((name, index) => `${name} = $${index + 9}`).join(', ');
-    // One statement, because each is a way to the server and back.
-    await sql.query(
-      `WITH added AS (${addLines})
-       UPDATE runs SET seq = $6, hash = $7, type = $8, changed_at = clock_timestamp(), ${set} WHERE run_id = $1`,
-      [
-        ...linesAsValues(run.run_id, lines, text),
-        after.head.seq,
-        after.head.hash,
-        lines.at(-1)!.type,
-        ...valuesOf(after, stored.size),
-      ],
-    );
-    return stored;
+    const after = {
+      run: foldMore(run, lines),
+      events: [...events, ...lines],
+      size: size + Buffer.byteLength(text),
+    };
+    return { before, after, text };
   }
 
   /** The connection was lost while the events of `after` were committed: they are there, or `lost` is thrown. */
-  async #committed(after: StoredRun, lost: CommitUnknown): Promise<Run> {
-    const { run_id, head } = after.run;
+  async #requireCommitted({ run: { run_id, head } }: StoredRun, lost: CommitUnknown): Promise<void> {
     const rows = await this.#database.query(
       'SELECT 1 FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
       [run_id, head.seq, head.hash],
     );
     if (rows.length === 0) throw lost.cause;
-    return this.read(run_id);
   }
 
   async #read(runId: string): Promise<LookedAt> {
@@ -437,18 +461,4 @@ export class PostgresRunStore implements RunStore {
   #folder(runId: string): string {
     return join(this.stateDir, 'runs', runId);
   }
-}
-
-const addLines = `INSERT INTO run_events (run_id, seq, line, prev, hash)
-  SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[])`;
-
-function linesAsValues(runId: string, lines: readonly RunEvent[], text: string): readonly unknown[] {
-  const texts = text.split('\n').slice(0, -1);
-  return [
-    runId,
-    lines.map(({ seq }) => seq),
-    texts,
-    lines.map(({ prev }) => prev),
-    lines.map(({ hash }) => hash),
-  ];
 }

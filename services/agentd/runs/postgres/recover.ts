@@ -42,7 +42,13 @@ export async function recoverRows(
       [run_id, aside.artifact, readArtifact(folder, aside.artifact)],
     );
   }
-  return { stored: { run: fold(run_id, events), events, size: length }, event };
+  const run = fold(run_id, events);
+  await sql.query('UPDATE runs SET seq = $2, hash = $3 WHERE run_id = $1', [
+    run_id,
+    run.head.seq,
+    run.head.hash,
+  ]);
+  return { stored: { run, events, size: length }, event };
 }
 
 function withMissing(event: NewEvent, folder: string, missing: readonly RunEvent[]): NewEvent {

@@ -58,16 +58,20 @@ const maxRuns = 64;
 export class StoredRuns {
   readonly #runs = new Map<string, StoredRun>();
 
-  /** @param lock `FOR UPDATE`: nobody else appends to the run until the transaction ends */
-  async read(sql: Sql, runId: string, lock: '' | 'FOR UPDATE OF runs' = ''): Promise<LookedAt> {
+  async read(sql: Sql, runId: string): Promise<LookedAt> {
     const [row] = await sql.query<HeadRow>(
       `SELECT runs.seq, runs.hash, runs.type, runs.size, runs.tombstone, ${holderColumns}
-       FROM runs ${withHolder} WHERE runs.run_id = $1 ${lock}`,
+       FROM runs ${withHolder} WHERE runs.run_id = $1`,
       [runId],
     );
     if (row === undefined) throw notFound(runId);
     if (row.tombstone !== null) throw wasPruned(decode(Tombstone, row.tombstone, `tombstone of ${runId}`));
     return { stored: await this.#upTo(sql, runId, row), worked: lives(row) };
+  }
+
+  /** As it was read or appended to last; null of a run that is not among those. */
+  last(runId: string): StoredRun | null {
+    return this.#runs.get(runId) ?? null;
   }
 
   /** What was appended, once it is committed. */
