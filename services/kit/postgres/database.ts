@@ -25,7 +25,7 @@ export interface Database extends Sql {
    * @throws Unavailable (`database_unavailable`); a commit whose answer did not come is a `CommitUnknown`
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
-  /** As `transaction`, of one statement: one way to the server and back. */
+  /** As `transaction`, of one statement: one way to the server and back, with the time limit of this process alone. */
   write<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
   /** What other processes say of their changes. */
   readonly signals: Signals;
