@@ -170,7 +170,7 @@ export class PostgresRunStore implements RunStore {
       const found = seen ?? (await this.#ask(runId));
       let events: readonly NewEvent[] = [];
       try {
-        await this.#known.require(this.#database, runId, found.stored.events);
+        if (seen !== null) await this.#known.require(this.#database, runId, found.stored.events);
         events = mapTexts(decide(seenRun(found)), mask);
       } catch (refusal) {
         if (seen === null) throw refusal;
@@ -374,9 +374,18 @@ export class PostgresRunStore implements RunStore {
     return worked || !isActive(stored.run.status) ? { stored, worked } : null;
   }
 
+  /** With the run's row locked: what this process is acknowledged meanwhile would look as if the database lacked it. */
   async #ask(runId: string): Promise<LookedAt> {
-    await this.#leases.fence(this.#database, executorLease(runId));
-    return this.#read(runId);
+    try {
+      return await this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, executorLease(runId));
+        const found = await this.#runs.read(sql, runId, 'FOR UPDATE OF runs');
+        await this.#known.require(sql, runId, found.stored.events);
+        return found;
+      });
+    } catch (error) {
+      throw await this.#known.explain(this.#database, runId, error);
+    }
   }
 
   /** null where `before` is not the newest state. @throws Conflict (`lease_lost`) */

@@ -58,10 +58,11 @@ const maxRuns = 64;
 export class StoredRuns {
   readonly #runs = new Map<string, StoredRun>();
 
-  async read(sql: Sql, runId: string): Promise<LookedAt> {
+  /** @param lock `FOR UPDATE`: nobody else appends to the run until the transaction ends */
+  async read(sql: Sql, runId: string, lock: '' | 'FOR UPDATE OF runs' = ''): Promise<LookedAt> {
     const [row] = await sql.query<HeadRow>(
       `SELECT runs.seq, runs.hash, runs.type, runs.size, runs.tombstone, ${holderColumns}
-       FROM runs ${withHolder} WHERE runs.run_id = $1`,
+       FROM runs ${withHolder} WHERE runs.run_id = $1 ${lock}`,
       [runId],
     );
     if (row === undefined) throw notFound(runId);
