@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { PostgresSettings } from '../config/storage.ts';
-import { CoreError, Failed, messageOf } from '../errors.ts';
+import { CoreError, Failed, messageOf, Unavailable } from '../errors.ts';
 import { type DatabaseCall, databaseCalls, openPools } from '../measurements/database-calls.ts';
 import { migrateDatabase } from './migrate.ts';
 import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';
@@ -33,9 +33,12 @@ export interface Database extends Sql {
 }
 
 /** The connection was lost while a transaction was committed: it may have been. `cause` is what was lost. */
-export class CommitUnknown extends Error {
+export class CommitUnknown extends Unavailable {
   constructor(cause: unknown) {
-    super(`the answer to a commit did not come: ${messageOf(cause)}`, { cause });
+    super('database_unavailable', `the answer to a commit did not come: ${messageOf(cause)}`, {
+      cause,
+      retryAfter: 5,
+    });
   }
 }
 
@@ -132,8 +135,7 @@ export function openPostgres(
       } catch (error) {
         const state = sqlState(error);
         const again = state === sqlStates.deadlock || state === sqlStates.serializationFailure;
-        if (!again || attempt === attempts)
-          throw error instanceof CommitUnknown ? error : postgresError(error, name);
+        if (!again || attempt === attempts) throw postgresError(error, name);
       }
     }
   }
