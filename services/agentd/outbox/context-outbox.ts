@@ -133,14 +133,16 @@ export class ContextOutbox {
       db.prepare(
         'INSERT OR REPLACE INTO delivered (run_id, context, seq, hash, size, refused) VALUES (?, ?, ?, ?, ?, ?)',
       ).run(runId, this.#context, seq, hash, size, refused);
-      this.noNews(runId);
+      this.noNews(runId, size);
     });
   }
 
-  /** Everything of the run was delivered before. */
-  noNews(runId: string): void {
+  /** A log of this size is known there; one that was noted meanwhile as longer still waits. */
+  noNews(runId: string, size: number): void {
     if (!this.#exists) return;
-    this.#opened().prepare('DELETE FROM waiting WHERE context = ? AND run_id = ?').run(this.#context, runId);
+    this.#opened()
+      .prepare('DELETE FROM waiting WHERE context = ? AND run_id = ? AND size <= ?')
+      .run(this.#context, runId, size);
   }
 
   /** Everything is to be delivered again. */

@@ -206,8 +206,12 @@ describe('the markers of what was reported', () => {
     expect(changes({ run_b: -1 }, false, 'five')).to.deep.equal([]);
     // After a fail-over a log may be shorter than what was delivered.
     expect(changes({ run_a: 5 }, true, 'five')).to.deep.equal(['run_a']);
-    outbox.noNews('run_a');
+    outbox.noNews('run_a', 5);
     expect(changes({}, false, 'five')).to.deep.equal([]);
+    // Noted by another process, while what was shorter was delivered.
+    expect(changes({ run_a: 30 }, false, 'five')).to.deep.equal(['run_a']);
+    outbox.advance('run_a', outbox.cursor('run_a'), { ...at(1), size: 20 });
+    expect(changes({}, false, 'five')).to.deep.equal(['run_a']);
     outbox.forget();
     expect([outbox.position(), changes({ run_a: 10 }, true, 'six')]).to.deep.equal([null, ['run_a']]);
     outbox.close();

@@ -43,7 +43,7 @@ export class RunDelivery {
     const cursor = this.#outbox.cursor(runId);
     if (size < 0) return false;
     if (cursor?.size === size) {
-      this.#outbox.noNews(runId);
+      this.#outbox.noNews(runId, size);
       return false;
     }
     const [run, events] = await Promise.all([this.#store.read(runId), this.#store.events(runId)]);

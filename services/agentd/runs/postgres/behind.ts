@@ -33,8 +33,8 @@ export async function behindMirror(
   sql: Sql,
   place: MirrorPlace,
   events: readonly RunEvent[],
+  head: HeadMark | null = mirrorHead(place),
 ): Promise<Behind | null> {
-  const head = mirrorHead(place);
   if (head === null || (await accountsFor(sql, place.runId, events, head))) return null;
   return behindOf(head, mirroredEvents(place), events);
 }

@@ -54,13 +54,15 @@ export class KnownHere {
 
   /** What this host's mirror has and the database lacks; null where it lacks nothing. */
   async behind(sql: Sql, runId: string): Promise<Behind | null> {
-    if (mirrorHead(this.#place(runId)) === null) return null;
+    // Before the database: the mirror may get what is appended meanwhile.
+    const head = mirrorHead(this.#place(runId));
+    if (head === null) return null;
     const [row] = await sql.query<{ pruned: boolean }>(
       'SELECT tombstone IS NOT NULL AS pruned FROM runs WHERE run_id = $1',
       [runId],
     );
     if (row?.pruned === true) return null;
-    return behindMirror(sql, this.#place(runId), soundEvents(logOf(await linesOf(sql, runId))).events);
+    return behindMirror(sql, this.#place(runId), soundEvents(logOf(await linesOf(sql, runId))).events, head);
   }
 
   /** The error for whoever asks for a run that the database does not have, and this host does. */
