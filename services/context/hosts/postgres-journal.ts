@@ -1,6 +1,6 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, codeOf } from '#kit/errors.ts';
-import { CommitUnknown, type Database } from '#kit/postgres/database.ts';
+import type { Database } from '#kit/postgres/database.ts';
 import type { FencedLeases } from '#kit/postgres/leases.ts';
 import type { Journal } from '../record/single-writer.ts';
 import { journaled } from '../store/journaled.ts';
@@ -91,7 +91,6 @@ export class PostgresJournal implements Journal {
 }
 
 function refusal(error: unknown): unknown {
-  if (error instanceof CommitUnknown) return error.cause;
   if (error instanceof CoreError && codeOf(error) === 'lease_lost')
     return standby(`nothing was recorded: ${error.message}`);
   return error;

@@ -34,10 +34,11 @@ export interface Database extends Sql {
 
 /** The connection was lost while a transaction was committed: it may have been. `cause` is what was lost. */
 export class CommitUnknown extends Unavailable {
-  constructor(cause: unknown) {
-    super('database_unavailable', `the answer to a commit did not come: ${messageOf(cause)}`, {
-      cause,
-      retryAfter: 5,
+  constructor(cause: CoreError) {
+    const { facts, retryAfter } = cause;
+    super('database_unavailable', `the answer to a commit did not come: ${cause.message}`, {
+      ...{ cause, facts },
+      ...(retryAfter === undefined ? {} : { retryAfter }),
     });
   }
 }
@@ -177,7 +178,7 @@ export function openPostgres(
     try {
       return await work();
     } catch (error) {
-      throw isConnectionLoss(error) ? new CommitUnknown(postgresError(error, name)) : error;
+      throw isConnectionLoss(error) ? new CommitUnknown(postgresError(error, name) as CoreError) : error;
     }
   }
 
@@ -199,7 +200,7 @@ export function openPostgres(
 
 /** Whether the database did not do it, in place of a refusal that its caller expects. */
 function isOfDatabase(error: unknown): boolean {
-  return error instanceof CommitUnknown || (error instanceof CoreError && 'database' in error.facts);
+  return error instanceof CoreError && 'database' in error.facts;
 }
 
 function clientConfig(settings: PostgresSettings, application: string): pg.ClientConfig {

@@ -1,6 +1,5 @@
 import { Unavailable } from '../errors.ts';
 import type { Database } from '../postgres/database.ts';
-import { CommitUnknown } from '../postgres/database.ts';
 import { changesBetween } from './shared-records.ts';
 import type { TokenRecord } from './token.ts';
 
@@ -59,25 +58,21 @@ export async function changeRecords(
   database: Database,
   next: (records: readonly TokenRecord[], now: number) => readonly TokenRecord[],
 ): Promise<void> {
-  try {
-    await database.transaction(async (sql) => {
-      const [row] = await sql.query<{ now: Date }>(
-        'UPDATE token_registry SET version = gen_random_uuid() RETURNING clock_timestamp() AS now',
+  await database.transaction(async (sql) => {
+    const [row] = await sql.query<{ now: Date }>(
+      'UPDATE token_registry SET version = gen_random_uuid() RETURNING clock_timestamp() AS now',
+    );
+    const before = (await sql.query<Row>('SELECT * FROM tokens ORDER BY position')).map(recordOf);
+    const { written, gone } = changesBetween(before, next(before, row!.now.getTime()));
+    if (gone.length > 0) await sql.query('DELETE FROM tokens WHERE sha256 = ANY($1)', [gone]);
+    for (const { sha256, name, kind, scopes, host, created, expires, revoked } of written)
+      await sql.query(
+        `INSERT INTO tokens (sha256, name, kind, scopes, host, created, expires, revoked)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (sha256) DO UPDATE SET scopes = excluded.scopes, revoked = excluded.revoked`,
+        [sha256, name, kind, scopes, host ?? '', created, expires, revoked],
       );
-      const before = (await sql.query<Row>('SELECT * FROM tokens ORDER BY position')).map(recordOf);
-      const { written, gone } = changesBetween(before, next(before, row!.now.getTime()));
-      if (gone.length > 0) await sql.query('DELETE FROM tokens WHERE sha256 = ANY($1)', [gone]);
-      for (const { sha256, name, kind, scopes, host, created, expires, revoked } of written)
-        await sql.query(
-          `INSERT INTO tokens (sha256, name, kind, scopes, host, created, expires, revoked)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-           ON CONFLICT (sha256) DO UPDATE SET scopes = excluded.scopes, revoked = excluded.revoked`,
-          [sha256, name, kind, scopes, host ?? '', created, expires, revoked],
-        );
-    });
-  } catch (error) {
-    throw error instanceof CommitUnknown ? error.cause : error;
-  }
+  });
 }
 
 function recordOf({ sha256, name, kind, scopes, host, created, expires, revoked }: Row): TokenRecord {
