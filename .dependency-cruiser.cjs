@@ -48,9 +48,9 @@ module.exports = {
       to: { path: '^services/context/(?!record/)' },
     },
     {
-      name: 'fp-ts-stays-inside-io-ts',
+      name: 'fp-ts-stays-in-the-decoder',
       severity: 'error',
-      from: { path: '^(services|test)/' },
+      from: { path: '^(services|test)/', pathNot: '^services/kit/decode\\.ts$' },
       to: { path: 'node_modules/fp-ts' },
     },
     { name: 'no-tests-in-production', severity: 'error', from: { pathNot: '(\\.test\\.ts$|^(test|site)/)' }, to: { path: '(\\.test\\.ts$|^test/)' } },

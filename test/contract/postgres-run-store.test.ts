@@ -6,12 +6,13 @@ import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
 import { PermitEnded } from '#kit/permit.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
+import { openPostgres, type Sql } from '#kit/postgres/database.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import {
   PostgresRunStore,
   type PostgresRunStoreOptions,
 } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
@@ -58,6 +59,15 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
     /** Without the transcripts that the sample events name and nobody stored. */
     const soundProblems = async (runId: string) =>
       (await store.verify(runId)).problems.filter(({ where }) => !where.startsWith('artifacts/'));
+
+    const inTransaction = async (work: (sql: Sql) => Promise<void>): Promise<void> => {
+      const database = openPostgres(settings, 'core-test');
+      try {
+        await database.transaction(work);
+      } finally {
+        await database.close();
+      }
+    };
 
     it('leaves on each host that worked on a run the folder that files would have', async () => {
       const { run_id } = await store.create(sampleRequest());
@@ -207,9 +217,8 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await store.append(run_id, () => planned(run_id));
       const lease = await store.lease(executorLease(run_id));
       await store.append(run_id, () => [executionStarted()]);
-      const database = openPostgres(settings, 'core-test');
       let appending: Promise<unknown> = Promise.resolve();
-      await database.transaction(async (sql) => {
+      await inTransaction(async (sql) => {
         await sql.query('UPDATE leases SET token = gen_random_uuid() WHERE name = $1', [
           executorLease(run_id),
         ]);
@@ -222,7 +231,6 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
           return waiting.length > 0;
         });
       });
-      await database.close();
       expect(codeOf(await appending)).to.equal('lease_lost');
       expect((await store.events(run_id)).at(-1)?.type).to.equal('execution_started');
       await lease.release();
@@ -264,13 +272,57 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       url.port = String(proxy.port);
       const cut = hosts.host({ ...settings, url: url.href }).store;
       await cut.read(run_id);
-      proxy.cutAfter('UPDATE runs');
+      proxy.cutAfter('core_append_events');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
-      proxy.cutBefore('UPDATE runs');
+      proxy.cutBefore('core_append_events');
       expect(codeOf(await failure(cut.append(run_id, () => [turn()])))).to.equal('database_unavailable');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
       expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);
+      // With all other connections, as when the server starts again.
+      proxy.cutAfter('core_append_events', 1_000);
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(4);
+      expect(await store.events(run_id)).to.have.length(4);
       await proxy.close();
+    });
+
+    it('does not do later what it gave up, because somebody held the run', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      const { head } = await store.append(run_id, () => planned(run_id));
+      const host = hosts.host({ ...settings, statement_seconds: 1 }).store;
+      await host.read(run_id);
+      await inTransaction(async (sql) => {
+        await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [run_id]);
+        expect(codeOf(await failure(host.append(run_id, () => [turn()])))).to.equal('database_unavailable');
+      });
+      const busy =
+        "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%core_append_events%' AND state = 'active' AND pid <> pg_backend_pid()";
+      await until('nobody to wait', async () => (await server.ask(settings, busy)).length === 0);
+      expect((await store.read(run_id)).head).to.deep.equal(head);
+      expect((await host.append(run_id, () => [turn()])).head.seq).to.equal(head.seq + 1);
+    });
+
+    it('keeps what another host appends while a cut record is recovered', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      await server.ask(settings, 'DELETE FROM run_events WHERE run_id = $1 AND seq = 7', [run_id]);
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      let recovering: Promise<Run> | undefined;
+      let appending: Promise<Run> | undefined;
+      await inTransaction(async (sql) => {
+        await sql.query('LOCK TABLE run_artifacts');
+        recovering = hosts.host().store.recover({ run_id, reason: 'a test', by });
+        await until('the record to be read', async () => (await server.ask(settings, waiting)).length === 1);
+        appending = store.append(run_id, () => [turn()]);
+        await Promise.race([
+          appending,
+          until('the append to wait', async () => (await server.ask(settings, waiting)).length === 2),
+        ]);
+      });
+      await recovering;
+      const { head } = await appending!;
+      const events = await hosts.host().store.events(run_id);
+      expect(events.map(({ hash }) => hash)).to.include(head.hash);
+      expect(events.map(({ type }) => type).slice(-2)).to.deep.equal(['record_recovered', turn().type]);
     });
 
     it('says what was changed in the database behind its back, and lets a cut record go on', async () => {

@@ -1,3 +1,4 @@
+import { RunStatus } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import { oneOf, Timestamp } from '#kit/decode.ts';
 import { invalidQuery, type ParameterDescription, queryInteger, queryValue } from '#kit/http/route.ts';
@@ -73,7 +74,7 @@ export function decodeRunQuery(
   return {
     limit: queryInteger('limit', limit ?? '10', 1, 100),
     ...(cursor === undefined ? {} : { cursor }),
-    ...(status === undefined ? {} : { status: queryValue(oneOf(runStatuses), status, 'status') }),
+    ...(status === undefined ? {} : { status: queryValue(RunStatus, status, 'status') }),
     ...(owner === undefined ? {} : { owner }),
     ...(repo === undefined ? {} : { repo }),
     ...(repository === undefined ? {} : parseRepository(repository)),

@@ -1,6 +1,5 @@
 import { exitCodes } from '#kit/errors.ts';
-import { approvalEnd } from '../approval/progress.ts';
-import { type ActionState, deadActions, isOpen, type Run } from './run.ts';
+import { type ActionState, approvalEnd, deadActions, isOpen, type Run } from './run.ts';
 
 interface Sorted {
   /** An execution would try these now. */

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { PostgresSettings } from '../config/storage.ts';
-import { CoreError, Failed, messageOf, Unavailable } from '../errors.ts';
+import { CoreError, Failed, messageOf } from '../errors.ts';
 import { type DatabaseCall, databaseCalls, openPools } from '../measurements/database-calls.ts';
+import { CommitUnknown } from './commit-unknown.ts';
 import { migrateDatabase } from './migrate.ts';
 import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';
 import { createSignals, type Signals, type SignalTimes } from './signals.ts';
@@ -20,27 +21,21 @@ export interface Sql {
 export interface Database extends Sql {
   /** For people, without a password: `postgres://core@db:5432/core`. */
   readonly name: string;
+  /** Milliseconds that the server gives one statement of a transaction, as `storage.statement_seconds` says. */
+  readonly statementMs: number;
   /**
    * All of it or nothing, read committed. Repeated where the server could not order it with others' (deadlock, serialization).
    * @throws Unavailable (`database_unavailable`); a commit whose answer did not come is a `CommitUnknown`
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
-  /** As `transaction`, of one statement: one way to the server and back, with the time limit of this process alone. */
+  /**
+   * As `transaction`, of one statement: one way to the server and back. The server has no time limit for it: what waits for locks sets
+   * `lock_timeout` to less than `statementMs` itself, or may be done after this has given up.
+   */
   write<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
   /** What other processes say of their changes. */
   readonly signals: Signals;
   close(): Promise<void>;
-}
-
-/** The connection was lost while a transaction was committed: it may have been. `cause` is what was lost. */
-export class CommitUnknown extends Unavailable {
-  constructor(cause: CoreError) {
-    const { facts, retryAfter } = cause;
-    super('database_unavailable', `the answer to a commit did not come: ${cause.message}`, {
-      ...{ cause, facts },
-      ...(retryAfter === undefined ? {} : { retryAfter }),
-    });
-  }
 }
 
 export interface OpenOptions {
@@ -84,14 +79,15 @@ export function openPostgres(
   };
   openPools.add(watched);
   const name = databaseName(settings.url);
-  const begin = `BEGIN; SET LOCAL statement_timeout = ${settings.statement_seconds * 1000}; SET LOCAL idle_in_transaction_session_timeout = ${settings.statement_seconds * 1000}`;
+  const statementMs = settings.statement_seconds * 1000;
+  const begin = `BEGIN; SET LOCAL statement_timeout = ${statementMs}; SET LOCAL idle_in_transaction_session_timeout = ${statementMs}`;
   // A uuid: nothing in it ends the text.
   const beginAs = mover === null ? begin : `${begin}; SET LOCAL core.mover = '${mover}'`;
   let migrated: Promise<void> | null = null;
 
   const signals = createSignals({ config, database: name, send: query, warn }, signalTimes);
 
-  return { name, query, transaction, write, signals, close };
+  return { name, statementMs, query, transaction, write, signals, close };
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     if (mover !== null) return transaction((sql) => sql.query<R>(text, values));

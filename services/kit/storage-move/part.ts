@@ -42,9 +42,10 @@ export interface MovePart {
 export type OpenMoveParts = (options: MoveOptions) => Promise<MovePart[]>;
 
 /** Everything in the transaction of `sql`, which its owner ends. */
-export function withinTransaction(name: string, sql: Sql): Database {
+export function withinTransaction({ name, statementMs }: Database, sql: Sql): Database {
   const transaction: Database['transaction'] = (work) => work(sql);
-  return { name, query: sql.query, transaction, write: sql.query, signals: noSignals, close: async () => {} };
+  const { query } = sql;
+  return { name, statementMs, query, transaction, write: query, signals: noSignals, close: async () => {} };
 }
 
 export function inUse(what: string, hint: string): Conflict {

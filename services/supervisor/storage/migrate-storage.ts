@@ -184,7 +184,7 @@ async function toFiles(
   }
   const compared = await database.transaction(async (held: Sql) => {
     await holdDatabase(held, database.name, { toFiles: true });
-    return withParts(request, withinTransaction(database.name, held), async (parts) => {
+    return withParts(request, withinTransaction(database, held), async (parts) => {
       const isCopy = note?.kind === 'postgres' && (isOurs || note.database === database.name);
       if (!isCopy) await requireNoFiles(folders, parts);
       await prepare(request, database, parts);

@@ -5,16 +5,14 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approvalWord, criticalOf, isApprovalWord } from '#kit/contracts/approval-word.ts';
 import { gateEffects, type gates } from '#kit/contracts/vocabulary.ts';
 import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
-import { subjectOf } from '#kit/repository-name.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
 import { whatIsOpen } from '../../runs/what-is-open.ts';
-import { type CommandContext, type Run, show } from '../command.ts';
+import { type CommandContext, type Run, show, watched } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
-import { watched } from '../progress.ts';
-import { commandLine, shortRunId } from '../suggestions.ts';
+import { commandLine, issueWord, shortRunId } from '../views/next-steps.ts';
 import { signed, withSigning } from './decide.ts';
 import { answerExecution, executionExitCode } from './execute.ts';
 import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './plan.ts';
@@ -112,7 +110,7 @@ class Walk {
     if (!/^#?[0-9]+$|#[0-9]+$|^https?:/i.test(this.#name))
       return this.#orAgain(await agent.run(await agent.runId(this.#name, process.cwd())));
     const issue = await agent.issueNamed(this.#name, process.cwd());
-    const found = await this.#runOf(subjectOf(issue));
+    const found = await this.#runOf(issueWord(issue));
     const ended = ['rejected', 'undone', 'cancelled', 'superseded'];
     if (found === null || (ended.includes(found.status) && !canBePlanned(found)))
       return this.#plan({ ...issue, ...this.#chosen() });
@@ -128,7 +126,7 @@ class Walk {
     if (!failed || goesOn || number === null) return run;
     const exitCode = await this.#ends(run);
     if (!(await this.#confirm('Plan the issue again?'))) return exitCode;
-    this.#name = subjectOf({ owner, repo, number });
+    this.#name = issueWord({ owner, repo, number });
     return this.#plan({ forge, owner, repo, number, ...this.#chosen() });
   }
 

@@ -50,7 +50,8 @@ export interface RowFilter {
 /** Raised whenever a row of the same log reads differently. */
 const version = 4;
 const fixed = ['run_id', 'forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
-const changing = [
+/** Of `rowColumns`, what later events of a run change. */
+export const changingColumns = [
   'size',
   'status',
   'title',
@@ -63,8 +64,8 @@ const changing = [
   'decided_by',
 ] as const;
 /** Of the table `runs`, in every database. */
-export const rowColumns = [...fixed, ...changing] as const;
-const updateRow = `UPDATE runs SET ${changing.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`;
+export const rowColumns = [...fixed, ...changingColumns] as const;
+const updateRow = `UPDATE runs SET ${changingColumns.map((name) => `${name} = ?`).join(', ')} WHERE run_id = ?`;
 const insertRow = `INSERT INTO runs (${rowColumns.join(', ')}) VALUES (${rowColumns.map(() => '?').join(', ')})`;
 
 const schema = `
@@ -165,7 +166,10 @@ export class RunIndex {
 
   put(row: IndexRow): void {
     // Updated in place, only what can change: this is part of every append, and each page touched is a page written.
-    const { changes } = this.#statement(updateRow).run(...changing.map((name) => row[name]), row.run_id);
+    const { changes } = this.#statement(updateRow).run(
+      ...changingColumns.map((name) => row[name]),
+      row.run_id,
+    );
     if (changes > 0) return;
     this.#statement(insertRow).run(...rowColumns.map((name) => row[name]));
     this.#statement('DELETE FROM problems WHERE name = ?').run(row.run_id);

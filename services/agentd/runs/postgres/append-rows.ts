@@ -1,15 +1,19 @@
 import type { RunEvent } from '../event.ts';
+import { changingColumns } from '../index/run-index.ts';
 import { executorLease } from '../run-store.ts';
-import { summaryColumns, valuesOf } from './run-rows.ts';
+import { valuesOf } from './run-rows.ts';
 import type { StoredRun } from './stored-runs.ts';
 
 /** What the statement of an append answers. */
 export interface AppendAnswer {
   /** False where `before` is not the newest state any more, or the lease is not held; nothing is written then. */
   readonly appended: boolean;
-  /** Whether the lease of the run's executor has the token. */
+  /** Whether the lease of the run's executor has the token; true where there is none. */
   readonly held: boolean;
 }
+
+/** That an append waits for: the lease, and the row of the run. */
+const locks = 2;
 
 export const addLines = `INSERT INTO run_events (run_id, seq, line, prev, hash)
   SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[])`;
@@ -25,19 +29,13 @@ export function linesAsValues(runId: string, lines: readonly RunEvent[], text: s
   ];
 }
 
-const summary = summaryColumns.map((name, index) => `${name} = $${index + 12}`).join(', ');
-
-// The lease is locked before the row of the run, as wherever both are: nobody takes it over before this ends.
-const statement = `WITH lease AS (
-    SELECT FROM leases WHERE name = $10 AND token = $11 FOR SHARE
-  ), head AS (
-    UPDATE runs SET seq = $6, hash = $7, type = $8, changed_at = clock_timestamp(), ${summary}
-    WHERE run_id = $1 AND hash = $9 AND tombstone IS NULL AND ($11::uuid IS NULL OR EXISTS (SELECT FROM lease))
-    RETURNING run_id
-  ), lines AS (
-    ${addLines} WHERE EXISTS (SELECT FROM head)
-  )
-  SELECT EXISTS (SELECT FROM head) AS appended, EXISTS (SELECT FROM lease) AS held`;
+/** What an append changes of a run beside its head. */
+const changed = [...changingColumns, 'words'] as const;
+const parameters = [
+  ...'run seqs lines prevs hashes before lease holder lock_ms'.split(' '),
+  ...['seq', 'hash', 'type', ...changed].map((name) => `next_${name}`),
+];
+const statement = `SELECT * FROM core_append_events(${parameters.map((name, index) => `${name} => $${index + 1}`).join(', ')})`;
 
 export interface Append {
   /** The newest state, or nothing is written. */
@@ -47,6 +45,8 @@ export interface Append {
   readonly text: string;
   /** Of the lease of the run's executor, which must still be held; null where whoever appends took none. */
   readonly token: string | null;
+  /** For how long it may wait, in all, for whoever else has the run: milliseconds. What gave up here must not happen there later. */
+  readonly waitMs: number;
 }
 
 /** Events and head change together or not at all. */
@@ -55,6 +55,7 @@ export function appendStatement({
   after,
   text,
   token,
+  waitMs,
 }: Append): readonly [string, readonly unknown[]] {
   const { run_id, head } = before.run;
   const lines = after.events.slice(head.seq);
@@ -63,8 +64,8 @@ export function appendStatement({
     statement,
     [
       ...linesAsValues(run_id, lines, text),
-      ...[seq, hash, type, head.hash, executorLease(run_id), token],
-      ...valuesOf(after.run, after.size),
+      ...[head.hash, executorLease(run_id), token, Math.floor(waitMs / locks), seq, hash, type],
+      ...valuesOf(after.run, after.size, changed),
     ],
   ];
 }

@@ -42,16 +42,9 @@ export async function writeMirror(
   });
 }
 
-/** Everything that the database holds of a run now, sound or not, without views. */
-export async function writeEvidence(
-  database: Database,
-  contents: RunArtifacts,
-  options: MirrorOptions,
-): Promise<void> {
-  await database.transaction(async (sql) => {
-    await sql.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
-    await writeRecord(sql, contents, options, () => undefined);
-  });
+/** Everything that the database holds of a run, sound or not, without views. @param sql sees one moment of the run */
+export async function writeEvidence(sql: Sql, contents: RunArtifacts, place: MirrorPlace): Promise<void> {
+  await writeRecord(sql, contents, place, () => undefined);
 }
 
 /**

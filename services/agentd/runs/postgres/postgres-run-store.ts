@@ -7,7 +7,8 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
-import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
+import { CommitUnknown, outcomeOf } from '#kit/postgres/commit-unknown.ts';
+import type { Database, Sql } from '#kit/postgres/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../../agent.ts';
 import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
@@ -41,7 +42,7 @@ import { HostMirror } from './host-mirror.ts';
 import { KnownHere } from './known-here.ts';
 import { writeEvidence } from './mirror.ts';
 import { pruneRows } from './prune.ts';
-import { recoverRows } from './recover.ts';
+import { type RecordFolder, recoverRows } from './recover.ts';
 import { restoreRows } from './restore.ts';
 import { RunArtifacts, type RunObjects } from './run-artifacts.ts';
 import { changesSince } from './run-changes.ts';
@@ -237,7 +238,7 @@ export class PostgresRunStore implements RunStore {
   async verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
     const behind = await this.#known.behind(this.#database, runId);
     const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
-    const found = await this.#asFolder(runId, ({ runsDir, heads }) =>
+    const found = await this.#evidence(runId, ({ runsDir, heads }) =>
       behind?.shared === 0 && behind.others === 0
         ? { run_id: runId, events: 0, head: '', artifacts: 0, approvals: [], problems: [] }
         : verifyRun(runId, runsDir, heads, signatures),
@@ -250,7 +251,7 @@ export class PostgresRunStore implements RunStore {
 
   async record(runId: string): Promise<RecordState> {
     const behind = await this.#known.behind(this.#database, runId);
-    return this.#asFolder(runId, ({ runsDir, heads }) => {
+    return this.#evidence(runId, ({ runsDir, heads }) => {
       if (behind === null) return readRecord(runId, runsDir, heads);
       heads.acknowledge(runId, behind.head);
       return {
@@ -262,27 +263,31 @@ export class PostgresRunStore implements RunStore {
   }
 
   async recover(request: RecoveryRequest): Promise<Run> {
-    const runId = checkRunId(request.run_id);
-    const lease = await this.lease(executorLease(runId));
-    try {
-      const behind = await this.#known.behind(this.#database, runId);
-      await this.#asFolder(runId, (record) =>
-        this.#database.transaction(async (sql) => {
-          if (behind !== null) record.heads.acknowledge(runId, behind.head);
-          const cut = await recoverRows(sql, request, { ...record, missing: behind?.missing ?? [] });
-          await sql.query(...appendStatement({ ...this.#extended(cut.stored, [cut.event]), token: null }));
-        }),
-      );
-      return await this.read(runId);
-    } finally {
-      await lease.release();
-    }
+    const { run_id } = request;
+    return this.#mended(run_id, async (sql) => {
+      const behind = await this.#known.behind(sql, run_id);
+      await this.#asFolder(sql, run_id, async (record) => {
+        if (behind !== null) record.heads.acknowledge(run_id, behind.head);
+        const cut = await recoverRows(sql, request, { ...record, missing: behind?.missing ?? [] });
+        await sql.query(...appendStatement({ ...this.#extended(cut.stored, [cut.event]), token: null }));
+      });
+    });
   }
 
   async restore(runId: string): Promise<Run> {
-    const lease = await this.lease(executorLease(checkRunId(runId)));
+    return this.#mended(runId, (sql) => restoreRows(sql, { stateDir: this.stateDir, runId }));
+  }
+
+  /** @param work of a transaction while nobody else appends to the run */
+  async #mended(runId: string, work: (sql: Sql) => Promise<void>): Promise<Run> {
+    const name = executorLease(checkRunId(runId));
+    const lease = await this.lease(name);
     try {
-      await this.#database.transaction((sql) => restoreRows(sql, { stateDir: this.stateDir, runId }));
+      await this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, name);
+        await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [runId]);
+        await work(sql);
+      });
       return await this.read(runId);
     } finally {
       await lease.release();
@@ -419,14 +424,21 @@ export class PostgresRunStore implements RunStore {
       events: [...events, ...lines],
       size: size + Buffer.byteLength(text),
     };
-    return { before, after, text };
+    return { before, after, text, waitMs: this.#database.statementMs };
   }
 
-  /** The connection was lost while the events of `after` were committed: they are there, or `lost` is thrown. */
+  /**
+   * The connection was lost while the events of `after` were committed: they are there, or the error is thrown. With the run's row
+   * locked: a commit that is still under way at the server has ended then.
+   */
   async #requireCommitted({ run: { run_id, head } }: StoredRun, lost: CommitUnknown): Promise<void> {
-    const rows = await this.#database.query(
-      'SELECT 1 FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
-      [run_id, head.seq, head.hash],
+    const rows = await outcomeOf(lost, () =>
+      this.#database.transaction(async (sql) => {
+        await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [run_id]);
+        return sql.query('SELECT 1 FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3', [
+          ...[run_id, head.seq, head.hash],
+        ]);
+      }),
     );
     if (rows.length === 0) throw lost.cause;
   }
@@ -444,18 +456,19 @@ export class PostgresRunStore implements RunStore {
     this.#known.put(stored);
   }
 
+  /** What the database holds of a run at one moment, as `#asFolder`. */
+  #evidence<T>(runId: string, judge: (record: RecordFolder) => T): Promise<T> {
+    return this.#database.transaction(async (sql) => {
+      await sql.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+      return this.#asFolder(sql, checkRunId(runId), judge);
+    });
+  }
+
   /** What the database holds of a run as a folder, for what judges folders; gone when `work` has ended. */
-  async #asFolder<T>(
-    runId: string,
-    work: (record: {
-      readonly runsDir: string;
-      readonly heads: Heads;
-      readonly folder: string;
-    }) => T | Promise<T>,
-  ): Promise<T> {
+  async #asFolder<T>(sql: Sql, runId: string, work: (record: RecordFolder) => T | Promise<T>): Promise<T> {
     const stateDir = await mkdtemp(join(tmpdir(), 'core-record-'));
     try {
-      await writeEvidence(this.#database, this.#artifacts, { stateDir, runId: checkRunId(runId) });
+      await writeEvidence(sql, this.#artifacts, { stateDir, runId });
       const runsDir = join(stateDir, 'runs');
       return await work({ runsDir, heads: new Heads(stateDir), folder: join(runsDir, runId) });
     } finally {

@@ -11,27 +11,27 @@ import { logName } from '../log/run-folder.ts';
 import { recovery } from '../verify/recover.ts';
 import type { StoredRun } from './stored-runs.ts';
 
+/** What the database holds of a run, as files. */
 export interface RecordFolder {
   readonly runsDir: string;
   readonly heads: Heads;
-  /** The run's own, as the database holds it. */
+  /** The run's own. */
   readonly folder: string;
-  /** What this host's mirror has, and the database lost. */
-  readonly missing: readonly RunEvent[];
 }
 
 /**
  * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, else what this host's mirror has of it.
+ * @param sql holds the row of the run since before the record was read
+ * @param record with what this host's mirror has, and the database lost
  * @returns what is left, and the event that says so
  * @throws Conflict (`record_whole`, `record_lost`)
  */
 export async function recoverRows(
   sql: Sql,
   request: RecoveryRequest,
-  { runsDir, heads, folder, missing }: RecordFolder,
+  { runsDir, heads, folder, missing }: RecordFolder & { readonly missing: readonly RunEvent[] },
 ): Promise<{ readonly stored: StoredRun; readonly event: NewEvent }> {
   const { run_id } = request;
-  await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [run_id]);
   const event = withMissing(recovery(request, runsDir, heads), folder, missing);
   const { events, length } = soundEvents(readFileSync(join(folder, logName)));
   await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [run_id, events.length]);

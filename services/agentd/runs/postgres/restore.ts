@@ -14,11 +14,11 @@ import { linesOf } from './stored-runs.ts';
 /**
  * Puts the events that the database lost back where they were, and artifacts that it lost, from this host's mirror. They were
  * acknowledged, and nothing else has happened to the run since.
+ * @param sql holds the row of the run
  * @throws Conflict (`record_whole`, `database_behind` where the run went on without them, or the mirror does not hold)
  */
 export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   const { runId } = place;
-  await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [runId]);
   const stored = soundEvents(logOf(await linesOf(sql, runId))).events;
   const held = await behindMirror(sql, place, stored);
   if (held === null)

@@ -5,7 +5,8 @@ import { sha256 } from '#kit/digest.ts';
 import { replaceFile, writeAll } from '#kit/durable-file.ts';
 import { Failed, Unavailable } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
-import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
+import { CommitUnknown, outcomeOf } from '#kit/postgres/commit-unknown.ts';
+import type { Database, Sql } from '#kit/postgres/database.ts';
 
 /** Where large artifacts go. */
 export interface RunObjects {
@@ -109,9 +110,7 @@ export class RunArtifacts {
       return await name();
     } catch (error) {
       if (!(error instanceof CommitUnknown)) throw error;
-      return await name().catch((again) => {
-        throw again instanceof CommitUnknown ? again.cause : again;
-      });
+      return outcomeOf(error, name);
     }
   }
 

@@ -16,14 +16,19 @@ import { type Holder, holderColumns, lives, withHolder } from './stored-runs.ts'
 /** Of `runs`, beside `run_id` and the head; as `valuesOf` gives them. */
 export const summaryColumns = [...rowColumns.filter((name) => name !== 'run_id'), 'words'] as const;
 
-export function valuesOf(run: Run, size: number): readonly unknown[] {
-  return valuesOfRow(indexRow(run, size));
+type SummaryColumn = (typeof summaryColumns)[number];
+
+export function valuesOf(run: Run, size: number, columns?: readonly SummaryColumn[]): readonly unknown[] {
+  return valuesOfRow(indexRow(run, size), columns);
 }
 
-export function valuesOfRow(row: IndexRow): readonly unknown[] {
+export function valuesOfRow(
+  row: IndexRow,
+  columns: readonly SummaryColumn[] = summaryColumns,
+): readonly unknown[] {
   const { title, owner, repo, number } = row;
   const words = `${title ?? ''} ${owner}/${repo}${number === null ? '' : `#${number}`}`.toLowerCase();
-  return summaryColumns.map((name) => {
+  return columns.map((name) => {
     const value = name === 'words' ? words : row[name];
     return typeof value === 'string' ? postgresText(value) : value;
   });

@@ -1,5 +1,6 @@
 import { CoreError, codeOf, Unavailable } from '#kit/errors.ts';
-import { CommitUnknown, type Database, type Sql } from '#kit/postgres/database.ts';
+import { CommitUnknown } from '#kit/postgres/commit-unknown.ts';
+import type { Database, Sql } from '#kit/postgres/database.ts';
 import { checkDay, checkPurse } from '../budgets.ts';
 import type { Money } from '../money.ts';
 import { keyEnded } from '../store.ts';
