@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { eventStates } from '#kit/contracts/bridge/events.ts';
 import { measureHttp } from '#kit/http/metrics.ts';
-import type { DatabaseOutcome } from '#kit/measurements/database-calls.ts';
-import type { ObjectOutcome } from '#kit/measurements/object-requests.ts';
+import type { DatabaseOutcome, ObjectOutcome } from '#kit/measurements/store-calls.ts';
 import { measureProcess, Registry } from '#kit/prometheus.ts';
 import { createNotificationMetrics } from '../../services/agentd/notifications/compose.ts';
 import { createBridgeMetrics } from '../../services/bridge/metrics.ts';

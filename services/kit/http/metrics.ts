@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { measureDatabases } from '../measurements/database-metrics.ts';
-import { measureObjects } from '../measurements/object-metrics.ts';
+import { measureDatabases, measureObjects } from '../measurements/store-metrics.ts';
 import { once } from '../once.ts';
 import { Counter, Histogram, measureProcess, type Registry } from '../prometheus.ts';
 

@@ -5,7 +5,7 @@ import type { S3Settings } from '../config/storage.ts';
 import { sha256 } from '../digest.ts';
 import { Failed, messageOf, Unavailable } from '../errors.ts';
 import { type Connections, openConnections, type Proxies } from '../http/client.ts';
-import { type ObjectOutcome, type ObjectRequest, objectRequests } from '../measurements/object-requests.ts';
+import { type ObjectOutcome, type ObjectRequest, objectRequests } from '../measurements/store-calls.ts';
 import type { ObjectStore } from './object-store.ts';
 import { s3Code, s3Refused, s3Unreached } from './s3-error.ts';
 

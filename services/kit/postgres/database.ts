@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { PostgresSettings } from '../config/storage.ts';
 import { CoreError, Failed, messageOf } from '../errors.ts';
-import { type DatabaseCall, databaseCalls, openPools } from '../measurements/database-calls.ts';
+import { type DatabaseCall, databaseCalls, openPools } from '../measurements/store-calls.ts';
 import { CommitUnknown } from './commit-unknown.ts';
 import { migrateDatabase } from './migrate.ts';
 import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';

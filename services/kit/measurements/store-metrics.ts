@@ -1,15 +1,28 @@
 import { Gauge, Histogram, type Registry } from '../prometheus.ts';
-import { type DatabaseCall, databaseCalls, openPools } from './database-calls.ts';
+import {
+  type DatabaseCall,
+  databaseCalls,
+  type ObjectRequest,
+  objectRequests,
+  openPools,
+} from './store-calls.ts';
 
-let metrics: ReturnType<typeof begin> | null = null;
+let databases: ReturnType<typeof beginDatabases> | null = null;
+let objects: Histogram | null = null;
 
 /** Adds measurements of the databases that this process uses, as they are from the first call on. */
 export function measureDatabases(registry: Registry): void {
-  metrics ??= begin();
-  for (const metric of metrics) registry.registerMetric(metric);
+  databases ??= beginDatabases();
+  for (const metric of databases) registry.registerMetric(metric);
 }
 
-function begin() {
+/** Adds measurements of the bucket that this process uses, from the first call on. */
+export function measureObjects(registry: Registry): void {
+  objects ??= beginObjects();
+  registry.registerMetric(objects);
+}
+
+function beginDatabases() {
   const registers: Registry[] = [];
   const seconds = new Histogram({
     name: 'database_seconds',
@@ -56,4 +69,19 @@ function begin() {
     },
   });
   return [seconds, connections, most, waiting] as const;
+}
+
+function beginObjects(): Histogram {
+  const seconds = new Histogram({
+    name: 'objects_seconds',
+    help: 'Time until the bucket begins to answer a request',
+    buckets: [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30],
+    labelNames: ['operation', 'outcome'],
+    registers: [],
+  });
+  objectRequests.subscribe((message) => {
+    const { seconds: took, ...labels } = message as ObjectRequest;
+    seconds.observe(labels, took);
+  });
+  return seconds as Histogram;
 }
