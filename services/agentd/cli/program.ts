@@ -59,7 +59,7 @@ const commands: Readonly<Record<string, () => Promise<Declare>>> = {
   agent: async () => (await import('./commands/agents.ts')).agent,
   notify: async () => (await import('./commands/notify.ts')).notify,
   mcp: async () => (await import('./commands/mcp.ts')).mcp,
-  serve: async () => (await import('./commands/installation.ts')).serve,
+  serve: async () => (await import('./commands/serve.ts')).serve,
 };
 
 /** The parser of core-agentd for this command line. */

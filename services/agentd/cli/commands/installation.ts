@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { choice } from '#kit/cli/choice.ts';
 import type { Cell } from '#kit/cli/table.ts';
-import { logFormats, logLevels, type SettingFlags, type SettingRow } from '#kit/config/settings.ts';
+import type { SettingRow } from '#kit/config/settings.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -12,7 +11,7 @@ import { timeSpan } from '../option-values.ts';
 import type { Terminal } from '../terminal.ts';
 import { pruneView, settingsView } from '../views/reports.ts';
 
-/** Commands about this installation: its settings, forges, stored runs and daemon. */
+/** Commands about this installation: its settings, forges and stored runs. */
 
 export function config(program: Command, run: Run): void {
   program
@@ -93,16 +92,4 @@ export function prune(program: Command, run: Run): void {
         return answer(context, result, () => pruneView(result, dry_run, terminal));
       }),
     );
-}
-
-export function serve(program: Command, run: Run): void {
-  program
-    .command('serve')
-    .description('run the daemon in this terminal')
-    .option('--host <address>', 'listen there (default: agentd.host)')
-    .option('--port <number>', 'listen on this port (default: agentd.port)')
-    .addOption(choice('--log-level <level>', 'the least that is logged', logLevels))
-    .addOption(choice('--log-format <format>', 'of the log', logFormats))
-    .option('--check', 'only read the configuration, and say what is wrong with it')
-    .action(run(({ services }, flags: SettingFlags & { readonly check?: boolean }) => services.serve(flags)));
 }
