@@ -1,18 +1,14 @@
-import { setTimeout } from 'node:timers/promises';
 import { InvalidInput } from '#kit/errors.ts';
 import { type EventSink, type Route, route } from '#kit/http/route.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
-import type { ProgressUpdate } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
-import { Changes } from '../runs/changes.ts';
+import { followRun, turnsToLook } from '../runs/follow.ts';
 import type { RunSummary } from '../runs/run.ts';
 import type { RunPage } from '../runs/run-store.ts';
 import type { BackgroundWork } from './background-work.ts';
 
 /** Milliseconds between two looks at the list, however often it changes. */
 const minListMs = 400;
-/** Progress that a slow client has not taken; the oldest is dropped, the record has all that matters. */
-const maxUpdates = 1_000;
 const pageSize = 100;
 /** Milliseconds: a run that changed so shortly before the stream was opened is sent all the same. */
 const overlapMs = 60_000;
@@ -64,34 +60,18 @@ export function eventRoutes(options: EventRouteOptions): Route[] {
 }
 
 async function streamRun(
-  { agent, work, redactor }: EventRouteOptions,
+  options: EventRouteOptions,
   runId: string,
   after: number,
   sink: EventSink,
 ): Promise<void> {
-  const changes = new Changes(sink.signal);
-  const updates: ProgressUpdate[] = [];
-  const unwatch = work.watch(runId, (update) => {
-    if (update !== null) updates.push(update);
-    if (updates.length > maxUpdates) updates.shift();
-    changes.mark();
-  });
-  const unwatchRecord = agent.watch(runId, changes.mark);
   let seen = after;
-  try {
-    while (!sink.signal.aborted) {
-      for (const event of await agent.events(runId, seen)) {
-        await sink.send({ id: String(event.seq), event: event.type, data: event });
-        seen = event.seq;
-      }
-      for (const update of updates.splice(0)) {
-        await sink.send({ event: 'progress', data: redactor.redactDeep(update) });
-      }
-      await changes.next();
+  for await (const updates of followRun(options, runId, sink.signal)) {
+    for (const event of await options.agent.events(runId, seen)) {
+      await sink.send({ id: String(event.seq), event: event.type, data: event });
+      seen = event.seq;
     }
-  } finally {
-    unwatchRecord();
-    unwatch();
+    for (const update of updates) await sink.send({ event: 'progress', data: update });
   }
 }
 
@@ -120,26 +100,19 @@ async function streamList(agent: CoreAgent, sink: EventSink): Promise<void> {
     }
   }
 
-  const changes = new Changes(sink.signal);
-  const unwatch = agent.watch(null, changes.mark);
-  try {
-    await sink.send({ event: 'listening', data: {} });
-    while (!sink.signal.aborted) {
-      const page = await agent.runs({ limit: pageSize });
-      const opening = first;
-      await sendChanges(page, ({ updated_at }) => !opening || updated_at > since);
-      first = false;
-      older ??= page.next_cursor;
-      if (older !== null) {
-        const next: RunPage = await agent.runs({ limit: pageSize, cursor: older });
-        await sendChanges(next, ({ updated_at }) => updated_at > since);
-        older = next.next_cursor;
-      }
-      await setTimeout(minListMs, undefined, { signal: sink.signal }).catch(() => {});
-      // Pages of older runs follow one another.
-      if (older === null) await changes.next();
-    }
-  } finally {
-    unwatch();
+  const watch = (mark: () => void) => agent.watch(null, mark);
+  await sink.send({ event: 'listening', data: {} });
+  for await (const lookAgain of turnsToLook(sink.signal, watch, minListMs)) {
+    const page = await agent.runs({ limit: pageSize });
+    const opening = first;
+    await sendChanges(page, ({ updated_at }) => !opening || updated_at > since);
+    first = false;
+    older ??= page.next_cursor;
+    if (older === null) continue;
+    const next: RunPage = await agent.runs({ limit: pageSize, cursor: older });
+    await sendChanges(next, ({ updated_at }) => updated_at > since);
+    older = next.next_cursor;
+    // Pages of older runs follow one another.
+    if (older !== null) lookAgain();
   }
 }

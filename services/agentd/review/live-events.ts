@@ -1,8 +1,6 @@
-import { setTimeout } from 'node:timers/promises';
 import { sha256 } from '#kit/digest.ts';
 import { type EventSink, queryInteger, type Route } from '#kit/http/route.ts';
-import type { ProgressUpdate } from '../agent.ts';
-import { Changes } from '../runs/changes.ts';
+import { followRun, turnsToLook } from '../runs/follow.ts';
 import type { RunQuery } from '../runs/run-store.ts';
 import { pageRoute } from './page.ts';
 import type { ReviewParts } from './review-parts.ts';
@@ -11,7 +9,6 @@ import type { ReviewParts } from './review-parts.ts';
 
 /** Milliseconds between two looks at the list, however often it changes. */
 const minListMs = 1_000;
-const maxUpdates = 500;
 
 export function liveRoutes(parts: ReviewParts): Route[] {
   return [
@@ -41,52 +38,27 @@ export function liveRoutes(parts: ReviewParts): Route[] {
 }
 
 async function streamRun(parts: ReviewParts, runId: string, after: number, sink: EventSink): Promise<void> {
-  const changes = new Changes(sink.signal);
-  const updates: ProgressUpdate[] = [];
-  const unwatch = parts.work.watch(runId, (update) => {
-    if (update !== null) updates.push(update);
-    if (updates.length > maxUpdates) updates.shift();
-    changes.mark();
-  });
-  const unwatchRecord = parts.agent.watch(runId, changes.mark);
   let seen = `${after}`;
-  try {
-    while (!sink.signal.aborted) {
-      const { head, status } = await parts.agent.run(runId);
-      // An executor that died changes the status without an event.
-      const now = seen.includes(' ') ? `${head.seq} ${status}` : `${head.seq}`;
-      if (now !== seen) await sink.send({ event: 'changed', data: { seq: head.seq } });
-      seen = `${head.seq} ${status}`;
-      for (const { message, action_id, state } of updates.splice(0)) {
-        await sink.send({
-          event: 'progress',
-          data: parts.redactor.redactDeep({ message, state, action_id: action_id ?? null }),
-        });
-      }
-      await changes.next();
-    }
-  } finally {
-    unwatchRecord();
-    unwatch();
+  for await (const updates of followRun(parts, runId, sink.signal)) {
+    const { head, status } = await parts.agent.run(runId);
+    // An executor that died changes the status without an event.
+    const now = seen.includes(' ') ? `${head.seq} ${status}` : `${head.seq}`;
+    if (now !== seen) await sink.send({ event: 'changed', data: { seq: head.seq } });
+    seen = `${head.seq} ${status}`;
+    for (const { message, action_id, state } of updates)
+      await sink.send({ event: 'progress', data: { message, state, action_id: action_id ?? null } });
   }
 }
 
 const listed: RunQuery = { limit: 100 };
 
-async function streamList(parts: ReviewParts, sink: EventSink): Promise<void> {
-  const changes = new Changes(sink.signal);
-  const unwatch = parts.agent.watch(null, changes.mark);
+async function streamList({ agent }: ReviewParts, sink: EventSink): Promise<void> {
+  const watch = (mark: () => void) => agent.watch(null, mark);
   let seen: string | null = null;
-  try {
-    while (!sink.signal.aborted) {
-      const { runs } = await parts.agent.runs(listed);
-      const now = sha256(JSON.stringify(runs));
-      if (seen !== null && now !== seen) await sink.send({ event: 'changed', data: {} });
-      seen = now;
-      await setTimeout(minListMs, undefined, { signal: sink.signal }).catch(() => {});
-      await changes.next();
-    }
-  } finally {
-    unwatch();
+  for await (const _ of turnsToLook(sink.signal, watch, minListMs)) {
+    const { runs } = await agent.runs(listed);
+    const now = sha256(JSON.stringify(runs));
+    if (seen !== null && now !== seen) await sink.send({ event: 'changed', data: {} });
+    seen = now;
   }
 }
