@@ -346,6 +346,29 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       expect((await store.append(run_id, () => [turn()])).head.seq).to.equal(9);
     });
 
+    for (const read of [1, 2, 3])
+      it(`does not take views for altered that another process of this host writes after its read ${read}`, async () => {
+        const { run_id } = await store.create(sampleRequest());
+        await store.writeViews(run_id);
+        const database = openPostgres(settings, 'core-test');
+        let reads = 0;
+        const query: typeof database.query = async (text, values) => {
+          const rows = await database.query(text, values);
+          if (text.includes('FROM runs') && ++reads === read) {
+            await store.append(run_id, () => [turn()]);
+            await store.writeViews(run_id);
+          }
+          return rows as never;
+        };
+        const other = new PostgresRunStore({
+          stateDir: join(home, 'state'),
+          database: { ...database, query },
+        });
+        await other.requireUnaltered(run_id);
+        expect(reads).to.be.at.least(read);
+        await other.close();
+      });
+
     it('says that an artifact was changed', async () => {
       const { run_id } = await store.create(sampleRequest());
       const digest = await store.putArtifact(run_id, 'content');

@@ -84,4 +84,18 @@ describeWith(['postgres'], 'the measurements of the database', () => {
     expect(await seriesValue('database_waiting')).to.equal(0);
     expect(await seriesValue('database_connections', { state: 'used' })).to.equal(0);
   });
+
+  it('show whether notifications arrive, while anything is followed', async () => {
+    const notified = async () => (await metrics.read()).bytes.match(/^database_notified\{.*\} (\d)$/m)?.[1];
+    expect(await notified()).to.equal(undefined);
+    const end = database.signals.watch(null, () => {});
+    await until('notifications', async () => (await notified()) === '1');
+    await server.ask(
+      settings,
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()",
+    );
+    await until('the loss', async () => (await notified()) === '0');
+    end();
+    expect(await notified()).to.equal(undefined);
+  });
 });

@@ -74,12 +74,22 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       }),
     );
     await until('events', () => acknowledged.size > 60);
+    const follower = openPostgres(settings, 'core-test');
+    closing.push(() => follower.close());
+    let looks = 0;
+    follower.signals.watch(runs[0]!.run_id, () => looks++);
+    await until('notifications', () => follower.signals.arrive);
     await pair.failOver();
     const before = acknowledged.size;
     await until('events after it', () => acknowledged.size > before + 20);
     stopped = true;
     await Promise.all(writing);
     expect(failed).to.be.greaterThan(0);
+    await until('notifications of the server that took over', () => follower.signals.arrive);
+    const looked = looks;
+    await stores[0]!.append(runs[0]!.run_id, () => [turn()]);
+    await until('the look', () => looks > looked);
+    expect(follower.signals.arrive).to.equal(true);
     for (const { run_id } of runs) {
       const hashes = (await host().events(run_id)).map(({ hash }) => hash);
       for (const [place, hash] of acknowledged) {

@@ -20,6 +20,8 @@ export interface WatchedPool {
   readonly idleCount: number;
   /** Who waits for one. */
   readonly waitingCount: number;
+  /** Whether notifications of other processes arrive; null while nothing is followed. */
+  readonly notified: boolean | null;
 }
 
 /** Pools are opened where they are used, and measured where a service is: each process has both. */

@@ -68,7 +68,18 @@ function beginDatabases() {
       for (const { pool, waitingCount } of openPools) this.inc({ pool }, waitingCount);
     },
   });
-  return [seconds, connections, most, waiting] as const;
+  const notified = new Gauge({
+    name: 'database_notified',
+    help: 'Whether changes that other processes make are notified (1) or looked for (0), while anything is followed',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { pool, notified: arrive } of openPools)
+        if (arrive !== null) this.set({ pool }, arrive ? 1 : 0);
+    },
+  });
+  return [seconds, connections, most, waiting, notified] as const;
 }
 
 function beginObjects(): Histogram {

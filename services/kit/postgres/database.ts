@@ -76,6 +76,9 @@ export function openPostgres(
     get waitingCount() {
       return pool.waitingCount;
     },
+    get notified() {
+      return signals.watched ? signals.arrive : null;
+    },
   };
   openPools.add(watched);
   const name = databaseName(settings.url);

@@ -13,6 +13,8 @@ export interface Signals {
   watch(name: string | null, look: () => void): () => void;
   /** Whether signals of others are known to arrive. */
   readonly arrive: boolean;
+  /** Whether anybody watches. */
+  readonly watched: boolean;
   /** Sends what is left. */
   close(): Promise<void>;
 }
@@ -40,6 +42,7 @@ export const noSignals: Signals = {
   notify() {},
   watch: () => () => {},
   arrive: false,
+  watched: false,
   close: async () => {},
 };
 
@@ -52,7 +55,7 @@ const maxBytes = 7_000;
 const gapMs = 50;
 const echoMs = 5_000;
 const echoEveryMs = 30_000;
-/** Milliseconds for which the end of a connection is waited for. */
+/** Milliseconds for which the end of a connection, or of what is under way on it, is waited for. */
 const maxEndMs = 1_000;
 const firstWaitMs = 500;
 const maxWaitMs = 60_000;
@@ -81,6 +84,9 @@ export function createSignals(
     watch,
     get arrive() {
       return arrive;
+    },
+    get watched() {
+      return watchers.size > 0;
     },
     close,
   };
@@ -152,35 +158,28 @@ export function createSignals(
   /** @throws what ended the connection, or kept signals from arriving on it */
   async function listenOnce(onArrival: () => void): Promise<never> {
     const client = new pg.Client(config);
-    const ended = Promise.withResolvers<never>();
-    ended.promise.catch(() => {});
-    client.on('error', ended.reject);
-    client.on('end', () => ended.reject(new Error('the connection ended')));
+    const lost = new AbortController();
+    client.on('error', (error) => lost.abort(error));
+    client.on('end', () => lost.abort(new Error('the connection ended')));
     client.on('notification', receive);
-    const end = () => ended.reject(closing.signal.reason);
-    closing.signal.addEventListener('abort', end);
+    const ended = AbortSignal.any([lost.signal, closing.signal]);
     try {
-      await Promise.race([client.connect(), ended.promise]);
-      await Promise.race([client.query(`LISTEN ${channel}`), ended.promise]);
+      await until(ended, client.connect());
+      await until(ended, client.query(`LISTEN ${channel}`));
       for (;;) {
-        await Promise.race([askEcho(), ended.promise]);
+        await askEcho(ended);
         if (!arrive) {
           arrive = true;
           warned = false;
           onArrival();
           lookAtAll();
         }
-        await Promise.race([
-          setTimeout(echoEveryMs, undefined, { signal: closing.signal, ref: false }),
-          ended.promise,
-        ]);
+        await until(ended, setTimeout(echoEveryMs, undefined, { signal: ended, ref: false }));
       }
     } finally {
       arrive = false;
-      closing.signal.removeEventListener('abort', end);
       // A network that swallows everything lets no connection end.
-      const late = setTimeout(maxEndMs, undefined, { ref: false });
-      await Promise.race([client.end().catch(() => {}), late]);
+      await inTime(client.end());
     }
   }
 
@@ -188,26 +187,39 @@ export function createSignals(
    * Sent on another connection while the one that listens is idle: PgBouncer in transaction mode passes on what a client notifies
    * itself, and nothing else.
    */
-  async function askEcho(): Promise<void> {
+  async function askEcho(ended: AbortSignal): Promise<void> {
     const back = Promise.withResolvers<void>();
-    const late = AbortSignal.any([AbortSignal.timeout(echoMs), closing.signal]);
-    late.addEventListener('abort', () =>
-      back.reject(
-        new Error(
-          'a notification did not come back; PgBouncer in transaction mode, for example, carries none',
-        ),
-      ),
-    );
-    back.promise.catch(() => {});
     echoed = back.resolve;
-    await send(notifying, [channel, ownEcho]);
-    await back.promise;
+    const late = setTimeout(echoMs, undefined, { ref: false }).then(() => {
+      throw new Error(
+        'a notification did not come back; PgBouncer in transaction mode, for example, carries none',
+      );
+    });
+    await until(ended, Promise.race([send(notifying, [channel, ownEcho]).then(() => back.promise), late]));
   }
 
   async function close(): Promise<void> {
     watchers.clear();
     clearInterval(timer);
     closing.abort(new Error('closed'));
-    await Promise.all([sending, listening]);
+    await Promise.all([sending === null ? null : inTime(sending), listening]);
   }
+}
+
+/** @throws the reason of `ended`, where that comes first */
+async function until<T>(ended: AbortSignal, work: Promise<T>): Promise<T> {
+  const over = Promise.withResolvers<never>();
+  const end = () => over.reject(ended.reason);
+  if (ended.aborted) end();
+  ended.addEventListener('abort', end);
+  try {
+    return await Promise.race([work, over.promise]);
+  } finally {
+    ended.removeEventListener('abort', end);
+  }
+}
+
+/** Waits for the end of what may never end. */
+async function inTime(work: Promise<unknown>): Promise<void> {
+  await Promise.race([work.catch(() => {}), setTimeout(maxEndMs, undefined, { ref: false })]);
 }

@@ -33,7 +33,7 @@ import {
   type RunQuery,
   type RunStore,
 } from '../run-store.ts';
-import { requireArtifacts, requireViews } from '../verify/files.ts';
+import { alteredViews, requireArtifacts, requireViews } from '../verify/files.ts';
 import { readRecord } from '../verify/recover.ts';
 import { verifyRun } from '../verify/verify.ts';
 import { type Append, type AppendAnswer, addLines, appendStatement, linesAsValues } from './append-rows.ts';
@@ -216,7 +216,14 @@ export class PostgresRunStore implements RunStore {
     if (behind !== null) throw databaseBehind(runId, behind);
     await this.requireArtifacts(runId);
     const folder = this.#folder(runId);
-    if (existsSync(folder)) requireViews(runId, folder, await this.events(runId));
+    for (let events = await this.events(runId); existsSync(folder); ) {
+      const before = events.at(-1)!.hash;
+      const altered = alteredViews(runId, folder, events);
+      if (altered.length === 0) return;
+      // Another process of this host may have appended and written them meanwhile.
+      events = await this.events(runId);
+      if (events.at(-1)!.hash === before) return requireViews(runId, folder, events);
+    }
   }
 
   async lease(name: string): Promise<Lease> {
@@ -288,6 +295,7 @@ export class PostgresRunStore implements RunStore {
         await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [runId]);
         await work(sql);
       });
+      this.#database.signals.notify(runId);
       return await this.read(runId);
     } finally {
       await lease.release();
@@ -295,7 +303,7 @@ export class PostgresRunStore implements RunStore {
   }
 
   async prune(request: PruneRequest): Promise<PruneResult> {
-    return pruneRows(
+    const pruned = await pruneRows(
       {
         database: this.#database,
         objects: this.#objects?.store ?? null,
@@ -306,6 +314,8 @@ export class PostgresRunStore implements RunStore {
       },
       request,
     );
+    if (!request.dry_run) for (const runId of pruned.runs) this.#database.signals.notify(runId);
+    return pruned;
   }
 
   changes(position: string | null): Promise<RunChanges> {
