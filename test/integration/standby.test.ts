@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { codeOf } from '#kit/errors.ts';
+import { type CoreError, codeOf } from '#kit/errors.ts';
 import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
 import { openPostgres } from '#kit/postgres/database.ts';
 import { createFencedLeases } from '#kit/postgres/leases.ts';
+import { openServices } from '../../services/agentd/main.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { decided, planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
@@ -145,6 +146,36 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       expect(logOf(store, run_id).trim().split('\n')).to.have.length(head.seq);
       expect((await store.restore(run_id)).head).to.deep.equal(head);
       expect((await store.append(run_id, () => [turn()])).head.seq).to.equal(head.seq + 1);
+    });
+
+    it('lacks no artifact once the events of a process are put back', async () => {
+      const store = host();
+      const { run_id } = await store.create(sampleRequest());
+      await store.putArtifact(run_id, 'before');
+      await replicated();
+      await pair.cutReplication();
+      const digest = await store.putArtifact(run_id, 'after');
+      await store.append(run_id, () => planned(run_id));
+      await pair.failOver();
+      await answers(store);
+      expect(codeOf(await failure(store.writeViews(run_id)))).to.equal('database_behind');
+      await store.restore(run_id);
+      expect(Buffer.from(await host().artifact(run_id, digest)).toString()).to.equal('after');
+    });
+
+    it('gets back an artifact alone, where no event is lost', async () => {
+      const store = host();
+      const { run_id } = await store.create(sampleRequest());
+      await store.putArtifact(run_id, 'before');
+      await replicated();
+      await pair.cutReplication();
+      const digest = await store.putArtifact(run_id, 'after');
+      await pair.failOver();
+      await answers(store);
+      expect(codeOf(await failure(store.artifact(run_id, digest)))).to.equal('artifact_not_found');
+      await store.restore(run_id);
+      expect(Buffer.from(await host().artifact(run_id, digest)).toString()).to.equal('after');
+      expect(codeOf(await failure(store.restore(run_id)))).to.equal('record_whole');
     });
 
     it('gets back what a mirror has', async () => {
@@ -305,6 +336,39 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
         expect((await world.agent.run(run_id)).status).to.equal('completed');
         await expectOnce(run_id);
         expect((await world.agent.verify(run_id)).problems).to.deep.equal([]);
+      });
+
+      it('may lack all of its run, which the command that the message names puts back', async () => {
+        await world.agent.runs({ limit: 1 });
+        await replicated();
+        await pair.cutReplication();
+        const { run_id } = await world.plannedAndApproved();
+        await pair.failOver();
+        await until('the standby', () => world.agent.runs({ limit: 1 }).catch(() => null));
+        const error = await failure(world.agent.run(run_id));
+        expect(codeOf(error)).to.equal('database_behind');
+        expect((error as CoreError).hint).to.contain(`./core recover ${run_id} on this host`);
+        const shown = await world.command(['recover', run_id]);
+        expect(shown.stdout, shown.stderr).to.contain('--from-mirror');
+        const restored = await world.command(['recover', run_id, '--from-mirror']);
+        expect(restored.code, restored.stderr).to.equal(0);
+        expect((await world.agent.run(run_id)).actions[0]!.approval).to.equal('approved');
+      });
+
+      it('is planned by the same key again, where nobody has the run that the key named', async () => {
+        const number = await world.newIssue('It should greet strangers.');
+        const request = { ...ref, number, idempotency_key: 'nightly', by: everybody };
+        await world.agent.runs({ limit: 1 });
+        await replicated();
+        await pair.cutReplication();
+        const before = await openServices({ home: world.home });
+        const first = await before.agent.createRun(request, quiet.signal);
+        await before.close();
+        await pair.failOver();
+        await until('the standby', () => world.agent.runs({ limit: 1 }).catch(() => null));
+        const again = await world.agent.createRun(request, quiet.signal);
+        expect([again.created, again.run.run_id]).to.not.deep.equal([first.created, first.run.run_id]);
+        expect((await world.agent.createRun(request, quiet.signal)).run.run_id).to.equal(again.run.run_id);
       });
 
       it('is not done twice by a host that knows nothing of it', async () => {

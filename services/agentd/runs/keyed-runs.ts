@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { Refused } from '#kit/errors.ts';
+import { codeOf, Refused } from '#kit/errors.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
 import type { Run } from './run.ts';
@@ -36,7 +36,7 @@ export async function keyedRun(
   const lease = await patientLease(store, `idempotency ${key}`, signal);
   try {
     const note = join(store.stateDir, 'idempotency', key);
-    const noted = existsSync(note) ? await store.read(readFileSync(note, 'utf8')) : null;
+    const noted = existsSync(note) ? await notedRun(store, readFileSync(note, 'utf8')) : null;
     if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
     const wanted = await resolve();
     const known = noted ?? (await runWithKey(store, wanted));
@@ -57,6 +57,16 @@ export async function keyedRun(
     return { run, created: known === null };
   } finally {
     await lease.release();
+  }
+}
+
+/** null of a run that a database lost, and nobody has. */
+async function notedRun(store: Store, runId: string): Promise<Run | null> {
+  try {
+    return await store.read(runId);
+  } catch (error) {
+    if (codeOf(error) === 'run_not_found') return null;
+    throw error;
   }
 }
 

@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/database.ts';
+import { artifactsName } from '../log/run-folder.ts';
 import { storageError } from '../storage-error.ts';
 import { writeMirror } from './mirror.ts';
 import type { RunArtifacts } from './run-artifacts.ts';
@@ -34,6 +38,19 @@ export class HostMirror {
     this.#parts.warn(`${this.#parts.stateDir} can be written again: folders of runs are up to date`);
   }
 
+  /**
+   * An artifact that was stored, so that it is here also where the database loses it before the folder is written next.
+   * @throws what is no matter of this host's disk
+   */
+  async keep(runId: string, digest: string, content: Uint8Array): Promise<void> {
+    const folder = join(this.#parts.stateDir, 'runs', runId, artifactsName);
+    if (!existsSync(folder)) return this.follow(runId);
+    const path = join(folder, digest);
+    await this.#toDisk(runId, async () => {
+      if (!existsSync(path)) replaceFile(path, content);
+    });
+  }
+
   /** @throws Failed (`disk_full`, `state_not_writable`), Conflict (`database_behind`) */
   async rewrite(runId: string): Promise<void> {
     const { database, artifacts, stateDir } = this.#parts;
@@ -46,9 +63,18 @@ export class HostMirror {
   }
 
   async #written(runId: string): Promise<boolean> {
-    const { database, artifacts, stateDir, warn } = this.#parts;
+    const { database, artifacts, stateDir } = this.#parts;
+    const isWritten = await this.#toDisk(runId, () => writeMirror(database, artifacts, { stateDir, runId }));
+    if (isWritten) this.#behind.delete(runId);
+    return isWritten;
+  }
+
+  /** @returns false where the disk takes nothing */
+  async #toDisk(runId: string, write: () => Promise<void>): Promise<boolean> {
+    const { stateDir, warn } = this.#parts;
     try {
-      await writeMirror(database, artifacts, { stateDir, runId });
+      await write();
+      return true;
     } catch (thrown) {
       const error = storageError(thrown, stateDir);
       if (!diskCodes.includes(codeOf(error))) throw thrown;
@@ -59,7 +85,5 @@ export class HostMirror {
       this.#behind.add(runId);
       return false;
     }
-    this.#behind.delete(runId);
-    return true;
   }
 }

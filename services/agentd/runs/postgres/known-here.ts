@@ -35,13 +35,22 @@ export class KnownHere {
     if (this.#acknowledged.size > maxRuns) this.#acknowledged.delete(oldest!);
   }
 
+  /** Oldest first; none where this process appended nothing. */
+  acknowledged(runId: string): readonly RunEvent[] {
+    return this.#acknowledged.get(runId)?.events ?? [];
+  }
+
   /**
    * Before an append: what works on the run would go on from events that are not there. Keeps in the mirror what the database lost.
    * @param events what the database has
    * @throws Conflict (`database_behind`)
    */
-  async require(sql: Sql, runId: string, events: readonly RunEvent[]): Promise<void> {
-    const known = this.#acknowledged.get(runId)?.events ?? [];
+  async require(
+    sql: Sql,
+    runId: string,
+    events: readonly RunEvent[],
+    known = this.acknowledged(runId),
+  ): Promise<void> {
     const last = known.at(-1);
     const accounted = last === undefined || (await accountsFor(sql, runId, events, last));
     if (!accounted) this.#keep(runId, known);
@@ -68,10 +77,15 @@ export class KnownHere {
   /** The error for whoever asks for a run that the database does not have, and this host does. */
   async explain(sql: Sql, runId: string, error: unknown): Promise<unknown> {
     if (codeOf(error) !== 'run_not_found') return error;
-    const known = this.#acknowledged.get(runId)?.events;
-    if (known !== undefined) this.#keep(runId, known);
-    const found = await this.behind(sql, runId);
+    const found = await this.lost(sql, runId);
     return found === null ? error : databaseBehind(runId, found);
+  }
+
+  /** What this host has of a run that the database does not have; null where it has nothing either. */
+  async lost(sql: Sql, runId: string): Promise<Behind | null> {
+    const known = this.acknowledged(runId);
+    if (known.length > 0) this.#keep(runId, known);
+    return this.behind(sql, runId);
   }
 
   #keep(runId: string, events: readonly RunEvent[]): void {

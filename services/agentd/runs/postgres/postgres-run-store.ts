@@ -132,6 +132,9 @@ export class PostgresRunStore implements RunStore {
       'SELECT run_id FROM runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id DESC LIMIT 6',
       [prefix, `${prefix}~`],
     );
+    // Of a run that it lost, and this host has, more can be done than to read it.
+    if (found.length === 0 && isRunId(prefix) && (await this.#known.lost(this.#database, prefix)) !== null)
+      return prefix;
     const runId = onlyRun(
       prefix,
       found.map(({ run_id }) => run_id),
@@ -190,7 +193,9 @@ export class PostgresRunStore implements RunStore {
     checkRunId(runId);
     const bytes = Buffer.from(content as string);
     if (!(await this.#artifacts.put(runId, bytes))) await this.read(runId);
-    return sha256(bytes);
+    const digest = sha256(bytes);
+    await this.#mirror.keep(runId, digest, bytes);
+    return digest;
   }
 
   async artifact(runId: string, digest: string): Promise<Uint8Array> {
@@ -231,7 +236,10 @@ export class PostgresRunStore implements RunStore {
   }
 
   async writeViews(runId: string): Promise<void> {
-    await this.read(runId);
+    // Before the database is asked: the newest may be appended meanwhile.
+    const acknowledged = this.#known.acknowledged(runId);
+    const { stored } = await this.#read(runId);
+    await this.#known.require(this.#database, runId, stored.events, acknowledged);
     await this.#mirror.follow(runId);
   }
 

@@ -21,8 +21,10 @@ export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   const { runId } = place;
   const stored = soundEvents(logOf(await linesOf(sql, runId))).events;
   const held = await behindMirror(sql, place, stored);
-  if (held === null)
+  if (held === null) {
+    if ((await restoreArtifacts(sql, place)) > 0) return;
     throw new Conflict('record_whole', `the database has all that this host's mirror of run ${runId} has`);
+  }
   const events = mirroredEvents(place).slice(0, held.head.seq);
   if (held.others > 0 || events.at(-1)?.hash !== held.head.hash) throw databaseBehind(runId, held);
   const run = fold(runId, events);
@@ -54,14 +56,18 @@ export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   await restoreArtifacts(sql, place);
 }
 
-async function restoreArtifacts(sql: Sql, { stateDir, runId }: MirrorPlace): Promise<void> {
+/** @returns how many the database lacked */
+async function restoreArtifacts(sql: Sql, { stateDir, runId }: MirrorPlace): Promise<number> {
   const folder = join(stateDir, 'runs', runId);
-  if (!existsSync(join(folder, artifactsName))) return;
+  if (!existsSync(join(folder, artifactsName))) return 0;
+  let restored = 0;
   for (const digest of readdirSync(join(folder, artifactsName))) {
     if (digestOfArtifact(folder, digest) !== digest) continue;
-    await sql.query(
-      'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+    const rows = await sql.query(
+      'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING 1',
       [runId, digest, readArtifact(folder, digest)],
     );
+    restored += rows.length;
   }
+  return restored;
 }
