@@ -8,17 +8,22 @@ import type { Client } from './client.ts';
 import type { Host } from './host.ts';
 import { planningBudget } from './installation.ts';
 import type { Journal } from './journal.ts';
+import type { Losses } from './losses.ts';
 import { memoryProblems } from './memories.ts';
 import { objectProblems } from './objects.ts';
+import type { Operator } from './operator.ts';
 import type { Problems } from './problems.ts';
 import type { Surroundings } from './surroundings.ts';
 import { tickProblems } from './ticks.ts';
+import type { Bill } from './upstream.ts';
 
 interface CheckParts {
   readonly hosts: readonly Host[];
   readonly around: Surroundings;
   readonly journal: Journal;
   readonly client: Client;
+  readonly losses: Losses;
+  readonly operator: Operator;
   readonly history: string;
   /** The day's budget, US dollars. */
   readonly day: number;
@@ -26,20 +31,22 @@ interface CheckParts {
   readonly since: number;
 }
 
+/** Nanoseconds from the reservation of a call until it reaches the provider; far more than that takes. */
+const callNs = 2e9;
 /** Tolerance of sums of US dollars. */
 const tiny = 1e-9;
 /** In which a run may be when all is over. */
 const ended = ['completed', 'failed', 'superseded', 'cancelled'];
 
 export async function check(parts: CheckParts): Promise<Problems> {
-  const { around, journal, client, hosts, since } = parts;
+  const { around, journal, client, hosts, losses, since } = parts;
   return {
     ...doubledAtForge(parts),
     ...(await lost(parts)),
     ...(await moneyProblems(parts)),
     'cases that did not complete': [...journal.stuck].map(([number, why]) => `#${number}: ${why}`),
     ...(await recordProblems(parts)),
-    ...(await memoryProblems(client, hosts, journal)),
+    ...(await memoryProblems(client, hosts, journal, losses)),
     ...(await tickProblems(around, since)),
     ...(await objectProblems(around)),
     'requests that the forge does not know': around.forge.state.violations,
@@ -66,7 +73,12 @@ function doubledAtForge({ around: { served }, journal }: CheckParts): Problems {
   return {
     'doubled branches': more(branches, numberOf),
     'doubled pushes': branches.filter((name) => pushes(name) > 1),
-    'doubled pull requests': more(served.pulls, ({ head }) => numberOf(head)),
+    'doubled pull requests': [
+      ...more(served.pulls, ({ head }) => numberOf(head)),
+      ...[...Map.groupBy(served.pulls, ({ head }) => head)].flatMap(([head, ones]) =>
+        ones.length > 1 ? [head] : [],
+      ),
+    ],
     'doubled comments': more(served.comments, ({ issue }) => issue),
     'effects that are missing': done.flatMap((number) => [
       ...(branches.some((name) => numberOf(name) === number) ? [] : [`#${number}: branch`]),
@@ -76,42 +88,71 @@ function doubledAtForge({ around: { served }, journal }: CheckParts): Problems {
   };
 }
 
-async function lost({ client, journal, around }: CheckParts): Promise<Problems> {
+async function lost({ client, journal, around, losses, operator }: CheckParts): Promise<Problems> {
   const approvals: string[] = [];
   for (const [run_id, ones] of Map.groupBy(journal.approvals, (one) => one.run_id)) {
     const { json } = await client.anywhere('agentd', `/v1/runs/${run_id}`);
-    for (const { action_id } of ones) {
+    for (const { action_id, span } of ones) {
       // biome-ignore lint/suspicious/noExplicitAny: as the service answers it
-      const action = json.actions.find((one: any) => one.action_id === action_id);
-      if (action?.decision?.decision !== 'approve') approvals.push(`${run_id} ${action_id}`);
+      const action = json.actions?.find((one: any) => one.action_id === action_id);
+      if (action?.decision?.decision === 'approve') continue;
+      // A run that goes on without what was lost is decided again.
+      if (losses.mayInclude(span) || operator.recovered.has(run_id)) journal.lost('approvals', action_id);
+      else approvals.push(`${run_id} ${action_id}`);
     }
   }
   const events: string[] = [];
-  for (const [event_id, number] of journal.events) {
+  for (const [event_id, { number, span }] of journal.events) {
     const { status, json } = await client.anywhere('bridge', `/v1/events/${event_id}`);
-    if (status !== 200 || json.state !== 'done') events.push(`${event_id}: ${status} ${json?.state}`);
+    if (status === 404 && losses.mayInclude(span)) journal.lost('events', event_id);
+    else if (status !== 200 || json.state !== 'done') events.push(`${event_id}: ${status} ${json?.state}`);
     else if (!journal.runs.get(number)?.has(json.run_id)) events.push(`${event_id}: another run`);
   }
-  const keys = await around.pair.ask<{ key: string; count: number }>(
+  const made = await around.pair.ask<{ key: string | null; run_id: string }>(
     around.database,
-    `SELECT key, count(*)::int
-     FROM (SELECT line::json->'data'->'request'->>'idempotency_key' AS key FROM run_events WHERE seq = 1) AS made
-     GROUP BY key HAVING count(*) > 1 OR key IS NULL`,
+    `SELECT line::json->'data'->'request'->>'idempotency_key' AS key, run_id FROM run_events WHERE seq = 1`,
+  );
+  // What was asked for again while the run of it was gone, has two when that one is put back.
+  const first = made.filter(({ run_id }) => !operator.wholes.has(run_id));
+  const twice = [...Map.groupBy(first, ({ key }) => key)].filter(
+    ([key, ones]) => key === null || ones.length > 1,
   );
   return {
     'lost approvals': approvals,
     'lost events': events,
-    'events and requests with two runs': keys.map(({ key, count }) => `${key}: ${count}`),
+    'events and requests with two runs': twice.map(([key, ones]) => `${key}: ${ones.length}`),
+    'events of mirrors that nobody accounts for': await unaccounted(around, operator),
   };
 }
 
-async function moneyProblems({ client, journal, around, day }: CheckParts): Promise<Problems> {
+/** What a mirror had and the database lacked is there again, or kept with the record of its loss. */
+async function unaccounted({ pair, database }: Surroundings, { held }: Operator): Promise<string[]> {
+  const ones: string[] = [];
+  for (const { host, run_id, hash } of held) {
+    const [found] = await pair.ask(
+      database,
+      `SELECT 1 FROM run_events WHERE run_id = '${run_id}' AND (hash = '${hash}' OR
+         line::json->>'type' = 'record_recovered' AND line::json->'data'->'lost'->>'hash' = '${hash}')
+       UNION ALL SELECT 1 FROM run_artifacts WHERE run_id = '${run_id}' AND position('${hash}'::bytea IN content) > 0`,
+    );
+    if (found === undefined) ones.push(`${run_id} on ${host}: ${hash}`);
+  }
+  return ones;
+}
+
+async function moneyProblems({ client, journal, around, losses, day }: CheckParts): Promise<Problems> {
   const { json } = await client.anywhere('models', '/v1/usage?by=run');
   const ledger = new Map<string, number>(
     // biome-ignore lint/suspicious/noExplicitAny: as the service answers it
     json.rows.map(({ name, cost }: any) => [name, cost]),
   );
-  const { billed } = around.upstream;
+  const { bills } = around.upstream;
+  const sum = (ones: readonly Bill[]) => ones.reduce((total, { cost }) => total + cost, 0);
+  // The ledger may have lost what it knew of the others.
+  const certain = bills.filter(({ at }) => !losses.mayInclude({ from: at - callNs, to: at }));
+  journal.counts.set('model calls', bills.length);
+  if (certain.length < bills.length)
+    journal.counts.set('model calls that a fail-over may have lost', bills.length - certain.length);
   const over: string[] = [];
   const unbooked: string[] = [];
   for (const [run, cost] of ledger) {
@@ -119,11 +160,11 @@ async function moneyProblems({ client, journal, around, day }: CheckParts): Prom
     if (cost > budget + tiny) over.push(`${run}: ${cost} of ${budget} in the ledger`);
   }
   for (const [run, budget] of journal.budgets) {
-    const paid = billed.get(`(spend ${run})`) ?? 0;
+    const paid = sum(certain.filter(({ purpose }) => purpose === `(spend ${run})`));
     if (paid > budget + tiny) over.push(`${run}: ${paid} of ${budget} billed`);
     if (paid > (ledger.get(run) ?? 0) + tiny) unbooked.push(`${run}: ${paid} billed`);
   }
-  const paid = [...billed.values()].reduce((sum, cost) => sum + cost, 0);
+  const paid = sum(certain);
   const booked = json.total.cost as number;
   if (paid > day + tiny) over.push(`the day: ${paid} of ${day} billed`);
   if (booked > day + tiny) over.push(`the day: ${booked} of ${day} in the ledger`);
@@ -131,7 +172,8 @@ async function moneyProblems({ client, journal, around, day }: CheckParts): Prom
   return { 'money over budget': over, 'money that the ledger lacks': unbooked };
 }
 
-async function recordProblems({ hosts, around, history }: CheckParts): Promise<Problems> {
+async function recordProblems(parts: CheckParts): Promise<Problems> {
+  const { hosts, around, history, journal, losses, operator } = parts;
   const notes = readFileSync(history, 'utf8')
     .split('\n')
     .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Note]));
@@ -139,6 +181,10 @@ async function recordProblems({ hosts, around, history }: CheckParts): Promise<P
     around.database,
     'SELECT run_id, seq, prev, hash FROM run_events',
   );
+  const there = new Set(record.map(({ hash }) => hash));
+  for (const note of notes)
+    if (note.type === 'append_acknowledged' && note.hash !== null && !there.has(note.hash))
+      journal.lost('appends to runs', note.hash);
   const services = await Promise.all(hosts.map(({ home }) => openServices({ home })));
   const runs = [...new Set(record.map(({ run_id }) => run_id))];
   const neverEnded: string[] = [];
@@ -147,10 +193,17 @@ async function recordProblems({ hosts, around, history }: CheckParts): Promise<P
   try {
     for (const run_id of runs) {
       const { status } = await services[0]!.agent.run(run_id);
-      if (!ended.includes(status)) neverEnded.push(`${run_id}: ${status}`);
+      // Its steps were done again, and found what was there already.
+      const isLeft = status === 'partially_completed' && losses.spans.length > 0;
+      if (isLeft) journal.lost('runs that a person has to look at', run_id);
+      else if (!ended.includes(status)) neverEnded.push(`${run_id}: ${status}`);
       for (const [index, { agent }] of services.entries()) {
         await agent.mirror(run_id);
-        const { problems } = await agent.verify(run_id);
+        const { problems: all } = await agent.verify(run_id);
+        // Whoever lets a run go on without what was lost is named for good.
+        const problems = all.filter(
+          ({ where }) => !(operator.recovered.has(run_id) && where.endsWith('(record_recovered)')),
+        );
         unverified.push(
           ...problems.map((one) => `${run_id} on ${hosts[index]!.name}: ${JSON.stringify(one)}`),
         );
@@ -164,7 +217,7 @@ async function recordProblems({ hosts, around, history }: CheckParts): Promise<P
   }
   return {
     'runs that did not end': neverEnded,
-    'problems of the history': problemsOf(notes, record),
+    'problems of the history': problemsOf(notes, record, losses.spans),
     'problems that verify finds': unverified,
     'mirrors that differ': unlike,
   };

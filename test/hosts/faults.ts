@@ -1,11 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Host } from './host.ts';
+import type { Losses } from './losses.ts';
 import type { HostNetwork } from './network.ts';
+import type { Operator } from './operator.ts';
 import { between, oneOf, type Random, shuffled } from './random.ts';
 import { bucket, type Surroundings } from './surroundings.ts';
 
 interface Place {
   readonly host: Host;
+  readonly losses: Losses;
+  readonly operator: Operator;
   readonly network: HostNetwork;
   readonly around: Surroundings;
   readonly random: Random;
@@ -23,6 +27,8 @@ interface Fault {
 const services = ['agentd', 'model-gateway', 'bridge', 'context', 'bus-worker', 'bus-engine'];
 /** Seconds; leases last 30. */
 const pastLease = [33, 42] as const;
+/** Of runs that changed within these milliseconds the database may lack something after a fail-over. */
+const putBackMs = 60_000;
 
 const cutting = (cut: Parameters<HostNetwork['cut']>[1]): Fault => ({
   of: 'host',
@@ -107,6 +113,22 @@ export const faults = {
       return {};
     },
   },
+  'the standby takes over without the last transactions': {
+    of: 'database',
+    lasts: [2, 8],
+    async begin({ around: { pair }, losses, operator }) {
+      const endLoss = losses.begin();
+      await pair.cutReplication();
+      return {
+        async end() {
+          await pair.failOver();
+          endLoss();
+          await pair.addStandby();
+          await operator.putBackAll(putBackMs);
+        },
+      };
+    },
+  },
   'the bucket is killed': {
     of: 'bucket',
     lasts: [2, 20],
@@ -117,7 +139,7 @@ export const faults = {
   },
   'the bucket is paused': {
     of: 'bucket',
-    lasts: [5, 42],
+    lasts: [5, 20],
     async begin({ around }) {
       around.s3.signal('SIGSTOP');
       return { end: () => around.s3.signal('SIGCONT') };
@@ -125,7 +147,7 @@ export const faults = {
   },
   'the bucket is cut off': {
     of: 'bucket',
-    lasts: [5, 42],
+    lasts: [5, 20],
     async begin({ network }) {
       network.cut(bucket, 'both ways');
       return { end: () => network.heal(bucket) };
@@ -135,9 +157,12 @@ export const faults = {
 
 export type FaultName = keyof typeof faults;
 export const faultNames = Object.keys(faults) as FaultName[];
+/** After which what was acknowledged may be gone. */
+export const losing: FaultName = 'the standby takes over without the last transactions';
 
 interface FaultParts extends Omit<Place, 'host'> {
   readonly hosts: readonly Host[];
+  readonly kinds: readonly FaultName[];
   readonly everyMs: number;
   readonly ending: AbortSignal;
   readonly say: (text: string) => void;
@@ -147,7 +172,7 @@ interface FaultParts extends Omit<Place, 'host'> {
 export async function breakThings(
   parts: FaultParts,
 ): Promise<{ readonly counts: ReadonlyMap<FaultName, number>; readonly failures: readonly string[] }> {
-  const { hosts, random, everyMs, ending, say } = parts;
+  const { hosts, kinds, random, everyMs, ending, say } = parts;
   const counts = new Map<FaultName, number>();
   const failures: string[] = [];
   /** Hosts that are broken now, and the database or bucket while it is. */
@@ -156,14 +181,14 @@ export async function breakThings(
   let bag: FaultName[] = [];
   while (!ending.aborted) {
     const next = performance.now() + everyMs;
-    if (bag.length === 0) bag = shuffled(random, faultNames);
+    if (bag.length === 0) bag = shuffled(random, kinds);
     const well = hosts.filter((host) => !broken.has(host));
     // One host is left alone at any time, but for moments.
     const fits = (name: FaultName) => {
       const { of, lasts } = faults[name];
       return of === 'host' ? well.length > 1 || (well.length > 0 && lasts[1] < 5) : !broken.has(of);
     };
-    const name = bag.find(fits) ?? shuffled(random, faultNames).find(fits);
+    const name = bag.find(fits) ?? shuffled(random, kinds).find(fits);
     if (name !== undefined) {
       bag = bag.filter((other) => other !== name);
       counts.set(name, (counts.get(name) ?? 0) + 1);

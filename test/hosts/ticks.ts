@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { follow, type LoadParts } from './load.ts';
+import { follow, type LoadParts, retryEvent } from './load.ts';
 import type { Problems } from './problems.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -33,7 +33,15 @@ export async function endTicks(parts: LoadParts): Promise<void> {
   for (;;) {
     parts.client.signal.throwIfAborted();
     const ticks = await ticksOf(parts.around);
-    const isOpen = ticks.some(({ state }) => !['done', 'skipped'].includes(state));
+    const open = ticks.filter(({ state }) => !['done', 'skipped'].includes(state));
+    const isOpen = open.length > 0;
+    const states = open.map(({ event_id, state }) => `${event_id} is ${state}`);
+    parts.journal.does('ticks', isOpen ? states.join(', ') : 'waiting for the tick of the next minute');
+    for (const { event_id, state } of open)
+      if (state === 'dead') {
+        const { json } = await parts.client.anywhere('bridge', `/v1/events/${encodeURIComponent(event_id)}`);
+        if (json.state === 'dead') await retryEvent(parts, event_id, json.reason);
+      }
     if (ticks.some(({ at }) => at >= now) && !isOpen) break;
     await pause(1_000);
   }
@@ -42,6 +50,7 @@ export async function endTicks(parts: LoadParts): Promise<void> {
     parts.journal.isRunOf(noIssue, run_id);
     parts.journal.count(`runs of ticks: ${await follow(parts, noIssue, run_id)}`);
   }
+  parts.journal.does('ticks', null);
 }
 
 /**

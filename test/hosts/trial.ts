@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { recordHistory } from '../fixtures/history/record.ts';
 import { randomNumbers } from '../fixtures/random-numbers.ts';
 import { until } from '../fixtures/until.ts';
 import { check } from './check.ts';
@@ -8,9 +9,11 @@ import { breakThings, type FaultName } from './faults.ts';
 import { Host, ports } from './host.ts';
 import { installOn } from './installation.ts';
 import { Journal } from './journal.ts';
-import { carryCases } from './load.ts';
+import { carryCases, endPutBack } from './load.ts';
+import { Losses } from './losses.ts';
 import { remember } from './memories.ts';
 import { makeNetwork } from './network.ts';
+import { Operator } from './operator.ts';
 import type { Problems } from './problems.ts';
 import { spend, spendTheDay } from './spending.ts';
 import { bucket, startSurroundings } from './surroundings.ts';
@@ -21,6 +24,7 @@ export interface TrialOptions {
   readonly seed: number;
   readonly loadMs: number;
   readonly faultEveryMs: number;
+  readonly kinds: readonly FaultName[];
   /** Cases that are carried at once. */
   readonly cases: number;
   readonly say: (text: string) => void;
@@ -39,7 +43,7 @@ const patienceMs = 300_000;
 
 /** Three hosts do the whole work under load while one thing after another fails; then everything is counted. */
 export async function runTrial(options: TrialOptions): Promise<TrialResult> {
-  const { folder, seed, loadMs, faultEveryMs, cases, say } = options;
+  const { folder, seed, loadMs, faultEveryMs, kinds, cases, say } = options;
   const random = randomNumbers(seed);
   const names = Object.keys(skewsMs) as (keyof typeof skewsMs)[];
   const history = join(folder, 'history.jsonl');
@@ -66,7 +70,10 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     const ending = AbortSignal.timeout(loadMs);
     const journal = new Journal(folder);
     const client = new Client(hosts, token, random, giveUp.signal);
-    const parts = { client, around, journal, ending, hosts, random };
+    const losses = new Losses();
+    const endRecording = recordHistory(history);
+    const operator = new Operator({ hosts, around, client, journal });
+    const parts = { client, around, journal, losses, operator, ending, hosts, random };
     const work = Promise.all([
       ...Array.from({ length: cases }, () => carryCases(parts)),
       spend(parts),
@@ -74,33 +81,42 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     ]);
     // Its failure is told when the faults are over.
     work.catch(() => {});
-    const telling = setInterval(() => say(progress(journal, around.upstream.calls())), 60_000);
+    const telling = setInterval(() => say(progress(journal, around.upstream.bills.length)), 60_000);
     const { counts: faults, failures } = await breakThings({
-      network,
-      hosts,
-      around,
-      random,
-      everyMs: faultEveryMs,
-      ending,
-      say,
+      ...{ network, hosts, around, losses, operator, random },
+      ...{ kinds, everyMs: faultEveryMs, ending, say },
     });
     say('nothing fails any more');
-    const late = setTimeout(() => giveUp.abort(new Error('it did not end in time')), patienceMs);
-    await work;
-    await endTicks(parts);
+    const notOver: string[] = [];
+    const ends = async (what: string, ending: Promise<unknown>) => {
+      await ending.catch((error) => void notOver.push(`${what}: ${error}`));
+    };
+    const late = setTimeout(() => {
+      notOver.push(...journal.underWay);
+      giveUp.abort(new Error(`not over ${patienceMs / 1000} s after the last fault`));
+    }, patienceMs);
+    await ends('the work', work);
+    await ends('ticks', endTicks(parts));
+    await ends('runs that were put back', endPutBack(parts));
     clearTimeout(late);
     clearInterval(telling);
-    const counting = new Client(hosts, token, random, new AbortController().signal);
-    await Promise.all(hosts.map((host) => host.ready()));
+    await operator.close();
+    endRecording();
+    for (const host of hosts) await ends(`host ${host.name}`, host.ready());
+    for (const one of notOver) say(`not over: ${one}`);
+    const counting = new Client(hosts, token, random, AbortSignal.timeout(2 * patienceMs));
     const day = await spendTheDay({ ...parts, client: counting });
     // An answer that was on its way when the network was cut may still come, and its call is on record once it has.
-    await until('the end of all model calls', async () => {
-      const calls = "SELECT 1 FROM gateway_calls WHERE state = 'under_way'";
-      return (await around.pair.ask(around.database, calls)).length === 0;
-    });
+    await ends(
+      'model calls',
+      until('the end of all model calls', async () => {
+        const calls = "SELECT 1 FROM gateway_calls WHERE state = 'under_way'";
+        return (await around.pair.ask(around.database, calls)).length === 0;
+      }),
+    );
     say('counting');
-    const found = await check({ hosts, around, journal, client: counting, history, day, since });
-    const problems = { ...found, 'faults that could not be made': failures };
+    const found = await check({ ...parts, client: counting, history, day, since });
+    const problems = { ...found, 'what was not over': notOver, 'faults that could not be made': failures };
     writeFileSync(join(folder, 'problems.json'), JSON.stringify(problems, null, 2));
     const { ticks, belated } = await countTicks(around);
     journal.counts.set('ticks of the schedule', ticks).set('of them later than a minute', belated);

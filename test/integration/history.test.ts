@@ -87,7 +87,38 @@ const cases: Readonly<Record<string, readonly [Change, readonly string[]]>> = {
   ],
 };
 
+/** As when a standby took over that lacked what was appended and taken at these moments. */
+const losing = (...moments: readonly number[]) => moments.map((at) => ({ from: at, to: at }));
+
 describe('the history of hosts', () => {
+  it('may lack an acknowledged append where the record was allowed to lose it, and no other one', () => {
+    const { notes, record } = sound();
+    const { at } = notes.findLast(({ type }) => type === 'append_acknowledged')!;
+    record.pop();
+    expect(problemsOf(notes, record, losing(at))).to.deep.equal([]);
+    expect(problemsOf(notes, record, losing(at - 3, at + 1))).to.deep.equal([
+      'x: events 4 to 4 were acknowledged and are not there',
+    ]);
+  });
+
+  it('may have another event where an acknowledged one was lost', () => {
+    const { notes, record } = sound();
+    const lost = notes.filter(({ type }) => type.startsWith('append')).slice(-3);
+    notes.push(...lost.map((note) => ({ ...note, client: 3, at: note.at + 10, hash: 'again' }) as Note));
+    record[3] = { ...record[3]!, hash: 'again' };
+    expect(problemsOf(notes, record, losing(lost.at(-1)!.at))).to.deep.equal([]);
+    expect(problemsOf(notes, record)).to.include('x: event 4 was acknowledged twice');
+  });
+
+  it('may have a number of a lease twice where the record was allowed to lose it', () => {
+    const history = sound();
+    cases['has a lease with one number twice']![0](history);
+    const { notes, record } = history;
+    const { at } = notes.filter(({ type }) => type === 'lease_taken')[1]!;
+    expect(problemsOf(notes, record, losing(at))).to.deep.equal([]);
+    expect(problemsOf(notes, record, losing(at + 1))).to.have.length(1);
+  });
+
   for (const [what, [change, problems]] of Object.entries(cases)) {
     it(what, () => {
       const history = sound();
