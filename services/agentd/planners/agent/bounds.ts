@@ -27,14 +27,6 @@ export function boundsLeft(
   };
 }
 
-/** The first of the bounds that is reached; null where none is. */
-export function reachedBound({ bounds }: Agent, { seconds, usage }: Used): BoundName | null {
-  if (seconds >= bounds.seconds) return 'seconds';
-  if (usage === null) return null;
-  if (usage.cost >= bounds.money) return 'money';
-  return usage.calls >= bounds.turns ? 'turns' : null;
-}
-
 export function boundReached(agent: Agent, bound: BoundName, used: Used, draft: boolean): Refused {
   const { name, bounds } = agent;
   const spent = [...(used.usage === null ? [] : [...amounts(used.usage)]), `${Math.round(used.seconds)} s`];

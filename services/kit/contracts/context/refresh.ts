@@ -65,10 +65,6 @@ export const FailedRepository = t.strict({
 });
 export type FailedRepository = t.TypeOf<typeof FailedRepository>;
 
-export const RefreshReply = t.strict({
-  repositories: t.array(t.union([RefreshedRepository, FailedRepository])),
-});
-
 export const KnownRepository = t.strict({
   repository: t.string,
   path: t.string,
