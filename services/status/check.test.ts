@@ -53,6 +53,7 @@ describe('A report on who holds the ports of a platform', () => {
       bridge: url,
       bus: { url: `ws://127.0.0.1:${port}`, wants_token: true, ca: null },
       endpoints: [{ service: 'core-agentd', url, health: true }],
+      here: [],
       unused: new Map(),
     };
   });
@@ -85,6 +86,15 @@ describe('A report on who holds the ports of a platform', () => {
     expect(detail).to.contain('core-agentd answers there, but it is not that of this state folder');
     announceService('core-agentd', folders, { url: places.agentd, host: '127.0.0.1', port });
     expect((await check()).endpoints['core-agentd']).to.include({ ok: true, detail: 'ok' });
+  });
+
+  it('may be that of another host where somebody gave clients the address, and the one here is asked too', async () => {
+    manager = 'embedded';
+    const [endpoint] = places.endpoints;
+    places = { ...places, endpoints: [{ ...endpoint!, isGiven: true }], here: [endpoint!] };
+    const found = await check();
+    expect(found.endpoints['core-agentd']).to.include({ ok: true, detail: 'ok' });
+    expect(found.here['core-agentd']).to.include({ ok: true, url: `${places.agentd}/healthz` });
   });
 
   it('shows the token that can do least to the service that says that it listens there', async () => {

@@ -23,6 +23,8 @@ export interface Findings {
   /** Services that this installation does without, with the reason. */
   readonly unused: ReadonlyMap<string, string>;
   readonly endpoints: Readonly<Record<string, Omit<EndpointReport, 'required'>>>;
+  /** Of services that run here and are not the ones of `endpoints`. */
+  readonly here: Readonly<Record<string, Omit<EndpointReport, 'required'>>>;
   readonly engine: EngineReport;
   readonly worker: WorkerAnswer;
   /** Why the bus could not be reached. */
@@ -52,7 +54,9 @@ async function ownArrow(
   const answer = await httpAnswer(`${url}/v1/token`, { ...limits, ca, token });
   if (answer.status === null) return null;
   const ok = answer.status === 200;
-  const detail = ok ? 'answers, and takes the token' : `answers ${answer.status}: ${problemIn(answer.text)}`;
+  const detail = ok
+    ? 'answers, and takes the token'
+    : `answers ${answer.status}: ${problemIn(answer.text).detail}`;
   return { from: 'core-status', to: service, ok, detail };
 }
 
@@ -78,7 +82,7 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
   }
 
   const own = places.endpoints.filter(({ health }) => health);
-  const [managed, startedWith, engine, runs, arrows, ...answers] = await Promise.all([
+  const [managed, startedWith, engine, runs, arrows, here, ...answers] = await Promise.all([
     options.managed,
     options.managed.then(({ manager }) => manager.environment('core-bus-engine', signal)).catch(() => null),
     engineOfOurs(),
@@ -86,13 +90,14 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     Promise.all(own.map((endpoint) => ownArrow(endpoint, { timeoutMs, signal, shower }))).then((all) =>
       all.filter((arrow) => arrow !== null),
     ),
+    Promise.all(places.here.map((endpoint) => askEndpoint(endpoint, { timeoutMs, signal }))),
     ...asked,
   ]);
   const found = answers.map((answer, index) => {
-    const { service, url } = places.endpoints[index]!;
-    // Behind a container's port the note of a service is not to be seen.
-    const why =
-      managed.manager.kind === 'embedded' && answer.health !== null ? shower.why(service, url) : null;
+    const { service, url, isGiven = false } = places.endpoints[index]!;
+    // Behind a container's port the note of a service is not to be seen, and behind a proxy there may be another host's.
+    const isOwn = managed.manager.kind === 'embedded' && !isGiven;
+    const why = isOwn && answer.health !== null ? shower.why(service, url) : null;
     if (why === null || !answer.ok) return answer;
     const detail = `${service} answers there, but it is not that of this state folder: ${why}`;
     return { ...answer, ok: false, detail, fix: otherInstallation };
@@ -108,6 +113,7 @@ export async function checkPlatform(options: CheckOptions): Promise<Omit<Finding
     optional: config.optional,
     unused: places.unused,
     endpoints: Object.fromEntries(places.endpoints.map(({ service }, index) => [service, found[index]!])),
+    here: Object.fromEntries(places.here.map(({ service }, index) => [service, here[index]!])),
     engine: engineReport(places.bus.url, { ...engine, telemetryEnabled: telemetryOf(startedWith) }),
     worker: engine.worker,
     unreachable: engine.unreachable,
@@ -158,6 +164,7 @@ async function readRuns(
 async function get<A>(url: string, question: HttpQuestion, codec: t.Type<A, unknown, unknown>): Promise<A> {
   const answer = await httpAnswer(url, question);
   if (answer.status === null) throw new Error(answer.message);
-  if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}: ${problemIn(answer.text)}`);
+  if (answer.status !== 200)
+    throw new Error(`${url} answers ${answer.status}: ${problemIn(answer.text).detail}`);
   return decodeJson(codec, answer.text, url);
 }

@@ -45,6 +45,19 @@ describe('An endpoint that is asked', () => {
     expect(await ask(foreign, false)).to.include({ ok: true, detail: 'answers (200)' });
   });
 
+  it('says what a refusal says, and that a proxy reaches nobody', async () => {
+    const problem = { detail: 'host "context.example.org" is not allowed', hint: 'Add the name.' };
+    const refusing = await serving((_request, response) =>
+      response.writeHead(403).end(JSON.stringify(problem)),
+    );
+    expect(await ask(refusing)).to.include({
+      detail: `answers 403: ${problem.detail}`,
+      fix: 'Add the name.',
+    });
+    const proxy = await serving((_request, response) => response.writeHead(502).end('<html>'));
+    expect((await ask(proxy)).detail).to.equal('a proxy answers there, and reaches no core-bridge (502)');
+  });
+
   it('says that nobody listens, or that nobody answers within the time', async () => {
     const gone = createSocketServer().listen(0, '127.0.0.1');
     await once(gone, 'listening');

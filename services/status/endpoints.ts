@@ -12,6 +12,8 @@ export interface Endpoint {
   readonly health: boolean;
   /** PEM of the certificate that it serves with, where it is known. */
   readonly ca?: string | null;
+  /** Somebody gave clients this address: of a proxy, or another host. */
+  readonly isGiven?: boolean;
 }
 
 const askAgain =
@@ -39,6 +41,19 @@ function judge(service: PlatformService, answer: HttpAnswer, wantsHealth: boolea
   const { status } = answer;
   if (!wantsHealth) return { ok: true, status, health: null, detail: `answers (${status})`, fix: null };
   const health = healthIn(answer.text);
+  if (health === null && status >= 502 && status <= 504) {
+    const detail = `a proxy answers there, and reaches no ${service} (${status})`;
+    return {
+      ok: false,
+      status,
+      health,
+      detail,
+      fix: `Start a ${service} behind it; the log of the proxy says more.`,
+    };
+  }
+  const problem = problemIn(answer.text);
+  if (health === null && problem.detail !== '')
+    return { ok: false, status, health, detail: `answers ${status}: ${problem.detail}`, fix: problem.hint };
   if (health === null) {
     const detail = `what answers there is no service of Core (${status})`;
     return { ok: false, status, health, detail, fix: 'End that program, or give the service another port.' };
@@ -127,11 +142,12 @@ export async function httpAnswer(
   }
 }
 
-/** What an answer that refuses says of the reason; empty where it says none. */
-export function problemIn(text: string): string {
+/** What an answer that refuses says of the reason, and of what to do; empty and null where it says none. */
+export function problemIn(text: string): { readonly detail: string; readonly hint: string | null } {
   try {
-    return String((JSON.parse(text) as { readonly detail?: unknown }).detail ?? '');
+    const { detail, hint } = JSON.parse(text) as { readonly detail?: unknown; readonly hint?: unknown };
+    return { detail: String(detail ?? ''), hint: hint === undefined ? null : String(hint) };
   } catch {
-    return '';
+    return { detail: '', hint: null };
   }
 }

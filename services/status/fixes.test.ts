@@ -45,7 +45,7 @@ describe('What to do about a part that does not answer', () => {
 
   it('is typed with the state folder that was asked about', () => {
     const part = { part: 'iii', detail: 'away', fix: 'Start it: ./core up; ./core config show lists' };
-    const report = { services: {}, http: {}, problems: [part], warnings: [{ ...part, fix: null }] };
+    const report = { services: {}, http: {}, here: {}, problems: [part], warnings: [{ ...part, fix: null }] };
     const fixesFor = (home: string | undefined) => {
       const { problems, warnings } = withHome(report as unknown as StatusReport, home);
       return [...problems, ...warnings].map(({ fix }) => fix);

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { busAddress, engineHttpPort } from '#kit/config/bus-url.ts';
-import { agentdUrl, bridgeUrl, gatewayUrl } from '#kit/config/client-urls.ts';
+import { agentdUrl, bridgeUrl, gatewayUrl, givenUrl, ownUrl } from '#kit/config/client-urls.ts';
+import { runningService } from '#kit/config/running-service.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -14,6 +15,8 @@ export interface Places {
   readonly agentd: string;
   readonly bridge: string;
   readonly endpoints: readonly Endpoint[];
+  /** Services that run here while clients reach them at another address, which `endpoints` has. */
+  readonly here: readonly Endpoint[];
   /** `ca`: PEM of the certificate that it serves with, where it is our own engine with TLS. */
   readonly bus: { readonly url: string; readonly wants_token: boolean; readonly ca: string | null };
   /** Services that this installation does without, with the reason. */
@@ -25,21 +28,31 @@ export function findPlaces(folders: Folders, environment: Environment): Places {
   const sources = { folders, environment };
   const agentd = agentdUrl(sources);
   const bridge = bridgeUrl(sources);
-  const { url: context } = readSettings(sources).context;
+  const context = readSettings(sources).context.url?.replace(/\/+$/, '') ?? null;
   const { url: busUrl, wants_token, certificate_file } = busAddress(sources);
   const ca = certificateIn(certificate_file);
   const engineUrl = readStackNote(folders)?.services['core-bus-engine']?.url;
+  const clients = [
+    ...(context === null ? [] : [{ service: 'core-context' as const, url: context }]),
+    { service: 'core-model-gateway' as const, url: gatewayUrl(sources) },
+    { service: 'core-agentd' as const, url: agentd },
+    { service: 'core-bridge' as const, url: bridge },
+  ];
   return {
     agentd,
     bridge,
     bus: { url: busUrl, wants_token, ca },
     endpoints: [
       { service: 'core-bus-engine', url: engineUrl ?? engineHttpUrl(busUrl, sources), health: false, ca },
-      ...(context === null ? [] : [{ service: 'core-context' as const, url: context, health: true }]),
-      { service: 'core-model-gateway', url: gatewayUrl(sources), health: true },
-      { service: 'core-agentd', url: agentd, health: true },
-      { service: 'core-bridge', url: bridge, health: true },
+      ...clients.map(({ service, url }) => {
+        const isGiven = givenUrl(service, sources) !== null && url !== ownUrl(service, sources);
+        return { service, url, health: true, isGiven };
+      }),
     ],
+    here: clients.flatMap(({ service, url }) => {
+      const own = runningService(service, folders)?.url;
+      return own === undefined || own === url ? [] : [{ service, url: own, health: true }];
+    }),
     unused: new Map(
       context === null ? [['core-context', 'context.url is null: planning does without it']] : [],
     ),

@@ -46,6 +46,7 @@ function found(change: Partial<Findings> = {}, units: Record<string, Partial<Uni
     endpoints: Object.fromEntries(
       platformServices.filter((name) => name !== 'core-bus-worker').map((name) => [name, answer]),
     ),
+    here: {},
     engine,
     worker: { ok: true, detail: 'answers calls', took_ms: 2, reaches: null },
     unreachable: null,
@@ -85,9 +86,25 @@ describe('The status report', () => {
   it('is ok and warns of nothing while a standby stands by', () => {
     const active = { status: 'ok', detail: 'core-context is active on a.example.org' } as const;
     const health = { status: 'standby', service: 'core-context', version: '', checks: { active } } as const;
-    const endpoints = { ...found().endpoints, 'core-context': { ...answer, status: 503, health } };
-    const { ok, problems, warnings } = makeReport(found({ endpoints }));
+    const standby = { ...answer, status: 503, health };
+    const { ok, problems, warnings } = makeReport(found({ here: { 'core-context': standby } }));
     expect({ ok, problems, warnings }).to.deep.equal({ ok: true, problems: [], warnings: [] });
+    const endpoints = { ...found().endpoints, 'core-context': standby };
+    const asked = makeReport(found({ endpoints }));
+    expect(asked.ok).to.equal(true);
+    expect(asked.warnings.map(({ part }) => part)).to.deep.equal(['http.core-context']);
+    expect(asked.warnings[0]!.fix).to.contain('context.url');
+  });
+
+  it('has a problem for a service of this host that is not well, whoever answers clients elsewhere', () => {
+    const here = { 'core-agentd': { ...answer, ok: false, detail: 'failing' } };
+    expect(parts(makeReport(found({ here })))).to.deep.equal(['here.core-agentd']);
+    const silent = { ...answer, ok: false, status: null, fix: 'Start it: ./core up' };
+    const endpoints = { ...found().endpoints, 'core-agentd': silent };
+    const { problems } = makeReport(found({ endpoints, here: { 'core-agentd': answer } }));
+    expect(problems.map(({ fix }) => fix)).to.deep.equal([
+      'It is a proxy or another host: start it there, or correct the address: ./core config show',
+    ]);
   });
 
   it('requires nothing that is left out, unused or optional', () => {

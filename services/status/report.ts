@@ -13,6 +13,7 @@ type Remark = StatusReport['problems'][number];
 export function makeReport(found: Findings): StatusReport {
   const services = serviceReports(found);
   const http = endpointReports(found);
+  const here = hereReports(found);
   const facts = engineRemarks(found);
   const unknownState = found.managed.manager.kind === 'none' ? 'unknown' : null;
   const mayBeAway = found.optional.includes('core-bus-engine') && found.unreachable !== null;
@@ -27,6 +28,7 @@ export function makeReport(found: Findings): StatusReport {
     ...(found.managed.problem === null ? [] : [{ part: 'manager', ...found.managed.problem }]),
     ...remarks('services', services, ({ ok, required }) => required && !ok),
     ...remarks('http', http, ({ ok, required }) => required && !ok),
+    ...remarks('here', here, ({ ok, required }) => required && !ok),
     ...facts.filter(({ part }) => isProblem(part)),
     ...arrowRemarks(found, http),
     ...storageRemarks(found),
@@ -35,7 +37,10 @@ export function makeReport(found: Findings): StatusReport {
   const warnings: Remark[] = [
     ...remarks('services', services, ({ ok, required, state }) => !required && !ok && state !== unknownState),
     ...remarks('http', http, ({ ok, required }) => !required && !ok),
-    ...degraded(http),
+    ...remarks('here', here, ({ ok, required }) => !required && !ok),
+    ...degraded('http', http),
+    ...degraded('here', here),
+    ...asked(http),
     ...facts.filter(({ part }) => !isProblem(part)),
   ];
   return {
@@ -50,6 +55,7 @@ export function makeReport(found: Findings): StatusReport {
     },
     services,
     http,
+    here,
     iii: found.engine,
     arrows: found.arrows.concat(arrowsIn(http)),
     backlogs: backlogsIn(http),
@@ -98,7 +104,7 @@ function endpointReports(found: Findings): Record<string, EndpointReport> {
     {
       ...endpoint,
       // What answers, answers for itself.
-      fix: endpoint.status === null ? fixByUnits([name], managed.units, endpoint.fix) : endpoint.fix,
+      fix: endpoint.status === null ? fixOfSilent(name, endpoint.fix, found) : endpoint.fix,
       required: !leftOut(name),
     },
   ]);
@@ -122,6 +128,21 @@ function endpointReports(found: Findings): Record<string, EndpointReport> {
   return { ...Object.fromEntries(asked), 'core-bus-worker': bus };
 }
 
+function fixOfSilent(name: string, otherwise: string | null, { here, managed }: Findings): string | null {
+  return name in here
+    ? 'It is a proxy or another host: start it there, or correct the address: ./core config show'
+    : fixByUnits([name], managed.units, otherwise);
+}
+
+function hereReports({ here, optional }: Findings): Record<string, EndpointReport> {
+  return Object.fromEntries(
+    Object.entries(here).map(([name, endpoint]) => [
+      name,
+      { ...endpoint, required: !optional.includes(name) },
+    ]),
+  );
+}
+
 function fixOfEngine({ units }: Managed): string | null {
   return fixByUnits(['core-bus-engine'], units, 'Start the engine: ./core up');
 }
@@ -136,11 +157,19 @@ function remarks<T extends { readonly detail: string; readonly fix: string | nul
     .map(([name, { detail, fix }]) => ({ part: `${part}.${name}`, detail, fix }));
 }
 
-function degraded(http: Readonly<Record<string, EndpointReport>>): Remark[] {
+function degraded(part: string, reports: Readonly<Record<string, EndpointReport>>): Remark[] {
   // A standby is as it should be: the active one does the work.
   const isLimited = ({ ok, health }: EndpointReport) =>
     ok && health !== null && health.status !== 'ok' && health.status !== 'standby';
-  return remarks('http', http, isLimited).map((remark) => ({ ...remark, fix: null }));
+  return remarks(part, reports, isLimited).map((remark) => ({ ...remark, fix: null }));
+}
+
+/** A standby where clients ask answers none of them. */
+function asked(http: Readonly<Record<string, EndpointReport>>): Remark[] {
+  return remarks('http', http, ({ health }) => health?.status === 'standby').map((remark) => ({
+    ...remark,
+    fix: 'Give clients a proxy that finds the active one: context.url in core.json.',
+  }));
 }
 
 function engineRemarks({ engine, unreachable, managed }: Findings): Remark[] {

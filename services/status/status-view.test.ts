@@ -22,7 +22,7 @@ const run: StatusReport['latest_runs'][number] = {
 
 function view(change: Partial<StatusReport>, width = 80): string {
   const report = {
-    ...{ ok: true, services: {}, http: {}, problems: [], warnings: [], latest_runs: [] },
+    ...{ ok: true, services: {}, http: {}, here: {}, problems: [], warnings: [], latest_runs: [] },
     storage: { runs_count: 0, detail: 'readable' },
     ...change,
   } as unknown as StatusReport;
@@ -79,6 +79,25 @@ problem  core-context: does not run
     const detail = 'standby; active: core-context is active on a.example.org';
     const shown = view({ http: { 'core-context': { ...endpoint, status: 503, health, detail } } });
     expect(shown).to.match(/^core-context {2}standby {2}core-context is active on a\.example\.org$/m);
+  });
+
+  it('has a line of its own for a service of this host that clients reach elsewhere', () => {
+    const health = { status: 'standby', service: '', version: '', checks: {} } as const;
+    const detail = 'standby; active: core-context is active on a.example.org';
+    const shown = view({
+      services: {
+        'core-context': unit,
+        'core-agentd': { ...unit, ok: false, state: 'waiting', detail: 'ended: SIGKILL' },
+      },
+      http: {
+        'core-context': { ...endpoint, url: 'https://context.example.org/healthz' },
+        'core-agentd': { ...endpoint, url: 'https://core.example.org/healthz' },
+      },
+      here: { 'core-context': { ...endpoint, status: 503, health, detail } },
+    });
+    expect(shown).to.match(
+      /^core-context +ok +https:\/\/context.example.org\ncore-context here +standby +core-context is active on a\.example\.org\ncore-agentd +ok +https:\/\/core.example.org\ncore-agentd here +waiting +ended: SIGKILL$/m,
+    );
   });
 
   it('keeps to the width of the terminal, and shows what others wrote as text', () => {

@@ -44,7 +44,12 @@ export function statusView(report: StatusReport, { display, color, now, named }:
     failed: red,
   };
   const names = new Set([...Object.keys(report.services), ...Object.keys(report.http)]);
-  const parts = [...names].map((name) => ({ name, ...partOf(name, report) }));
+  const parts = [...names].flatMap((name) => [
+    { name, ...partOf(name, report) },
+    ...(isApart(name, report)
+      ? [{ name: `${name} here`, ...partOf(name, { ...report, http: report.here }) }]
+      : []),
+  ]);
   const rows = parts.map(({ name, word, detail }) => [
     name,
     { text: word, paint: paints[word] },
@@ -74,7 +79,20 @@ const runColumns: readonly Column[] = [
   { title: '', gives: { turn: 1, to: 12 } },
 ];
 
-function partOf(name: string, { services, http }: StatusReport): { word: Word; detail: string } {
+/** Whether the service of this host needs a line of its own, as what clients reach says nothing of it. */
+function isApart(name: string, { services, http, here }: StatusReport): boolean {
+  const unit = services[name];
+  if (name in here) return true;
+  return http[name]?.ok === true && unit?.required === true && !unit.ok;
+}
+
+function partOf(
+  name: string,
+  { services, http }: Pick<StatusReport, 'services' | 'http'>,
+): {
+  word: Word;
+  detail: string;
+} {
   const unit = services[name];
   const endpoint = http[name];
   if (unit?.state === 'left_out') return { word: 'off', detail: unit.detail };
@@ -96,7 +114,8 @@ function partOf(name: string, { services, http }: StatusReport): { word: Word; d
     case 'failed':
       return { word: unit.state, detail };
     case 'running':
-      return endpoint === undefined ? { word: 'ok', detail } : { word: 'silent', detail: endpoint.detail };
+      if (endpoint === undefined) return { word: 'ok', detail };
+      return { word: endpoint.status === null ? 'silent' : 'failed', detail: endpoint.detail };
     default:
       return { word: 'away', detail };
   }

@@ -113,6 +113,7 @@ function brokenReport(error: CoreError): StatusReport {
     manager: { kind: 'unknown', production_like: false, detail: 'not asked' },
     services: {},
     http: {},
+    here: {},
     iii: {
       url: '',
       engine: null,

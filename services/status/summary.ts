@@ -37,7 +37,9 @@ function linesOf(kind: string, remarks: readonly Remark[]): string[] {
   const alike = Map.groupBy(remarks, ({ detail, fix }) => JSON.stringify([detail, fix]));
   return [...alike.values()].flatMap((group) => {
     const { detail, fix } = group[0]!;
-    const parts = group.map(({ part }) => part.replace(/^(services|http)\./, '')).join(', ');
+    const parts = group
+      .map(({ part }) => part.replace(/^(services|http)\./, '').replace(/^here\.(.*)/, '$1 here'))
+      .join(', ');
     return [
       `${kind}  ${visibleLine(`${parts}: ${detail}`)}`,
       ...(fix === null ? [] : [`${'do'.padStart(kind.length)}  ${visibleLine(fix)}`]),
@@ -85,6 +87,7 @@ export function withHome(report: StatusReport, home: string | undefined): Status
     ...report,
     services: each(report.services),
     http: each(report.http),
+    here: each(report.here),
     problems: report.problems.map(withFlag),
     warnings: report.warnings.map(withFlag),
   };

@@ -17,6 +17,7 @@ import { itWith } from '../../test/needs.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
 import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
+import { checkElsewhere } from './health-checks/elsewhere.ts';
 import { checkModels } from './health-checks/installation.ts';
 import { checkNotifications } from './health-checks/notifications.ts';
 import { checkNode, checkToolPaths } from './health-checks/programs.ts';
@@ -60,6 +61,45 @@ describe('core doctor', () => {
       detail: 'agent mine: /no/such/agent is not installed',
       fix: 'correct agents.mine.command in agents.json',
     });
+  });
+
+  it('asks the core-context that clients are given, at whatever address that is', async () => {
+    let answer: object = {};
+    const server = createHttpServer((_, response) => response.end(JSON.stringify(answer)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    const file = join(home, 'config/core.json');
+    writeFileSync(file, JSON.stringify({ context: { url: `${url}/` } }));
+    const answers = async (health: object) => {
+      answer = health;
+      return (await checkElsewhere(folders()))[0]!;
+    };
+    try {
+      const health = { status: 'ok', service: 'core-context', version: '1', checks: {} };
+      expect(await answers(health)).to.deep.equal({
+        ...{ name: 'core-context', state: 'works', fix: null },
+        detail: `core-context 1 (ok) answers clients at ${url} (${file})`,
+      });
+      const checks = { active: { status: 'ok', detail: 'core-context is active on a' } };
+      const standby = await answers({ ...health, status: 'standby', checks });
+      expect([standby.state, standby.detail]).to.deep.equal([
+        'warning',
+        `core-context 1 (standby) answers clients at ${url} (${file}); active: core-context is active on a`,
+      ]);
+      const other = await answers({ ...health, service: 'core-bridge' });
+      expect(other.detail).to.equal(`clients ask ${url} (${file}), where core-bridge 1 (ok) answers`);
+      server.close();
+      server.closeAllConnections();
+      const [gone] = await checkElsewhere(folders());
+      expect([gone!.state, gone!.detail]).to.deep.equal([
+        'warning',
+        `clients ask ${url} (${file}), where nothing answers`,
+      ]);
+    } finally {
+      server.close();
+    }
+    writeFileSync(file, JSON.stringify({ context: { url: 'http://127.0.0.1:8090' } }));
+    expect(await checkElsewhere(folders())).to.deep.equal([]);
   });
 
   it('checks the folders of tools that validations see', async () => {

@@ -6,6 +6,7 @@ import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { checkBucket } from './health-checks/bucket.ts';
 import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
+import { checkElsewhere } from './health-checks/elsewhere.ts';
 import {
   checkDaemonPort,
   checkFolder,
@@ -80,6 +81,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
           checkServicePort('core-model-gateway', 'models', folders),
           checkServicePort('core-bridge', 'bridge', folders),
           checkEnginePorts(folders),
+          checkElsewhere(folders),
         ]),
     checkCypher(folders),
     checkModels(folders),

@@ -7,7 +7,11 @@ import { temporaryFolder } from '../../test/fixtures/repositories/temporary-fold
 import { embeddedStack, withFreePorts } from './embedded-services.ts';
 
 describe('The embedded stack', () => {
-  const plain = { ...environment, CORE_CONTEXT_URL: undefined, CORE_BUS_URL: undefined };
+  const plain = {
+    ...environment,
+    ...{ CORE_AGENTD_URL: undefined, CORE_CONTEXT_URL: undefined, CORE_MODELS_URL: undefined },
+    ...{ CORE_BRIDGE_URL: undefined, CORE_BUS_URL: undefined },
+  };
   const home = () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'config'));
@@ -71,6 +75,68 @@ describe('The embedded stack', () => {
       const ports = services.flatMap(({ http, socket }) => [http?.port, socket?.port]);
       expect(ports).to.not.include.members([49134]).and.to.not.include.members([3111]);
     }
+  });
+
+  /** As several hosts have it, by a database and a bucket. */
+  function sharing(folders: ReturnType<typeof home>, url: string | null): void {
+    const s3 = {
+      ...{ endpoint: 'https://s3.example.org', bucket: 'core' },
+      ...{ access_key_id_file: '/id', secret_access_key_file: '/secret' },
+    };
+    const storage = { kind: 'postgres', url: 'postgres://core@db.example.org/core', s3 };
+    writeFileSync(join(folders.config, 'core.json'), JSON.stringify({ context: { url }, storage }));
+  }
+
+  it('starts core-context behind the proxy of a record that hosts share, and leaves clients to the proxy', () => {
+    const folders = home();
+    sharing(folders, 'https://context.example.org/');
+    for (const contextPort of [undefined, 8190]) {
+      const { services, left, behind } = embeddedStack(folders, { contextPort }, plain);
+      expect(left).to.deep.equal([]);
+      const where = join(folders.config, 'core.json');
+      expect(behind).to.deep.equal([{ name: 'core-context', url: 'https://context.example.org', where }]);
+      for (const { environment } of services) {
+        expect(environment).to.include({ CORE_CONTEXT_PORT: String(contextPort ?? 8090) });
+        expect(environment).to.not.have.property('CORE_CONTEXT_URL');
+      }
+    }
+    expect(embeddedStack(folders, { without: 'context' }, plain).behind).to.deep.equal([]);
+    sharing(folders, null);
+    expect(embeddedStack(folders, {}, plain).left.map(({ name }) => name)).to.deep.equal(['core-context']);
+  });
+
+  it('starts no core-context with a record of its own beside the one that clients are given', () => {
+    const folders = home();
+    const given = { ...plain, CORE_CONTEXT_URL: 'https://context.example.org' };
+    const why = 'context.url is https://context.example.org (CORE_CONTEXT_URL), not http://127.0.0.1:8090';
+    const { left, behind } = embeddedStack(folders, {}, given);
+    expect([left, behind]).to.deep.equal([[{ name: 'core-context', why }], []]);
+    const own = embeddedStack(folders, { contextPort: 8190 }, given);
+    expect(own.left).to.deep.equal([]);
+    for (const { environment } of own.services)
+      expect(environment.CORE_CONTEXT_URL).to.equal('http://127.0.0.1:8190');
+  });
+
+  it('starts services that are behind a proxy, and leaves clients to it', () => {
+    const folders = home();
+    const urls = {
+      CORE_AGENTD_URL: 'https://core.example.org',
+      CORE_MODELS_URL: 'https://models.example.org',
+      CORE_BRIDGE_URL: 'https://bridge.example.org',
+    };
+    const { services, left, behind } = embeddedStack(folders, {}, { ...plain, ...urls });
+    expect(left).to.deep.equal([]);
+    expect(behind.map(({ name, where }) => [name, where])).to.deep.equal([
+      ['core-model-gateway', 'CORE_MODELS_URL'],
+      ['core-agentd', 'CORE_AGENTD_URL'],
+      ['core-bridge', 'CORE_BRIDGE_URL'],
+    ]);
+    for (const { environment } of services) {
+      expect(environment).to.include({ CORE_AGENTD_PORT: '7817', CORE_CONTEXT_URL: 'http://127.0.0.1:8090' });
+      expect(environment).to.not.have.any.keys(Object.keys(urls));
+    }
+    const own = embeddedStack(folders, { port: 4003 }, { ...plain, ...urls });
+    expect(own.services[0]!.environment.CORE_AGENTD_URL).to.equal('http://127.0.0.1:4003');
   });
 
   it('does not answer for what it leaves out', () => {

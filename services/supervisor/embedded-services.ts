@@ -3,8 +3,10 @@ import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { urlOf } from '#kit/config/address.ts';
 import { busAddress, engineHttpPort } from '#kit/config/bus-url.ts';
+import { type ClientService, clientConcerns, type GivenUrl, givenUrl } from '#kit/config/client-urls.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
-import { describeSettings, readSettings } from '#kit/config/settings.ts';
+import { readSettings } from '#kit/config/settings.ts';
+import { sharesContextRecord } from '#kit/config/storage.ts';
 import { type PlatformService, platformServices } from '#kit/contracts/platform-services.ts';
 import type { Environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
@@ -33,6 +35,12 @@ interface EmbeddedStack {
   readonly services: readonly EmbeddedService[];
   /** What is not started, and why. */
   readonly left: readonly { readonly name: PlatformService; readonly why: string }[];
+  /** What is started while clients, these services too, reach it at another address: a proxy in front of several, or another host. */
+  readonly behind: readonly {
+    readonly name: PlatformService;
+    readonly url: string;
+    readonly where: string;
+  }[];
 }
 
 type Given = string | number | undefined;
@@ -51,20 +59,25 @@ export interface StackFlags extends Choice {
 const compileCache = fileURLToPath(new URL('../../node_modules/.cache/core', import.meta.url));
 
 /**
- * The services of this machine, as flags, environment and files want them. Each is given the addresses of all the others.
+ * The services of this machine, as flags, environment and files want them. Each is given the addresses of all the others: those that
+ * somebody gives clients, else those at which they are started.
  * @throws InvalidInput (`config_invalid`, `invalid_option`)
  */
 export function embeddedStack(folders: Folders, flags: StackFlags, environment: Environment): EmbeddedStack {
   const places = placesOf(folders, flags, environment);
-  const left = new Map([...placesElsewhere(folders, flags, environment, places), ...unwanted(flags)]);
-  const shared = sharedEnvironment(folders, places, left);
-  const services = platformServices
-    .filter((name) => !left.has(name))
-    .map((name) => definition(name, places, shared));
+  const elsewhere = clientsElsewhere(folders, flags, environment, places);
+  const left = new Map([...leftOut(folders, environment, places, elsewhere), ...unwanted(flags)]);
+  const isHere = (name: PlatformService) => !left.has(name);
+  const shared = sharedEnvironment(folders, places, { isHere, elsewhere });
+  const services = platformServices.filter(isHere).map((name) => definition(name, places, shared));
   refuseSamePorts(services);
   return {
     services,
     left: platformServices.flatMap((name) => (left.has(name) ? [{ name, why: left.get(name)! }] : [])),
+    behind: services.flatMap(({ name }) => {
+      const given = elsewhere.get(name);
+      return given?.url == null ? [] : [{ name, url: given.url, where: given.where }];
+    }),
   };
 }
 
@@ -115,20 +128,51 @@ function placesOf(folders: Folders, flags: StackFlags, environment: Environment)
   };
 }
 
-/** What the configuration places elsewhere is not started here. */
-function* placesElsewhere(
+const portFlags = {
+  'core-context': 'contextPort',
+  'core-model-gateway': 'modelsPort',
+  'core-agentd': 'port',
+  'core-bridge': 'bridgePort',
+} as const satisfies Record<ClientService, keyof StackFlags>;
+
+/** Services for which somebody gives clients another address than that of this stack. A port that a flag gives is for this stack. */
+function clientsElsewhere(
   folders: Folders,
   flags: StackFlags,
   environment: Environment,
   places: Places,
+): ReadonlyMap<PlatformService, GivenUrl> {
+  const services = Object.keys(clientConcerns) as ClientService[];
+  return new Map(
+    services.flatMap((name) => {
+      const given = givenUrl(name, { folders, environment });
+      if (given === null || given.url === urlOf(places[clientConcerns[name]])) return [];
+      const isOwn = flags[portFlags[name]] !== undefined && !isOneOfSeveral(name, folders);
+      return isOwn ? [] : [[name, given] as const];
+    }),
+  );
+}
+
+/** Whether others of its kind may be active in its place, so that only the address which clients are given leads to one that is. */
+function isOneOfSeveral(name: PlatformService, folders: Folders): boolean {
+  return name === 'core-context' && sharesContextRecord(folders);
+}
+
+/**
+ * What is not started here: what nobody would ask. A core-context at another address would be another record, unless hosts share it.
+ * Of the other services any one answers what any other does.
+ */
+function* leftOut(
+  folders: Folders,
+  environment: Environment,
+  places: Places,
+  elsewhere: ReadonlyMap<PlatformService, GivenUrl>,
 ): Generator<[PlatformService, string]> {
-  const settings = describeSettings({ folders: { config: folders.config }, environment });
-  const { value, source, where } = settings.find(({ key }) => key === 'context.url')!;
-  const own = urlOf(places.context);
-  if (source !== 'default' && flags.contextPort === undefined && value !== own) {
-    if (value === null) yield ['core-context', `context.url is null (${where}): planning does without it`];
-    else yield ['core-context', `context.url is ${value} (${where}), not ${own}`];
-  }
+  const context = elsewhere.get('core-context');
+  if (context?.url === null)
+    yield ['core-context', `context.url is null (${context.where}): planning does without it`];
+  else if (context !== undefined && !isOneOfSeveral('core-context', folders))
+    yield ['core-context', `context.url is ${context.url} (${context.where}), not ${urlOf(places.context)}`];
   const bus = busAddress({ folders: { ...folders, state: nowhere }, environment });
   if (!bus.own) yield ['core-bus-engine', `the bus is ${bus.url} (${bus.where})`];
 }
@@ -140,31 +184,35 @@ const nowhere = '/nonexistent';
 function sharedEnvironment(
   folders: Folders,
   places: Places,
-  left: ReadonlyMap<PlatformService, string>,
+  {
+    isHere,
+    elsewhere,
+  }: {
+    readonly isHere: (name: PlatformService) => boolean;
+    readonly elsewhere: ReadonlyMap<PlatformService, unknown>;
+  },
 ): Record<string, string> {
   const variables: Record<string, string> = {
     CORE_STATE_DIR: folders.state,
     CORE_CONFIG_DIR: folders.config,
     NODE_COMPILE_CACHE: compileCache,
   };
-  for (const [service, concern] of Object.entries(concerns)) {
-    if (concern === null || left.has(service as PlatformService)) continue;
+  for (const service of platformServices) {
+    const concern = concerns[service];
+    if (concern === null || !isHere(service)) continue;
     const name = `CORE_${concern.toUpperCase()}`;
     const { host, port } = places[concern];
     Object.assign(variables, { [`${name}_HOST`]: host, [`${name}_PORT`]: String(port) });
     if (concern === 'bus') variables.CORE_BUS_HTTP_PORT = String(places.busHttp.port);
-    else variables[`${name}_URL`] = urlOf(places[concern]);
+    else if (!elsewhere.has(service)) variables[`${name}_URL`] = urlOf(places[concern]);
   }
   return variables;
 }
 
 const concerns: Readonly<Record<PlatformService, Exclude<keyof Places, 'busHttp'> | null>> = {
+  ...clientConcerns,
   'core-bus-engine': 'bus',
-  'core-context': 'context',
-  'core-model-gateway': 'models',
-  'core-agentd': 'agentd',
   'core-bus-worker': null,
-  'core-bridge': 'bridge',
 };
 
 function definition(

@@ -19,15 +19,24 @@ export type PortHolder =
  * @param withinMs milliseconds for a connection, and for an answer
  */
 export async function whoAnswers(host: string, port: number, withinMs: number): Promise<PortHolder> {
+  if (port === 0) return { kind: 'nobody' };
+  const holder = await whoAnswersAt(urlOf({ host, port, tls: false }), withinMs);
+  const isNamed = holder.kind === 'core' || holder.kind === 'nobody';
+  return isNamed ? holder : { ...holder, process: processListening(port) };
+}
+
+/** Who answers at an address that may be on another machine. */
+export async function whoAnswersAt(url: string, withinMs: number): Promise<PortHolder> {
+  const { hostname, port, protocol } = new URL(url);
   // Cheaper than a request where nobody is.
-  const reached = port === 0 ? 'nobody' : await connects(host, port, withinMs);
+  const reached = await connects(hostname, Number(port || (protocol === 'https:' ? 443 : 80)), withinMs);
   if (reached === 'nobody') return { kind: 'nobody' };
-  const answer = reached === 'late' ? reached : await askHealth(host, port, withinMs);
-  if (answer === 'late') return { kind: 'silent', process: processListening(port), withinMs };
+  const answer = reached === 'late' ? reached : await askHealth(url, withinMs);
+  if (answer === 'late') return { kind: 'silent', process: null, withinMs };
   try {
     return { kind: 'core', health: decodeJson(Health, answer ?? '', 'health') };
   } catch {
-    return { kind: 'other', process: processListening(port) };
+    return { kind: 'other', process: null };
   }
 }
 
@@ -74,8 +83,8 @@ function canBeTaken(host: string, port: number): Promise<boolean> {
 }
 
 /** What `/healthz` answers; null where a connection brings no answer. */
-async function askHealth(host: string, port: number, withinMs: number): Promise<string | null | 'late'> {
-  const url = new URL('/healthz', urlOf({ host, port, tls: false }));
+async function askHealth(base: string, withinMs: number): Promise<string | null | 'late'> {
+  const url = new URL(`${base}/healthz`);
   const signal = AbortSignal.timeout(withinMs);
   const agent = openAgent(url.href);
   try {

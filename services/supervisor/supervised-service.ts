@@ -165,7 +165,9 @@ export class SupervisedService {
     if (this.#failures === 1) this.#failingSince = performance.now();
     // A wrong setting or a refusal will be the same the next time.
     const hopeless = code === exitCodes.usage || code === exitCodes.refused;
-    if (hopeless || (!this.#answered && this.#failures >= maxFailures)) {
+    // Where something that it needs does not answer, it is worth another start for as long as that takes.
+    const isItself = code !== exitCodes.unavailable;
+    if (hopeless || (isItself && !this.#answered && this.#failures >= maxFailures)) {
       this.#update({ state: 'given_up', ...noProcess, last_end: why });
       this.#listener.ended(why, null);
       this.#gaveUp(code || exitCodes.failed);

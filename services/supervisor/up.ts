@@ -46,7 +46,8 @@ const engineWaitsMs = 1_500;
 export async function up(options: UpOptions): Promise<number> {
   const { stdout = process.stdout, stderr = process.stderr, program = './core' } = options;
   const folders = resolveFolders({ home: options.home }, environment);
-  const { services: embedded, left } = embeddedStack(folders, await withFreePorts(options), environment);
+  const flags = await withFreePorts(options);
+  const { services: embedded, left, behind } = embeddedStack(folders, flags, environment);
   prepareFolder(folders.state, 'state');
   prepareFolder(folders.config, 'config');
   const folder = join(folders.state, stackFolder);
@@ -107,7 +108,10 @@ export async function up(options: UpOptions): Promise<number> {
   const gaveUp = Promise.race(services.map(({ gaveUp }) => gaveUp));
   const shown = show(embedded, ready, width, stdout, shutdown.signal).then((whole) => {
     if (!whole) return;
-    const reasons = left.map(({ name, why }) => `${name} is not started: ${why}\n`).join('');
+    const reasons = [
+      ...left.map(({ name, why }) => `${name} is not started: ${why}\n`),
+      ...behind.map(({ name, url, where }) => `${name} is asked at ${url} (${where})\n`),
+    ].join('');
     const last = lastLines(folders.state, { program, home: options.home });
     printText(`${reasons}\n${last}`, display, stdout);
   });
@@ -255,8 +259,9 @@ export function whereOf({ http, socket }: Pick<EmbeddedService, 'http' | 'socket
   return places.join('  ');
 }
 
-/** With the reason, where it is not well. */
+/** With the reason, where it is not well, and with who is active, where that is another. */
 function statusOf({ status, checks }: Health): string {
-  const why = Object.values(checks).find((check) => check.status !== 'ok')?.detail;
-  return status === 'ok' || why === undefined ? status : `${status}: ${visibleLine(why)}`;
+  const why =
+    status === 'standby' ? checks.active : Object.values(checks).find((check) => check.status !== 'ok');
+  return status === 'ok' || why === undefined ? status : `${status}: ${visibleLine(why.detail)}`;
 }

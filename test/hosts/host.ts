@@ -26,7 +26,6 @@ export interface HostOptions {
   readonly contexts: readonly string[];
 }
 
-const contextProgram = new URL('../../services/context/main.ts', import.meta.url).pathname;
 const proxyProgram = new URL('context-proxy.ts', import.meta.url).pathname;
 
 /** `./core up` with a disk, a network, a clock, a name and processes of its own. */
@@ -68,10 +67,8 @@ export class Host {
     const fixture = (file: string) =>
       `--import=${new URL(`../fixtures/history/${file}`, import.meta.url).href}`;
     const log = openSync(join(folder, 'logs', `${name}.log`), 'a');
-    // `core up` leaves out a core-context that has a proxy in front.
     const script = `mount --bind "$1" "$2" && hostname "$3" || exit
       env --unset NODE_OPTIONS "$5" "$6" ${contextProxyPort} ${contexts.join(' ')} &
-      (while true; do "$5" --disable-warning=ExperimentalWarning "$CONTEXT_PROGRAM" serve --home "$2/home"; sleep 0.5; done) &
       exec "$4" up --home "$2/home"`;
     const namespaces = ['--mount', '--pid', '--uts', '--fork', '--kill-child', '--mount-proc'];
     const [program, ...enter] = network.enter(name);
@@ -84,8 +81,6 @@ export class Host {
         TMPDIR: join(this.place, 'tmp'),
         NODE_OPTIONS: `${fixture(`record.ts?to=${history}`)} ${fixture(`skew.ts?ms=${skewMs}`)}`,
         CORE_PASS_ENV: 'NODE_OPTIONS',
-        // Not an argument: a signal to a service goes to whatever names its program there.
-        CONTEXT_PROGRAM: contextProgram,
       }),
     });
     closeSync(log);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -135,16 +135,24 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     other.start();
     await becomes(other, ['standby']);
     const optional = platformServices.filter((name) => name !== 'core-context');
+    const file = join(other.home, 'config', 'core.json');
+    const { port } = JSON.parse(readFileSync(join(one.home, 'config', 'context.json'), 'utf8'));
+    const url = `http://127.0.0.1:${port}`;
+    const settings = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...settings, context: { url } }));
     writeFileSync(join(other.home, 'config', 'status.json'), JSON.stringify({ manager: 'none', optional }));
     const run = (program: string, ...args: string[]) =>
       promisify(execFile)(program, [...args, '--json', '--home', other.home]);
     const { stdout: status } = await run(programs.status);
     const report = decodeJson(StatusReport, status, 'report');
     expect(report.ok).to.equal(true);
-    const { ok, health, detail } = report.http['core-context']!;
+    const { ok, health, detail } = report.here['core-context']!;
     expect([ok, health!.status]).to.deep.equal([true, 'standby']);
+    expect(report.http['core-context']).to.include({ ok: true, url: `${url}/healthz`, status: 200 });
     expect(detail).to.match(/^standby; active: core-context is active on \S+ \(process \d+\) since 20/);
-    expect(report.warnings.map(({ part }) => part)).to.not.include('http.core-context');
+    expect(report.warnings.map(({ part }) => part).filter((part) => part.includes('context'))).to.deep.equal(
+      [],
+    );
     const { stdout: found } = await run(programs.core, 'doctor');
     expect(found).to.match(
       /"state":"works","detail":"core-context \S+ \(standby\) answers on \S+; active: core-context is active/,

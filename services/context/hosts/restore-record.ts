@@ -32,7 +32,7 @@ export async function requireOwnRecord(rows: BackupRows, state: string): Promise
     `${path} is no copy of the record that the hosts of this database share, and holds memories or runs of its own`,
     {
       facts: { path },
-      hint: 'Start it without storage.s3, ./core context export memory.jsonl, move its file away, and import the memories at the active core-context.',
+      hint: 'Start it without storage.s3, ./core context export memory.jsonl, move its file away, and import the memories at the active core-context. Or run none here: ./core up --without context.',
     },
   );
 }

@@ -1,5 +1,5 @@
 import type { ServeOptions } from '#kit/cli/serve-command.ts';
-import { readPostgresSettings, readS3Settings } from '#kit/config/storage.ts';
+import { sharesContextRecord } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
@@ -18,7 +18,7 @@ export function readConfiguration({ home, host, port }: ServeOptions): ContextCo
 export async function serve(options: ServeOptions): Promise<number> {
   const config = readConfiguration(options);
   const own = await openServiceProcess('core-context', options);
-  const isShared = readPostgresSettings(own.folders) !== null && readS3Settings(own.folders) !== null;
+  const isShared = sharesContextRecord(own.folders);
   const hosts = isShared ? await import('../hosts/standby.ts') : null;
   const active = (await hosts?.waitAsStandby(own, config, config.backup)) ?? null;
   if (isShared && active === null) return own.signalled;

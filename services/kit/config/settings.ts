@@ -104,7 +104,17 @@ export function describeSettings(sources: SettingSources): SettingRow[] {
   return resolveSettings(sources).rows;
 }
 
-function resolveSettings(sources: SettingSources): { settings: Settings; rows: SettingRow[] } {
+/** `context.url` as the environment or the user's file sets it; null where it follows the address of core-context. */
+export function givenContextUrl(sources: SettingSources): SettingRow | null {
+  const { rows, isUrlGiven } = resolveSettings(sources);
+  return isUrlGiven ? rows.find(({ key }) => key === 'context.url')! : null;
+}
+
+function resolveSettings(sources: SettingSources): {
+  readonly settings: Settings;
+  readonly rows: SettingRow[];
+  readonly isUrlGiven: boolean;
+} {
   const { flags = {}, environment } = sources;
   const files = readConcernDocument('core', sources.folders);
   const given = settingBindings.flatMap(({ key, codec, flag, variable }) => {
@@ -115,8 +125,9 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
     ]);
     return row ?? [];
   });
-  const isUrlGiven = given.some(({ key }) => key === 'context.url');
-  if (!isUrlGiven && !hasPointer(files.user.document, '/context/url')) given.push(...followContext(sources));
+  const isUrlGiven =
+    given.some(({ key }) => key === 'context.url') || hasPointer(files.user.document, '/context/url');
+  if (!isUrlGiven) given.push(...followContext(sources));
   const merged = given.reduce<unknown>(
     (document, { key, value }) => mergeJson(document, nested(key.split('.'), value)),
     decodeConcern(Settings, files),
@@ -130,7 +141,7 @@ function resolveSettings(sources: SettingSources): { settings: Settings; rows: S
       return { key, value, source: 'user', where: files.user.path };
     return { key, value, source: 'default', where: files.shipped.path };
   });
-  return { settings, rows: rows.sort((a, b) => (a.key < b.key ? -1 : 1)) };
+  return { settings, rows: rows.sort((a, b) => (a.key < b.key ? -1 : 1)), isUrlGiven };
 }
 
 /** Without a configured address, core-context is where it runs, else at its configured listen address. */

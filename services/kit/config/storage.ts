@@ -136,6 +136,14 @@ export function readS3Settings(folders: Pick<Folders, 'config'>): S3Settings | n
   return { ...s3, bucket, endpoint, access_key_id_file, secret_access_key_file };
 }
 
+/**
+ * Whether several hosts may share the record of core-context, of which one at a time is active: with a database and a bucket.
+ * @throws what `readPostgresSettings` and `readS3Settings` throw
+ */
+export function sharesContextRecord(folders: Pick<Folders, 'config' | 'state'>): boolean {
+  return readPostgresSettings(folders) !== null && readS3Settings(folders) !== null;
+}
+
 function missing(name: string, example: string): InvalidInput {
   const pointer = `/storage/s3/${name}`;
   return new InvalidInput('config_invalid', `${pointer} is null: storage.s3.bucket is set, which needs it`, {

@@ -84,6 +84,8 @@ export const StatusReport = t.strict({
   manager: t.strict({ kind: t.string, production_like: t.boolean, detail: t.string }),
   services: t.record(t.string, UnitReport),
   http: t.record(t.string, EndpointReport),
+  /** Services that run on this host while clients reach them at the address in `http`, of a proxy or another host. */
+  here: t.record(t.string, EndpointReport),
   iii: EngineReport,
   /** The ways between services, each proved by the one that goes it with its real token. */
   arrows: t.array(t.strict({ from: t.string, to: t.string, ok: t.boolean, detail: t.string })),

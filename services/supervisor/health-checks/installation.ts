@@ -144,7 +144,7 @@ export async function checkPort(
 }
 
 /** What does less than it could, and the state of the model that makes vectors of memories. */
-function limitsOf(health: Health): string {
+export function limitsOf(health: Health): string {
   return remarkable(health, ['embeddings'])
     .map(([name, detail]) => `; ${name}: ${detail}`)
     .join('');
