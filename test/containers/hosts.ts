@@ -27,6 +27,7 @@ const replicas = [
   'https://three.example.org:8093',
 ];
 const patience = 120_000;
+const memory = 'The harbour closes at dusk';
 
 /** What the guide of three hosts promises, on three hosts that are built for it. */
 export function hostTests(): void {
@@ -61,6 +62,7 @@ export function hostTests(): void {
   after(async function () {
     this.timeout(600_000);
     stack?.remove();
+    await stack?.s3.kill();
     await forge?.close();
     await server?.stop();
   });
@@ -78,6 +80,25 @@ export function hostTests(): void {
     const [report, marker] = stdout.trim().split('\n');
     expect(marker).to.match(/^SMOKE OK run_id=run_/);
     expect(JSON.parse(report!)).to.include({ ok: true });
+  });
+
+  it('has one active core-context, and a standby that takes over when that is stopped in order', async () => {
+    const { three } = stack.hosts;
+    await three.compose(['stop', 'core-context']);
+    await answersHealth('https://one.example.org:8090', 200);
+    await three.up();
+    const { status, json } = await stack.ask('https://three.example.org:8090/healthz');
+    expect([status, (json as { status: string }).status]).to.deep.equal([503, 'standby']);
+    await answersHealth('https://context.example.org', 200);
+  });
+
+  it('records a memory on one host, which is then in the bucket alone', async () => {
+    const { one } = stack.hosts;
+    await one.tools('core-context', 'remember', memory);
+    await until(patience, async () => {
+      const journal = await server.ask(database, 'SELECT input FROM context_journal');
+      return JSON.stringify(journal).includes(memory) ? null : true;
+    });
   });
 
   it('plans and approves on one host', async () => {
@@ -119,6 +140,14 @@ export function hostTests(): void {
     expect(served.pulls).to.have.length(1);
     expect(forge.state.violations).to.deep.equal([]);
     await plansEvent('board-2');
+  });
+
+  it('finds the memory at the same address, where the standby took over with what the bucket has', async () => {
+    await answersHealth('https://context.example.org', 200);
+    const found = await asked('https://context.example.org/v1/memory/lookup', { query: 'harbour' });
+    expect(JSON.stringify(found)).to.contain(memory);
+    expect(await stack.hosts.two.tools('core-context', 'lookup', 'harbour')).to.contain(memory);
+    await answersHealth('https://three.example.org:8090', 200);
   });
 
   function newIssue() {

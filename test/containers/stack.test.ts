@@ -24,10 +24,14 @@ describeWith(needed, 'the compose stack, with our engine in place of iii', () =>
 });
 
 // In this file, so that they do not run beside the stack: Docker has addresses for some thirty networks.
-describeWith(['docker', 'postgres', 'jj', 'openssl'], 'three hosts as their guide has them', function () {
-  this.timeout(900_000);
-  hostTests();
-});
+describeWith(
+  ['docker', 'postgres', 's3', 'jj', 'openssl'],
+  'three hosts as their guide has them',
+  function () {
+    this.timeout(900_000);
+    hostTests();
+  },
+);
 
 function everything(stack: ContainerStack): void {
   imageTests(stack);

@@ -6,11 +6,11 @@ import { images } from '../../fixtures/containers/images.ts';
 import { temporaryFolder } from '../../fixtures/repositories/temporary-folder.ts';
 import { makeSelfSigned } from '../../fixtures/self-signed.ts';
 
-/** What the guide has for a host's proxy, and for the one in front. */
+/** What the guide has for a host's proxy, for the one in front, and for core-context there. */
 export function nginxOf(page: string): { host: string; front: string } {
-  const [host, front] = [...page.matchAll(/```nginx\n([\s\S]*?)```/g)].map(([, text]) => text!);
-  if (host === undefined || front === undefined) throw new Error('the guide has no two blocks of nginx');
-  return { host, front };
+  const [host, ...front] = [...page.matchAll(/```nginx\n([\s\S]*?)```/g)].map(([, text]) => text!);
+  if (host === undefined || front.length !== 2) throw new Error('the guide has no three blocks of nginx');
+  return { host, front: front.join('') };
 }
 
 /** The folder that the guide calls /etc/nginx/tls; the certificate is its own authority. */

@@ -8,9 +8,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { PostgresSettings } from '#kit/config/storage.ts';
+import type { PostgresSettings, S3Settings } from '#kit/config/storage.ts';
 import { readContainerUser } from '../../../services/supervisor/secrets/owner.ts';
 import { dockerDone } from '../../fixtures/containers/docker.ts';
+import { type S3Server, startS3 } from '../../fixtures/s3.ts';
 import { freePort } from '../../support/free-port.ts';
 import { cleanClone } from '../stack/clean-clone.ts';
 import { removeContainers, removeEverything } from '../stack/leftovers.ts';
@@ -20,15 +21,19 @@ import { addressOf, askOverTls, makeTls, nginxOf, startProxy } from './proxies.t
 
 const base = ['compose.yaml', 'compose.multi-host.yaml'];
 const embeddedBus = ['compose.embedded-bus.yaml', 'compose.multi-host-embedded-bus.yaml'];
-/** As the guide places them, with our own engine. */
+const context = 'compose.multi-host-context.yaml';
+/** As the guide places them, with our own engine and a standby of core-context. */
 const places = {
   one: {
-    files: base,
-    services: ['core-agentd', 'core-model-gateway', 'core-bridge', 'core-bus-worker'],
+    files: [...base, context],
+    services: [
+      ...['core-agentd', 'core-model-gateway', 'core-bridge', 'core-bus-worker'],
+      ...['core-context', 'guard'],
+    ],
   },
   two: { files: base, services: ['core-agentd', 'core-model-gateway'] },
   three: {
-    files: [...base, ...embeddedBus, 'compose.multi-host-context.yaml'],
+    files: [...base, ...embeddedBus, context],
     services: ['core-bus-engine', 'guard', 'core-bridge', 'core-bus-worker', 'core-context'],
   },
 } as const;
@@ -42,7 +47,7 @@ const ports = {
   BUS: 49134,
   BUS_HTTP: 3111,
 } as const;
-const inFront = ['core', 'models', 'bridge'];
+const inFront = ['core', 'models', 'bridge', 'context'];
 
 export interface ThreeHostsOptions {
   readonly database: PostgresSettings;
@@ -57,6 +62,7 @@ export interface ThreeHostsOptions {
 /** The three hosts of site/guide-three-hosts.md, each a compose project, with the proxies that the guide gives them. */
 export interface ThreeHosts {
   readonly hosts: Readonly<Record<HostName, Host>>;
+  readonly s3: S3Server;
   /** Ends everything on a host at once, its proxy too. */
   kill(name: HostName): Promise<void>;
   /** Asks a service at an address of the guide, with a person's token. */
@@ -95,13 +101,15 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
 
   const addresses: Record<string, string> = {};
   for (const name of [...hostNames, 'front']) addresses[name] = await addressOf(`core-${version}`, name);
-  const names = [...hostNames, ...inFront].map((name) => `${name}.example.org`);
+  const names = [...hostNames, ...inFront, 's3'].map((name) => `${name}.example.org`);
   const tls = makeTls(names);
-  configure(folder, options, tls);
+  const certificate = { key_file: join(tls, 'core.key'), certificate_file: join(tls, 'core.pem') };
+  const s3 = await startS3(certificate, { host: addresses.front!, enter: [] });
+  configure(folder, options, { tls, s3: s3.settings });
   const owner = readContainerUser(folder)!;
   const extra_hosts = [
     ...hostNames.map((name) => `${name}.example.org:${addresses[name]}`),
-    ...[...inFront, 'forge', 'db'].map((name) => `${name}.example.org:${addresses.front}`),
+    ...[...inFront, 'forge', 'db', 's3'].map((name) => `${name}.example.org:${addresses.front}`),
   ];
   const hosts = {} as Record<HostName, Host>;
   for (const name of hostNames) hosts[name] = await makeHost(name);
@@ -116,6 +124,7 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
   const ca = readFileSync(join(tls, 'ca.pem'), 'utf8');
   return {
     hosts,
+    s3,
     async kill(name) {
       await dockerDone(['rm', '--force', `${projects[name]}-proxy`]);
       await hosts[name].kill();
@@ -135,8 +144,7 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
       env[`CORE_PUBLISH_${service}`] = String(published.get(port));
     }
     for (const service of ['NEO4J', 'SITE']) env[`CORE_PUBLISH_${service}`] = '';
-    const isBusHost = name === 'three';
-    appendFileSync(join(own, '.env'), addressesIn(isBusHost));
+    appendFileSync(join(own, '.env'), addressesIn(name));
     const { workingCopy } = options;
     if (workingCopy.host === name) env.CORE_REPOSITORY = workingCopy.folder;
     const reach = { extra_hosts };
@@ -170,14 +178,15 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
 }
 
 /** Lines of `.env`, as in the guide. */
-function addressesIn(isBusHost: boolean): string {
+function addressesIn(name: HostName): string {
   const lines = {
     CORE_CONFIG: './my-config',
     CORE_AGENTD_URL: 'https://core.example.org',
     CORE_MODELS_URL: 'https://models.example.org',
     CORE_BRIDGE_URL: 'https://bridge.example.org',
-    CORE_CONTEXT_URL: 'https://three.example.org:8090',
-    ...(isBusHost ? { CORE_NEO4J_URL: 'none' } : { CORE_BUS_URL: 'wss://three.example.org:49134' }),
+    CORE_CONTEXT_URL: 'https://context.example.org',
+    ...(name === 'two' ? {} : { CORE_NEO4J_URL: 'none' }),
+    ...(name === 'three' ? {} : { CORE_BUS_URL: 'wss://three.example.org:49134' }),
     CORE_CA_FILE: '/config/ca.pem',
   };
   return Object.entries(lines)
@@ -186,7 +195,11 @@ function addressesIn(isBusHost: boolean): string {
 }
 
 /** `my-config` and the secrets of the guide, for all hosts. */
-function configure(folder: string, { database, forgePort, forgeToken }: ThreeHostsOptions, tls: string) {
+function configure(
+  folder: string,
+  { database, forgePort, forgeToken }: ThreeHostsOptions,
+  { tls, s3 }: { readonly tls: string; readonly s3: S3Settings },
+) {
   const config = join(folder, 'my-config');
   cpSync(join(folder, 'config/compose'), config, { recursive: true });
   const change = (file: string, edit: (document: Record<string, unknown>) => object) => {
@@ -202,14 +215,23 @@ function configure(folder: string, { database, forgePort, forgeToken }: ThreeHos
   const url = new URL(database.url);
   url.hostname = 'db.example.org';
   url.search = '?sslmode=disable';
-  const storage = { kind: 'postgres', url: url.href, password_file: '/run/database/password' };
+  const bucket = {
+    endpoint: `https://s3.example.org:${new URL(s3.endpoint).port}`,
+    bucket: s3.bucket,
+    access_key_id_file: '/run/database/s3-key-id',
+    secret_access_key_file: '/run/database/s3-secret',
+    ca_file: '/config/ca.pem',
+  };
+  const storage = { kind: 'postgres', url: url.href, password_file: '/run/database/password', s3: bucket };
   change('core.json', ({ agentd }) => ({
     agentd: named('core', 'one', 'two')(agentd as Record<string, unknown>),
     storage,
   }));
   change('models.json', named('models', 'one', 'two'));
   change('bridge.json', named('bridge', 'one', 'three'));
-  change('context.json', named('three'));
+  // So that what was recorded is soon in the bucket alone, and no more in the journal.
+  const backup = { seconds: 1, keep: 1 };
+  change('context.json', (document) => ({ ...named('context', 'one', 'three')(document), backup }));
   change('bus.json', (document) => ({ ...document, url_wants_token: true }));
   const forge = {
     name: 'git',
@@ -221,6 +243,8 @@ function configure(folder: string, { database, forgePort, forgeToken }: ThreeHos
   writeFileSync(join(config, 'forges.json'), JSON.stringify({ forges: [forge] }));
   const secrets = join(folder, 'secrets');
   copyFileSync(database.password_file!, join(secrets, 'database/password'));
+  copyFileSync(s3.access_key_id_file, join(secrets, 'database/s3-key-id'));
+  copyFileSync(s3.secret_access_key_file, join(secrets, 'database/s3-secret'));
   copyFileSync(join(tls, 'ca.pem'), join(config, 'ca.pem'));
   writeFileSync(join(secrets, 'forges/forge-token'), `${forgeToken}\n`, { mode: 0o600 });
 }
