@@ -48,9 +48,9 @@ module.exports = {
       to: { path: '^services/context/(?!record/)' },
     },
     {
-      name: 'fp-ts-stays-in-the-decoder',
+      name: 'fp-ts-stays-inside-io-ts',
       severity: 'error',
-      from: { path: '^(services|test)/', pathNot: '^services/kit/decode\\.ts$' },
+      from: { path: '^(services|test)/' },
       to: { path: 'node_modules/fp-ts' },
     },
     { name: 'no-tests-in-production', severity: 'error', from: { pathNot: '(\\.test\\.ts$|^(test|site)/)' }, to: { path: '(\\.test\\.ts$|^test/)' } },

@@ -1,5 +1,5 @@
-import { whose } from '#kit/contracts/account.ts';
 import { Refused } from '#kit/errors.ts';
+import { whose } from '#kit/identity-name.ts';
 import type { Person } from './agent.ts';
 
 /** @throws Refused (`scope_missing`) */

@@ -22,7 +22,6 @@ import type { ExecuteOptions } from './execution/execute-approved.ts';
 import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
-import { keyedRun } from './runs/keyed-runs.ts';
 import { canBePlanned, draftOf, type Run, willPublish } from './runs/run.ts';
 import { issueLease, patientLease, type RunQuery, type RunStore } from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
@@ -61,8 +60,10 @@ export class CoreAgent {
     const work = await this.#work();
     const resolve = async () => (await work.planners()).runRequest(request, signal);
     const { idempotency_key } = request;
-    if (idempotency_key !== undefined)
+    if (idempotency_key !== undefined) {
+      const { keyedRun } = await import('./runs/keyed-runs.ts');
       return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate, signal });
+    }
     mayCreate();
     return { run: await this.#store.begin(await resolve(), request.task), created: true };
   }

@@ -1,4 +1,3 @@
-import { isLeft } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { type FieldError, InvalidInput } from './errors.ts';
 import { repeatedMember } from './repeated-member.ts';
@@ -15,7 +14,7 @@ export function decode<A>(
   code = 'invalid_input',
 ): A {
   const result = codec.decode(value);
-  if (!isLeft(result)) return result.right;
+  if (result._tag === 'Right') return result.right;
   const errors = innermost(distinct(withoutAbsence(result.left).map(fieldError)));
   const first = errors[0]!;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
@@ -24,7 +23,7 @@ export function decode<A>(
 
 /** Whether `value` is what the codec describes, for choosing between shapes. */
 export function matches<A>(codec: t.Decoder<unknown, A>, value: unknown): boolean {
-  return !isLeft(codec.decode(value));
+  return codec.decode(value)._tag === 'Right';
 }
 
 /** Parses JSON text and decodes it; a syntax error is reported like a broken rule. */
@@ -253,7 +252,7 @@ export function choiceBy<
   const tagged = t.type({ [tag]: oneOf(words) });
   function validate(value: unknown, context: t.Context): t.Validation<unknown> {
     const known = tagged.validate(value, t.appendContext(context, '0', tagged, value));
-    if (isLeft(known)) return known;
+    if (known._tag === 'Left') return known;
     const index = words.indexOf(known.right[tag]!);
     const codec = codecs[index]!;
     return codec.validate(value, t.appendContext(context, String(index), codec, value));

@@ -15,6 +15,15 @@ export function repositoryNamed(text: string): RepositoryName | null {
   return owner === undefined || repo === undefined ? null : { owner, repo };
 }
 
+/** What an issue is called, and a run of it: `demo/hello#12`; that of a task is called as its repository, whose number is null. */
+export function subjectOf({
+  owner,
+  repo,
+  number,
+}: RepositoryName & { readonly number: number | null }): string {
+  return number === null ? `${owner}/${repo}` : `${owner}/${repo}#${number}`;
+}
+
 /** Reads the value of an option as `owner/repo`. @throws InvalidInput (`invalid_option`) */
 export function repositoryOption(option: string): (text: string) => RepositoryName {
   return (text) => {

@@ -4,8 +4,8 @@ import { fitted } from '#kit/cli/fit-text.ts';
 import { age } from '#kit/cli/moments.ts';
 import { type Column, tableLines } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { summaryOf } from './summary.ts';
 
 export interface ViewOptions {

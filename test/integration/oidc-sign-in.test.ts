@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { identityKey } from '#kit/contracts/account.ts';
+import { identityKey } from '#kit/identity-name.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import type { HttpBrowser } from '../fixtures/oidc/http-browser.ts';
 import { makeOidcWorld, type OidcWorld } from '../fixtures/oidc/oidc-world.ts';

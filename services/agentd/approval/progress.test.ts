@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Approval } from '#kit/contracts/action.ts';
 import type { ActionTerms, AppliedRule } from '#kit/contracts/approval.ts';
 import { personOf } from './people.ts';
-import { endOfApproval, progressOf, whyOfNoUse, withDecision } from './progress.ts';
+import { approvalEnd, progressOf, whyOfNoUse, withDecision } from './progress.ts';
 import type { People } from './rule.ts';
 
 const digest = 'a'.repeat(64);
@@ -140,7 +140,12 @@ describe('the progress of an approval', () => {
       fc.property(termsOf, decisionsOf, (terms, decided) => {
         const decisions = all(decided);
         if (!progressOf({ terms, digest }, decisions, hour(0)).met) return;
-        const end = endOfApproval({ terms, digest }, decisions, decisions.at(-1) ?? null);
+        const end = approvalEnd({
+          terms,
+          definition: { digest },
+          decisions,
+          decision: decisions.at(-1) ?? null,
+        });
         if (decisions.at(-1)?.decision === 'reject') return;
         expect(end).to.not.equal(null);
         expect(progressOf({ terms, digest }, decisions, end!).met).to.equal(false);

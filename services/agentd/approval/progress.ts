@@ -1,6 +1,6 @@
-import { identityKey } from '#kit/contracts/account.ts';
 import type { Approval } from '#kit/contracts/action.ts';
 import type { ActionTerms, AppliedRule, ApprovalProgress } from '#kit/contracts/approval.ts';
+import { identityKey } from '#kit/identity-name.ts';
 import { ownerKey, type Somebody } from './people.ts';
 
 /** Whom a decision is of, where that counts for rules. */
@@ -133,13 +133,24 @@ export function whyOfNoUse(
   return reasons.length === 0 || reasons.includes(null) ? null : reasons[0]!;
 }
 
-/** When the approvals in force no longer are enough; null where that is never or now. */
-export function endOfApproval(
-  action: { readonly terms: ActionTerms | null; readonly digest: string },
-  decisions: readonly Approval[],
-  decision: Approval | null,
-): string | null {
-  const { terms, digest } = action;
+/** What the record has of an action and of the decisions about it. */
+interface Decided {
+  readonly terms: ActionTerms | null;
+  readonly definition: { readonly digest: string };
+  readonly decisions: readonly Approval[];
+  readonly decision: Approval | null;
+}
+
+/** How far the rules of an action are met at a time; undefined where none asks. */
+export function approvalProgress(
+  { terms, definition: { digest }, decisions }: Omit<Decided, 'decision'>,
+  now: string,
+): ApprovalProgress | undefined {
+  return terms === null ? undefined : progressOf({ terms, digest }, decisions, now);
+}
+
+/** When the approvals of an action no longer are enough, as far as its record says; null where that is never or now. */
+export function approvalEnd({ terms, definition: { digest }, decisions, decision }: Decided): string | null {
   if (terms === null || decision?.decision === 'reject') return decision?.expires_at ?? null;
   const ends = decisions.flatMap(({ expires_at }) => expires_at ?? []).toSorted();
   return ends.find((end) => !progressOf({ terms, digest }, decisions, end).met) ?? null;

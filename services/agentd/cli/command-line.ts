@@ -6,8 +6,8 @@ import { environment } from '#kit/environment.ts';
 import { Conflict, exitCodes, Interrupted } from '#kit/errors.ts';
 import { allCommands, createProgram, type GlobalOptions, type RunCommand } from './program.ts';
 import type { Services } from './services.ts';
+import { commandLine, type Suggestions, shortRunId } from './suggestions.ts';
 import { createTerminal, type Stream, type Terminal } from './terminal.ts';
-import { commandLine, type Suggestions, shortRunId } from './views/next-steps.ts';
 
 /** How a command line is started: by `./core`, by `core-agentd`, or by a test. */
 export interface CommandLineOptions {

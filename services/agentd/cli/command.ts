@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
 import { fitted } from '#kit/cli/fit-text.ts';
 import { jsonText } from '#kit/cli/output.ts';
-import { exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
-import type { Watch } from '../agent.ts';
+import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { notEmpty } from './option-values.ts';
-import { createProgress } from './progress.ts';
 import type { Services } from './services.ts';
+import { commandLine, type Suggestions } from './suggestions.ts';
 import type { Terminal } from './terminal.ts';
-import { commandLine, type Suggestions, shortRunId } from './views/next-steps.ts';
 
 /** What every command is given. A command returns its exit code, or throws. */
 export interface CommandContext {
@@ -40,39 +38,6 @@ export async function answer(
 /** Writes a text for people, wrapped where the terminal ends. */
 export function show(terminal: Terminal, text: string): void {
   terminal.out(fitted(text, terminal));
-}
-
-/** Runs a long use case with its progress on standard error. */
-export async function watched<T>(
-  { terminal, verbose, signal }: CommandContext,
-  work: (watch: Watch) => Promise<T>,
-  lasting = true,
-): Promise<T> {
-  const progress = createProgress(terminal, { verbose, lasting });
-  try {
-    return await work({ progress: progress.update, signal });
-  } finally {
-    progress.end();
-  }
-}
-
-/** Plans a run with its progress on standard error. Stopping it prints the run and how to continue it. */
-export async function watchedPlanning<T>(
-  context: CommandContext,
-  runId: string,
-  work: (watch: Watch) => Promise<T>,
-): Promise<T> {
-  try {
-    return await watched(context, work);
-  } catch (cause) {
-    if (!context.signal.aborted) throw cause;
-    const resume = commandLine(context.suggestions, 'resume', shortRunId(runId));
-    throw new Interrupted(
-      'interrupted',
-      `stopped by you; run ${runId} keeps what was done, and nothing was written to the repository`,
-      { cause, facts: { run_id: runId }, hint: `go on with it:\n${resume}` },
-    );
-  }
 }
 
 /** Options of a command about one run. */

@@ -1,7 +1,10 @@
 import { cut, wrapLine } from '#kit/cli/fit-text.ts';
 import { duration } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import type { ProgressUpdate } from '../agent.ts';
+import { Interrupted } from '#kit/errors.ts';
+import type { ProgressUpdate, Watch } from '../agent.ts';
+import type { CommandContext } from './command.ts';
+import { commandLine, shortRunId } from './suggestions.ts';
 import type { Paint, Terminal } from './terminal.ts';
 
 export interface Progress {
@@ -117,5 +120,38 @@ function mark(state: ProgressUpdate['state'], paint: Paint, symbols: Terminal['s
     case 'output':
     case 'info':
       return symbols.dot;
+  }
+}
+
+/** Runs a long use case with its progress on standard error. */
+export async function watched<T>(
+  { terminal, verbose, signal }: CommandContext,
+  work: (watch: Watch) => Promise<T>,
+  lasting = true,
+): Promise<T> {
+  const progress = createProgress(terminal, { verbose, lasting });
+  try {
+    return await work({ progress: progress.update, signal });
+  } finally {
+    progress.end();
+  }
+}
+
+/** Plans a run with its progress on standard error. Stopping it prints the run and how to continue it. */
+export async function watchedPlanning<T>(
+  context: CommandContext,
+  runId: string,
+  work: (watch: Watch) => Promise<T>,
+): Promise<T> {
+  try {
+    return await watched(context, work);
+  } catch (cause) {
+    if (!context.signal.aborted) throw cause;
+    const resume = commandLine(context.suggestions, 'resume', shortRunId(runId));
+    throw new Interrupted(
+      'interrupted',
+      `stopped by you; run ${runId} keeps what was done, and nothing was written to the repository`,
+      { cause, facts: { run_id: runId }, hint: `go on with it:\n${resume}` },
+    );
   }
 }

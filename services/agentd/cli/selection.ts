@@ -1,7 +1,7 @@
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import type { ActionSelection } from '../agent.ts';
 import { type ActionState, isOpen, type Run } from '../runs/run.ts';
-import { shortRunId } from './views/next-steps.ts';
+import { shortRunId } from './suggestions.ts';
 
 /**
  * The actions that a command line names. Names are numbers, `act_…` (or a unique beginning of it) and kinds. A gate, all, or "up to"

@@ -1,7 +1,7 @@
-import { whose } from '#kit/contracts/account.ts';
 import { type Approval, approverText } from '#kit/contracts/action.ts';
 import type { ActionTerms } from '#kit/contracts/approval.ts';
 import { CoreError, Unavailable } from '#kit/errors.ts';
+import { whose } from '#kit/identity-name.ts';
 import {
   type ApprovalsNow,
   type ReadApprovals,

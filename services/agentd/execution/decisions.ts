@@ -1,16 +1,24 @@
-import { type Account, identityKey, whose } from '#kit/contracts/account.ts';
+import type { Account } from '#kit/contracts/account.ts';
 import { approverText, type GivenSignature } from '#kit/contracts/action.ts';
 import type { AppliedRule } from '#kit/contracts/approval.ts';
 import { Conflict, type CoreError, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
+import { identityKey, whose } from '#kit/identity-name.ts';
 import type { Approval, ApprovalState } from '../action.ts';
 import { planOutdated } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import type { DecisionRequest, Person } from '../agent.ts';
 import { personOf } from '../approval/people.ts';
-import { asRecorded, deciderOf, progressOf, whyOfNoUse } from '../approval/progress.ts';
+import {
+  approvalEnd,
+  approvalProgress,
+  asRecorded,
+  deciderOf,
+  progressOf,
+  whyOfNoUse,
+} from '../approval/progress.ts';
 import type { People } from '../approval/rule.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { type ActionState, approvalEnd, approvalProgress, isActive, nowFor, type Run } from '../runs/run.ts';
+import { type ActionState, isActive, nowFor, type Run } from '../runs/run.ts';
 import { type ApprovalSignatures, requiredBy } from '../signatures/approval-signatures.ts';
 
 /** What of the policy a decision is made by. */

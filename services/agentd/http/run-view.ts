@@ -1,6 +1,7 @@
 import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
-import { type ActionState, approvalProgress, draftOf, type Run, waitsOf } from '../runs/run.ts';
+import { approvalProgress } from '../approval/progress.ts';
+import { type ActionState, draftOf, type Run, waitsOf } from '../runs/run.ts';
 import { isLapsed } from '../runs/what-is-open.ts';
 
 /** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */

@@ -1,16 +1,9 @@
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
 import type { Scope } from '#kit/tokens/token.ts';
 import { personOf } from '../approval/people.ts';
-import { whyOfNoUse } from '../approval/progress.ts';
+import { approvalEnd, approvalProgress, whyOfNoUse } from '../approval/progress.ts';
 import type { People } from '../approval/rule.ts';
-import {
-  type ActionState,
-  approvalEnd,
-  approvalProgress,
-  draftOf,
-  type Run,
-  summaryOf,
-} from '../runs/run.ts';
+import { type ActionState, draftOf, type Run, summaryOf } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
 
 /** The scope of a token with which a person can go on with it. */

@@ -1,9 +1,9 @@
 import { minimatch } from 'minimatch';
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
 import { inboxItems } from '../inbox/inbox-items.ts';

@@ -1,5 +1,5 @@
 import type { OutcomeRecord } from '#kit/contracts/context/execution.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import type { RunEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import { wireLine, wireText } from './run-records.ts';

@@ -1,6 +1,6 @@
 import { approverText } from '#kit/contracts/action.ts';
 import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { contextRepository } from '../planning/context.ts';
 import { isTrustedAssociation } from '../planning/influences.ts';
 import type { RunEvent } from '../runs/event.ts';

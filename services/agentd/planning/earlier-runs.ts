@@ -1,6 +1,6 @@
-import { subjectOf } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, NotFound, Refused } from '#kit/errors.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { isBy } from '../actions/account.ts';
 import { openedPullRequest } from '../actions/open-pull-request.ts';
 import type { Watch } from '../agent.ts';

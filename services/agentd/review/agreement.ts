@@ -1,9 +1,9 @@
 import { until } from '#kit/cli/moments.ts';
-import { identityKey } from '#kit/contracts/account.ts';
 import { type Approval, signedBy } from '#kit/contracts/action.ts';
 import type { ApprovalProgress } from '#kit/contracts/approval.ts';
-import { whyOfNoUse } from '../approval/progress.ts';
-import { type ActionState, approvalProgress, isOpen, type Run } from '../runs/run.ts';
+import { identityKey } from '#kit/identity-name.ts';
+import { approvalProgress, whyOfNoUse } from '../approval/progress.ts';
+import { type ActionState, isOpen, type Run } from '../runs/run.ts';
 import { moment, moments } from './badges.ts';
 import { type Html, html, nothing } from './html.ts';
 import { plainLine, shownLine } from './visible-text.ts';

@@ -1,10 +1,10 @@
 import * as t from 'io-ts';
-import { subjectOf } from '#kit/contracts/run.ts';
 import { gates } from '#kit/contracts/vocabulary.ts';
 import { oneOf, optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf } from '#kit/errors.ts';
 import { problemOf } from '#kit/http/problem.ts';
 import type { Route } from '#kit/http/route.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { ApprovalState } from '../action.ts';
 import type { DecisionRequest } from '../agent.ts';
 import { type ActionState, isOpen, type Run } from '../runs/run.ts';

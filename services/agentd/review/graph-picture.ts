@@ -1,4 +1,4 @@
-import { subjectOf } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 import { type Html, html, nothing } from './html.ts';
 import { plainLine } from './visible-text.ts';

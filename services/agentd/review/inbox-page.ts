@@ -1,6 +1,6 @@
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
 import type { Route } from '#kit/http/route.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { badge, moment, riskBadge } from './badges.ts';
 import { type Html, html, nothing } from './html.ts';
 import { layout } from './layout.ts';

@@ -1,5 +1,5 @@
-import { shownName } from '#kit/contracts/account.ts';
 import type { Problem } from '#kit/contracts/problem.ts';
+import { shownName } from '#kit/identity-name.ts';
 import type { Identity } from '#kit/tokens/tokens.ts';
 import { assetIntegrity, assetPath } from './assets.ts';
 import { csrfField } from './csrf.ts';

@@ -1,5 +1,5 @@
-import { subjectOf } from '#kit/contracts/run.ts';
 import { gates, risks } from '#kit/contracts/vocabulary.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { isOpen, type Run, rejectedBelow } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { actionArticle } from './action.ts';

@@ -1,6 +1,6 @@
-import { subjectOf } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import { invalidQuery } from '#kit/http/route.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import type { RunSummary } from '../runs/run.ts';
 import { decodeRunQuery, runParameters } from '../runs/run-query.ts';

@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
-import { Account, accountName, identityKey } from '#kit/contracts/account.ts';
+import { Account, accountName } from '#kit/contracts/account.ts';
 import { Sha256 } from '#kit/decode.ts';
+import { identityKey } from '#kit/identity-name.ts';
 
 /** A token of this installation, by name and digest, so that another one that is later made under the name is not it. */
 const TokenOwner = t.strict({ kind: t.literal('token'), name: t.string, sha256: Sha256 });

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { type Account, identityKey } from '#kit/contracts/account.ts';
+import type { Account } from '#kit/contracts/account.ts';
 import { sha256 } from '#kit/digest.ts';
 import { NotFound, Unauthorized } from '#kit/errors.ts';
+import { identityKey } from '#kit/identity-name.ts';
 import { inForce } from '#kit/tokens/token.ts';
 import type { Identity, Scope, Tokens } from '#kit/tokens/tokens.ts';
 import { ownerName, type SessionOwner } from './session-owner.ts';

@@ -1,5 +1,6 @@
-import { type RunSummary, subjectOf } from '#kit/contracts/run.ts';
+import type { RunSummary } from '#kit/contracts/run.ts';
 import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
 import { allRuns, type RepositoryHere, type RunStore } from './run-store.ts';
 

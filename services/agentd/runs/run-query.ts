@@ -1,4 +1,3 @@
-import { RunStatus } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import { oneOf, Timestamp } from '#kit/decode.ts';
 import { invalidQuery, type ParameterDescription, queryInteger, queryValue } from '#kit/http/route.ts';
@@ -74,7 +73,7 @@ export function decodeRunQuery(
   return {
     limit: queryInteger('limit', limit ?? '10', 1, 100),
     ...(cursor === undefined ? {} : { cursor }),
-    ...(status === undefined ? {} : { status: queryValue(RunStatus, status, 'status') }),
+    ...(status === undefined ? {} : { status: queryValue(oneOf(runStatuses), status, 'status') }),
     ...(owner === undefined ? {} : { owner }),
     ...(repo === undefined ? {} : { repo }),
     ...(repository === undefined ? {} : parseRepository(repository)),

@@ -1,10 +1,8 @@
-import type { ApprovalProgress } from '#kit/contracts/approval.ts';
 import type { RunStatus, RunSummary } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import type { MaskedSecret } from '#kit/redaction/secret-finder.ts';
 import type { ActionKind, Gate, StateOf } from '../action.ts';
 import type { ActionDefinition, ActionOf } from '../actions/registry.ts';
-import { endOfApproval, progressOf } from '../approval/progress.ts';
 import type { DataOf, IssueFacts, NewEvent, PlanFacts, RunRequest, Usage } from './event.ts';
 
 export type { RunStatus, RunSummary };
@@ -25,19 +23,6 @@ export function actionOfKind<K extends ActionKind>(
 export function approvedCommit(run: Pick<Run, 'actions'>): ActionOf<'commit'> | undefined {
   const commit = actionOfKind(run, 'commit');
   return commit?.approval === 'approved' && commit.state !== 'succeeded' ? commit.definition : undefined;
-}
-
-/** How far the rules of an action are met at a time; undefined where none asks. */
-export function approvalProgress(
-  { terms, definition: { digest }, decisions }: Pick<ActionState, 'terms' | 'definition' | 'decisions'>,
-  now: string,
-): ApprovalProgress | undefined {
-  return terms === null ? undefined : progressOf({ terms, digest }, decisions, now);
-}
-
-/** When the approval of an approved action ends, as far as its record says. */
-export function approvalEnd({ terms, definition, decisions, decision }: ActionState): string | null {
-  return endOfApproval({ terms, digest: definition.digest }, decisions, decision);
 }
 
 /** The later of the clock and the run's last event: a clock set back never revives an expired approval. */

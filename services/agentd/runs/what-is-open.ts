@@ -1,5 +1,6 @@
 import { exitCodes } from '#kit/errors.ts';
-import { type ActionState, approvalEnd, deadActions, isOpen, type Run } from './run.ts';
+import { approvalEnd } from '../approval/progress.ts';
+import { type ActionState, deadActions, isOpen, type Run } from './run.ts';
 
 interface Sorted {
   /** An execution would try these now. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { accountName, identityKey, isOf, shownName, whose } from './account.ts';
+import { identityKey, shownName, whose } from '../identity-name.ts';
+import { accountName, isOf } from './account.ts';
 
 describe('The name of an account at an identity provider', () => {
   const mira = { issuer: 'https://id.example.org', subject: '1' };

@@ -31,11 +31,6 @@ export const RunSummary = t.strict({
 });
 export type RunSummary = t.TypeOf<typeof RunSummary>;
 
-/** What a run is about, for people: `demo/hello#12`, and for a task its repository alone. */
-export function subjectOf({ owner, repo, number }: Pick<RunSummary, 'owner' | 'repo' | 'number'>): string {
-  return number === null ? `${owner}/${repo}` : `${owner}/${repo}#${number}`;
-}
-
 /** `GET /v1/runs`, newest first. */
 export const RunList = t.strict({
   runs: t.array(RunSummary),

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, type ProposedAction } from '#kit/contracts/action.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
 import { isChanged, safeText } from '#kit/diff/line-text.ts';
 import { type Patch, parsePatch } from '#kit/diff/patch.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { executeHere } from '../client/execute-here.ts';
 import { whatWentWrong } from '../client/what-went-wrong.ts';
 import { executable } from '../input/work.ts';

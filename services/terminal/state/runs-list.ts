@@ -1,6 +1,6 @@
 import type { RunSummary } from '#kit/contracts/run.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import type { RunsList, Sorting } from './state.ts';
 
 /** The list with these runs in it, new or changed. */

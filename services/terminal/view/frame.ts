@@ -1,7 +1,7 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { ProposedAction } from '#kit/contracts/action.ts';
 import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { issueFacts, requestFacts } from '../layout/about-run.ts';
 import { geometryOf } from '../layout/geometry.ts';
 import { statusStyle, statusWord } from '../layout/marks.ts';

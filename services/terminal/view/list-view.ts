@@ -3,7 +3,7 @@ import { age } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { textWidth } from '#kit/cli/text-width.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { listRows } from '../input/list-input.ts';
 import { riskStyle, riskWord, statusStyle, statusWord } from '../layout/marks.ts';
 import { fitRow, onGround, type Row, type Span, type Style, span } from '../screen/cell.ts';

@@ -7,8 +7,8 @@ import type { AgentCheck } from '../../planners/agent/check-agent.ts';
 import type { NewAgent } from '../../planners/agent/new-agent.ts';
 import { agentDialects, agentPresets, agentProtocols } from '../../planning/agent-settings.ts';
 import { answer, type CommandContext, type Run, show } from '../command.ts';
+import { commandLine } from '../suggestions.ts';
 import { agentsView, proposalView, stepLines } from '../views/agents-view.ts';
-import { commandLine } from '../views/next-steps.ts';
 
 /** Coding agents: what is installed, what is configured, and whether each works. */
 export function agent(program: Command, run: Run): void {

@@ -19,7 +19,8 @@ import {
 import { counted } from '../layout.ts';
 import { notEmpty, upTo } from '../option-values.ts';
 import { selectActions } from '../selection.ts';
-import { commandLine, nextSteps, runName, shortRunId, stepLines } from '../views/next-steps.ts';
+import { commandLine, shortRunId, stepLines } from '../suggestions.ts';
+import { nextSteps, runName } from '../views/next-steps.ts';
 
 type Decision = 'approve' | 'reject';
 

@@ -5,14 +5,16 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approvalWord, criticalOf, isApprovalWord } from '#kit/contracts/approval-word.ts';
 import { gateEffects, type gates } from '#kit/contracts/vocabulary.ts';
 import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
 import { whatIsOpen } from '../../runs/what-is-open.ts';
-import { type CommandContext, type Run, show, watched } from '../command.ts';
+import { type CommandContext, type Run, show } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
-import { commandLine, issueWord, shortRunId } from '../views/next-steps.ts';
+import { watched } from '../progress.ts';
+import { commandLine, shortRunId } from '../suggestions.ts';
 import { signed, withSigning } from './decide.ts';
 import { answerExecution, executionExitCode } from './execute.ts';
 import { repositoryOfTask, requireOne, type TaskChoice, withPlanner, withTask } from './plan.ts';
@@ -110,7 +112,7 @@ class Walk {
     if (!/^#?[0-9]+$|#[0-9]+$|^https?:/i.test(this.#name))
       return this.#orAgain(await agent.run(await agent.runId(this.#name, process.cwd())));
     const issue = await agent.issueNamed(this.#name, process.cwd());
-    const found = await this.#runOf(issueWord(issue));
+    const found = await this.#runOf(subjectOf(issue));
     const ended = ['rejected', 'undone', 'cancelled', 'superseded'];
     if (found === null || (ended.includes(found.status) && !canBePlanned(found)))
       return this.#plan({ ...issue, ...this.#chosen() });
@@ -126,7 +128,7 @@ class Walk {
     if (!failed || goesOn || number === null) return run;
     const exitCode = await this.#ends(run);
     if (!(await this.#confirm('Plan the issue again?'))) return exitCode;
-    this.#name = issueWord({ owner, repo, number });
+    this.#name = subjectOf({ owner, repo, number });
     return this.#plan({ forge, owner, repo, number, ...this.#chosen() });
   }
 

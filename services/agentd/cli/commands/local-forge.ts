@@ -8,6 +8,7 @@ import { age } from '#kit/cli/moments.ts';
 import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { addRemote, type Checkout, findCheckout } from '../../git/checkout.ts';
 import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
@@ -16,7 +17,7 @@ import { facts, quoted, table } from '../layout.ts';
 import { issueNumber, notEmpty } from '../option-values.ts';
 import { page, withPager } from '../pager.ts';
 import { paintPatch } from '../painted-patch.ts';
-import { commandLine, issueWord, issueWords, type NextStep, stepLines } from '../views/next-steps.ts';
+import { commandLine, issueWords, type NextStep, stepLines } from '../suggestions.ts';
 
 /** Administers the local forge: repositories, issues and pull requests in a folder. */
 export function forge(program: Command, run: Run): void {
@@ -205,7 +206,7 @@ async function newIssue(
   const author = options.author ?? (await services.person()).name;
   const issue = await admin.newIssue({ owner, repo, title, body: bodyOf(options), author, association });
   return answer(context, issue, () => {
-    const plan = commandLine(suggestions, 'plan', issueWord({ owner, repo, number: issue.number }));
+    const plan = commandLine(suggestions, 'plan', subjectOf({ owner, repo, number: issue.number }));
     const lines = [
       `${visibleLine(`${owner}/${repo}#${issue.number}`)}  ${visibleLine(issue.title)}`,
       ...stepLines([{ label: 'plan', command: plan }], terminal),

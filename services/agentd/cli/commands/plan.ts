@@ -5,8 +5,9 @@ import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { repositoryOption } from '#kit/repository-name.ts';
 import type { PlanRequest } from '../../agent.ts';
 import { runView as runJson } from '../../http/run-view.ts';
-import { answer, type CommandContext, type Run, watchedPlanning, withRef } from '../command.ts';
+import { answer, type CommandContext, type Run, withRef } from '../command.ts';
 import { issueNumber, notEmpty } from '../option-values.ts';
+import { watchedPlanning } from '../progress.ts';
 
 /** Commands that plan an issue or a task. */
 

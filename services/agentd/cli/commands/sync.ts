@@ -6,10 +6,11 @@ import { exitCodes } from '#kit/errors.ts';
 import { repositoryOption } from '#kit/repository-name.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport } from '../../agent.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
-import { answer, type Run, watched } from '../command.ts';
+import { answer, type Run } from '../command.ts';
 import { counted, table } from '../layout.ts';
+import { watched } from '../progress.ts';
+import { commandLine, type Suggestions, shortRunId } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
-import { commandLine, type Suggestions, shortRunId } from '../views/next-steps.ts';
 
 interface SyncOptions {
   readonly repository?: RepositoryRef | null;

@@ -6,8 +6,8 @@ import { rejectedText } from '#kit/contracts/action.ts';
 import type { ApprovalProgress } from '#kit/contracts/approval.ts';
 import type { ActionHistory, Risk } from '../../action.ts';
 import { type ActionDefinition, actionType } from '../../actions/registry.ts';
-import { needsText } from '../../approval/progress.ts';
-import { type ActionState, approvalProgress, deadActions, type Run } from '../../runs/run.ts';
+import { approvalProgress, needsText } from '../../approval/progress.ts';
+import { type ActionState, deadActions, type Run } from '../../runs/run.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 
 /** Columns of a table of actions, and the cells of one action. */

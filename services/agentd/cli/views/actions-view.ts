@@ -3,8 +3,10 @@ import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, countsText, rejectedText, signedBy } from '#kit/contracts/action.ts';
 import type { ActionHistory, Approval, Influence } from '../../action.ts';
-import { type ActionState, approvalProgress, type Run } from '../../runs/run.ts';
+import { approvalProgress } from '../../approval/progress.ts';
+import type { ActionState, Run } from '../../runs/run.ts';
 import { labelled, quoted } from '../layout.ts';
+import { type Suggestions, shortRunId, stepLines } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
 import {
   actionTable,
@@ -18,7 +20,7 @@ import {
   whatColumn,
 } from './action-table.ts';
 import { type FailedStep, failedStepLines } from './failed-step.ts';
-import { nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
+import { nextSteps } from './next-steps.ts';
 import { headLines, noticeLines } from './plan-view.ts';
 
 type Row = [label: string, text: string];

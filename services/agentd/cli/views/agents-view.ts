@@ -3,8 +3,8 @@ import type { AgentList, AgentStanding, PresetStanding } from '../../planners/ag
 import type { CheckedStep } from '../../planners/agent/check-agent.ts';
 import type { AgentDialect, AgentSettings } from '../../planning/agent-settings.ts';
 import { table, wrapping } from '../layout.ts';
+import { commandLine, type Suggestions } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
-import { commandLine, type Suggestions } from './next-steps.ts';
 
 const agentColumns = [
   { title: 'agent' },

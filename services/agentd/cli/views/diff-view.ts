@@ -1,8 +1,9 @@
 import { visibleLines } from '#kit/cli/terminal-text.ts';
 import type { Run } from '../../runs/run.ts';
 import { paintPatch } from '../painted-patch.ts';
+import { type Suggestions, stepLines } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
-import { nextSteps, type Suggestions, stepLines } from './next-steps.ts';
+import { nextSteps } from './next-steps.ts';
 import { headLines } from './plan-view.ts';
 
 /**

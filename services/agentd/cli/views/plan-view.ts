@@ -2,10 +2,12 @@ import { wrapLine } from '#kit/cli/fit-text.ts';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
+import { subjectOf } from '#kit/repository-name.ts';
+import { approvalEnd } from '../../approval/progress.ts';
 import type { PlanFacts } from '../../runs/event.ts';
-import { approvalEnd, type Run } from '../../runs/run.ts';
+import type { Run } from '../../runs/run.ts';
 import { apart, counted, facts, quoted } from '../layout.ts';
+import { type Suggestions, stepLines } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
 import {
   actionTable,
@@ -16,7 +18,7 @@ import {
   riskColumns,
   whatColumn,
 } from './action-table.ts';
-import { nextSteps, type Suggestions, stepLines } from './next-steps.ts';
+import { nextSteps } from './next-steps.ts';
 
 /**
  * What `plan-issue` shows: where the run stands, each proposed action, and what to type next.

@@ -7,8 +7,9 @@ import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import { type ConversationPart, messageHead, messageTexts } from '../../runs/conversation.ts';
 import type { Run } from '../../runs/run.ts';
 import { counted, labelled, table, wrapping } from '../layout.ts';
+import { commandLine, commandLines, type Suggestions } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
-import { commandLine, commandLines, runName, type Suggestions } from './next-steps.ts';
+import { runName } from './next-steps.ts';
 
 const stepColumns = ['', '', wrapping];
 

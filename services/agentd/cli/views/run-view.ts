@@ -7,6 +7,7 @@ import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
 import { type ActionState, isOpen, type Run, waitsOf, willPublish } from '../../runs/run.ts';
 import { counted, facts, labelled, table, wrapping } from '../layout.ts';
+import { commandLine, type Suggestions, shortRunId, stepLines } from '../suggestions.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import {
   actionTable,
@@ -17,7 +18,7 @@ import {
   whatColumn,
 } from './action-table.ts';
 import { type FailedStep, failedStepLines } from './failed-step.ts';
-import { commandLine, nextSteps, type Suggestions, shortRunId, stepLines } from './next-steps.ts';
+import { nextSteps } from './next-steps.ts';
 import { firstExpiry, headLines, noticeLines } from './plan-view.ts';
 import { statusPaint } from './runs-view.ts';
 

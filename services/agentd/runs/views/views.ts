@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { signedBy } from '#kit/contracts/action.ts';
-import { subjectOf } from '#kit/contracts/run.ts';
 import { replaceFile, syncFolder } from '#kit/durable-file.ts';
 import { codeOf } from '#kit/errors.ts';
+import { subjectOf } from '#kit/repository-name.ts';
 import { risks } from '../../action.ts';
 import type { RunEvent } from '../event.ts';
 import { readArtifact } from '../log/artifacts.ts';
