@@ -51,6 +51,7 @@ const groups: readonly (readonly [string, readonly (readonly [string, string])[]
       ['guide-several-hosts', 'Choose a size'],
       ['guide-laptop', 'Size: a laptop'],
       ['guide-one-server', 'Size: one server'],
+      ['guide-two-hosts', 'Two hosts without containers'],
       ['guide-three-hosts', 'Size: three hosts'],
       ['guide-tokens-on-several-hosts', 'Tokens on several hosts'],
       ['guide-region', 'Size: a region'],
