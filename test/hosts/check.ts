@@ -40,17 +40,28 @@ const ended = ['completed', 'failed', 'superseded', 'cancelled'];
 
 export async function check(parts: CheckParts): Promise<Problems> {
   const { around, journal, client, hosts, losses, since } = parts;
-  return {
-    ...doubledAtForge(parts),
-    ...(await lost(parts)),
-    ...(await moneyProblems(parts)),
+  const counted: Record<string, readonly string[]> = {
     'cases that did not complete': [...journal.stuck].map(([number, why]) => `#${number}: ${why}`),
-    ...(await recordProblems(parts)),
-    ...(await memoryProblems(client, hosts, journal, losses)),
-    ...(await tickProblems(around, since)),
-    ...(await objectProblems(around)),
     'requests that the forge does not know': around.forge.state.violations,
   };
+  const uncounted: string[] = [];
+  const counts = {
+    'the forge': async () => doubledAtForge(parts),
+    'approvals and events': () => lost(parts),
+    money: () => moneyProblems(parts),
+    'the record': () => recordProblems(parts),
+    memories: () => memoryProblems(client, hosts, journal, losses),
+    ticks: () => tickProblems(around, since),
+    objects: () => objectProblems(around),
+  };
+  for (const [what, count] of Object.entries(counts)) {
+    try {
+      Object.assign(counted, await count());
+    } catch (error) {
+      uncounted.push(`${what}: ${error}`);
+    }
+  }
+  return { ...counted, 'what could not be counted': uncounted };
 }
 
 function doubledAtForge({ around: { served }, journal }: CheckParts): Problems {

@@ -38,6 +38,8 @@ export interface TrialResult {
 
 /** How wrong the clocks of the hosts are. */
 const skewsMs = { a: 0, b: 300_000, c: -300_000 };
+/** US dollars; no trial spends it. */
+const unlimited = 1_000;
 /** For what is under way when the faults end. */
 const patienceMs = 300_000;
 
@@ -74,28 +76,26 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     const endRecording = recordHistory(history);
     const operator = new Operator({ hosts, around, client, journal });
     const parts = { client, around, journal, losses, operator, ending, hosts, random };
+    const notOver: string[] = [];
+    const ends = async (what: string, ending: Promise<unknown>) => {
+      await ending.catch((error) => void notOver.push(`${what}: ${error}`));
+    };
     const work = Promise.all([
-      ...Array.from({ length: cases }, () => carryCases(parts)),
-      spend(parts),
-      remember(parts),
+      ...Array.from({ length: cases }, () => ends('cases', carryCases(parts))),
+      ends('spending', spend(parts)),
+      ends('memories', remember(parts)),
     ]);
-    // Its failure is told when the faults are over.
-    work.catch(() => {});
     const telling = setInterval(() => say(progress(journal, around.upstream.bills.length)), 60_000);
     const { counts: faults, failures } = await breakThings({
       ...{ network, hosts, around, losses, operator, random },
       ...{ kinds, everyMs: faultEveryMs, ending, say },
     });
     say('nothing fails any more');
-    const notOver: string[] = [];
-    const ends = async (what: string, ending: Promise<unknown>) => {
-      await ending.catch((error) => void notOver.push(`${what}: ${error}`));
-    };
     const late = setTimeout(() => {
       notOver.push(...journal.underWay);
       giveUp.abort(new Error(`not over ${patienceMs / 1000} s after the last fault`));
     }, patienceMs);
-    await ends('the work', work);
+    await work;
     await ends('ticks', endTicks(parts));
     await ends('runs that were put back', endPutBack(parts));
     clearTimeout(late);
@@ -105,7 +105,13 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     for (const host of hosts) await ends(`host ${host.name}`, host.ready());
     for (const one of notOver) say(`not over: ${one}`);
     const counting = new Client(hosts, token, random, AbortSignal.timeout(2 * patienceMs));
-    const day = await spendTheDay({ ...parts, client: counting });
+    let day = unlimited;
+    await ends(
+      'spending of the day',
+      spendTheDay({ ...parts, client: counting }).then((budget) => {
+        day = budget;
+      }),
+    );
     // An answer that was on its way when the network was cut may still come, and its call is on record once it has.
     await ends(
       'model calls',
@@ -116,7 +122,11 @@ export async function runTrial(options: TrialOptions): Promise<TrialResult> {
     );
     say('counting');
     const found = await check({ ...parts, client: counting, history, day, since });
-    const problems = { ...found, 'what was not over': notOver, 'faults that could not be made': failures };
+    const problems = {
+      ...found,
+      'work that was not over': notOver,
+      'faults that could not be made': failures,
+    };
     writeFileSync(join(folder, 'problems.json'), JSON.stringify(problems, null, 2));
     const { ticks, belated } = await countTicks(around);
     journal.counts.set('ticks of the schedule', ticks).set('of them later than a minute', belated);
