@@ -42,7 +42,7 @@ async function endCalls(database: Database): Promise<void> {
   for (const { gateway } of gateways)
     await database.transaction(async (sql) => {
       const { moment, balances } = await lockBalances(sql, await balancesOf(sql, gateway));
-      await settleCutOff(sql, gateway, balances);
+      await settleCutOff(sql, gateway, { balances, kept: [] });
       await openCalls(sql, [], { gateway, moment, balances });
     });
   await numberCalls(database);

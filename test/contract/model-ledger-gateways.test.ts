@@ -11,6 +11,7 @@ import type { PresenceOptions } from '../../services/model-gateway/ledger/postgr
 import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { startPostgresPair } from '../fixtures/postgres-standby.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 import { readLedgerDatabase } from './model-ledger.benches.ts';
@@ -188,6 +189,40 @@ describeWith(['postgres'], 'gateways that share a ledger', () => {
     expect(await balances()).to.deep.equal([
       { name: (await balances())[0]!.name, used: total.cost, reserved: 0 },
     ]);
+  });
+
+  it('count at what was reserved what ended in transactions that a fail-over lost', async () => {
+    const pair = await startPostgresPair('asynchronous');
+    try {
+      const at = await pair.database();
+      const ledger = open(hasty, null, at);
+      const [lost, kept] = [await ledger.reserve(token, testCall), await ledger.reserve(token, testCall)];
+      await until('the standby to have both', async () => {
+        const [row] = await pair.ask<{ there: boolean }>(
+          at,
+          'SELECT replay_lsn >= pg_current_wal_lsn() AS there FROM pg_stat_replication',
+        );
+        return row?.there === true;
+      });
+      await pair.cutReplication();
+      lost.settle({ ...spentBy(100), upstream: 'first' });
+      await ledger.usage(everything);
+      await pair.failOver();
+      const states = async () => (await readLedgerDatabase(pair, at)).calls.map(({ state }) => state).sort();
+      await until('the lost end', async () =>
+        states().then(
+          (ones) => ones.includes('unsettled'),
+          () => false,
+        ),
+      );
+      expect(await states()).to.deep.equal(['under_way', 'unsettled']);
+      kept.settle({ ...spentBy(100), upstream: 'first' });
+      await ledger.usage(everything);
+      expect(await states()).to.deep.equal(['done', 'unsettled']);
+      await Promise.allSettled(opened.splice(0).map((one) => one.close()));
+    } finally {
+      await pair.stop();
+    }
   });
 
   it('refuse calls while the database is away, and lose none that was under way, though all leases ran out', async () => {

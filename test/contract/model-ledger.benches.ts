@@ -66,7 +66,7 @@ export async function postgresBench(server: PostgresServer): Promise<LedgerBench
 
 /** What is in the ledger of a database. */
 export async function readLedgerDatabase(
-  server: PostgresServer,
+  server: Pick<PostgresServer, 'ask'>,
   settings: PostgresSettings,
 ): Promise<Counted> {
   const [total] = await server.ask<Counted['total']>(

@@ -101,7 +101,7 @@ async function byEvent(parts: LoadParts, number: number): Promise<string> {
     }
     journal.does(
       `#${number}`,
-      `waiting for its event, which is ${json.state} (${json.reason?.code ?? status})`,
+      `waiting for its event, which is ${json.state} (${json.reason?.code ?? 'no reason'})`,
     );
     if (json.state === 'done' && json.run_id !== null) {
       journal.isRunOf(number, json.run_id);

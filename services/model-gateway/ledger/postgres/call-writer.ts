@@ -146,12 +146,21 @@ export class CallWriter {
     try {
       const answers = await this.#inTransaction(batch, (moment) => (day = moment.day));
       this.problem = null;
-      for (const call of ended) this.#ended.delete(call);
-      for (const call of forgotten.keys()) this.#forgotten.delete(call);
+      for (const call of ended) {
+        this.#ended.delete(call);
+        this.#presence.underWay.delete(call.id);
+      }
+      for (const call of forgotten.keys()) {
+        this.#forgotten.delete(call);
+        this.#presence.underWay.delete(call.id);
+      }
       for (const answer of answers) answer();
     } catch (error) {
       this.problem = notRecorded(error);
-      if (error instanceof CommitUnknown) for (const { work } of openings) this.#forgotten.set(work, day);
+      for (const { work } of openings) {
+        if (error instanceof CommitUnknown) this.#forgotten.set(work, day);
+        else this.#presence.underWay.delete(work.id);
+      }
       for (const { reject } of [...openings, ...raisings]) reject(this.problem);
       this.#tryLater();
     }
@@ -200,6 +209,8 @@ export class CallWriter {
     for (const raising of raisings) answers.push(await tryRaise(sql, raising, budgets));
     const opened: OpenCall[] = [];
     for (const opening of openings) answers.push(tryOpen(opening, budgets, opened));
+    // Before it is committed: whoever looks then knows it.
+    for (const { id } of opened) this.#presence.underWay.add(id);
     await openCalls(sql, opened, { gateway: this.#presence.id, moment, balances });
     return answers;
   }

@@ -25,6 +25,8 @@ interface Other extends Partial<LeaseHolder> {
 export class Presence {
   /** Of this gateway, as long as its process runs. */
   readonly id = randomUUID();
+  /** Ids of calls that may be on record as under way, and have not ended here. */
+  readonly underWay = new Set<string>();
   /** Calls of gateways that are gone, which this one has counted. */
   cutOff = 0;
   readonly #database: Database;
@@ -94,6 +96,7 @@ export class Presence {
   async #lookForGone(): Promise<void> {
     // One that ran out while the database was away: what this gateway has under way is still its own.
     if (this.#lease?.lost.aborted === true) await this.hold().catch(() => {});
+    await this.#settleLost();
     const others = await this.#database.query<Other>(
       `SELECT gateway, coalesce(${isExpired}, true) AS silent, boot_id, pid_namespace, pid, process_started, host
        FROM (SELECT DISTINCT gateway FROM gateway_calls WHERE state = 'under_way') AS calls
@@ -108,6 +111,17 @@ export class Presence {
       const hasEnded = other.pid != null && isRunning(other as LeaseHolder) === false;
       if (hasEnded || looks >= this.#looksUntilGone) await this.#settleGone(other.gateway);
     }
+  }
+
+  /** Calls that have ended here, and are under way on record: a database that lost its last transactions lost their ends. */
+  async #settleLost(): Promise<void> {
+    if (this.#lease === null) return;
+    const rows = await this.#database.query<{ id: string }>(
+      "SELECT id FROM gateway_calls WHERE gateway = $1 AND state = 'under_way'",
+      [this.id],
+    );
+    if (rows.every(({ id }) => this.underWay.has(id))) return;
+    this.cutOff += await this.#settle(this.id, this.underWay);
   }
 
   /** Under its lease, so that it records nothing meanwhile, should it come back. */
@@ -127,11 +141,12 @@ export class Presence {
     }
   }
 
-  #settle(gateway: string): Promise<number> {
+  /** @param kept what is under way, read once nobody can begin a call any more */
+  #settle(gateway: string, kept: ReadonlySet<string> = new Set()): Promise<number> {
     return this.#database.transaction(async (sql) => {
       await this.#leases.fence(sql, nameOf(gateway));
       const { moment, balances } = await lockBalances(sql, await balancesOf(sql, gateway));
-      const calls = await settleCutOff(sql, gateway, balances);
+      const calls = await settleCutOff(sql, gateway, { balances, kept: [...kept] });
       if (calls > 0) await openCalls(sql, [], { gateway, moment, balances });
       return calls;
     });

@@ -139,15 +139,21 @@ export async function endCalls(sql: Sql, calls: readonly EndedCall[], balances: 
 }
 
 /**
- * Ends what a gateway that is gone left under way, at what was reserved: nobody can say any more what it used. To be run with the
- * balances locked that `balancesOf` names.
+ * Ends what a gateway left under way, at what was reserved: nobody can say any more what it used. To be run with the balances locked
+ * that `balancesOf` names.
+ * @param kept calls of it that are under way
  * @returns how many calls there were
  */
-export async function settleCutOff(sql: Sql, gateway: string, balances: Balances): Promise<number> {
+export async function settleCutOff(
+  sql: Sql,
+  gateway: string,
+  { balances, kept }: { readonly balances: Balances; readonly kept: readonly string[] },
+): Promise<number> {
   const rows = await sql.query<Ended>(
     `WITH ended AS (
-       UPDATE gateway_calls SET state = 'unsettled' WHERE gateway = $1 AND state = 'under_way' RETURNING *), ${summed}`,
-    [gateway],
+       UPDATE gateway_calls SET state = 'unsettled'
+       WHERE gateway = $1 AND state = 'under_way' AND NOT (id = ANY($2)) RETURNING *), ${summed}`,
+    [gateway, kept],
   );
   settle(rows, balances);
   return rows.reduce((sum, { calls }) => sum + calls, 0);
