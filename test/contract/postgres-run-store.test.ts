@@ -333,6 +333,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await ask("UPDATE run_events SET line = replace(line, 'mira', 'eve!') WHERE run_id = $1 AND seq = 8");
       const fresh = hosts.host().store;
       expect(codeOf(await failure(fresh.read(run_id)))).to.equal('run_damaged');
+      expect(await fresh.resolve(run_id)).to.equal(run_id);
       expect((await fresh.verify(run_id)).problems.map(({ what }) => what).join()).to.contain(
         'was changed after it was written',
       );

@@ -65,7 +65,7 @@ export function requireSameForge(forge: Pick<Forge, 'name' | 'url'>, { forge_url
   if (forge_url === undefined || forge.url === forge_url) return;
   throw new Refused(
     'forge_moved',
-    `forge '${forge.name}' is at ${forge.url} by config/forges.json; approved was ${forge_url}. Set it back, or plan the issue again`,
+    `forge '${forge.name}' is at ${forge.url} on this host; approved was ${forge_url}. Execute on the host where it is there, set its address in config/forges.json back, or plan the issue again`,
   );
 }
 

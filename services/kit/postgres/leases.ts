@@ -238,7 +238,7 @@ function lostTo(name: string): Conflict {
 function heldBy(name: string, { pid, host, acquired_at, expires_at, left_ms }: Row): Conflict {
   return new Conflict(
     'lease_held',
-    `${name} is held by process ${pid} on ${host} since ${acquired_at.toISOString()}, until ${expires_at.toISOString()} at the latest`,
+    `${name} is held by process ${pid} on ${host} since ${acquired_at.toISOString()}; free at ${expires_at.toISOString()} if that host does not renew it`,
     {
       facts: { name, pid, host, acquired_at: acquired_at.toISOString() },
       retryAfter: Math.max(1, Math.ceil(left_ms / 1000)),

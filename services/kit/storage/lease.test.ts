@@ -84,7 +84,7 @@ describe('leases in SQLite', () => {
     const leases = leasesOf(db);
     leases.acquire('a').release();
     elsewhere(db, 'a', Date.now() + 60_000);
-    expect(() => leases.acquire('a')).to.throw(/held by process 4242 on otherhost since .*at the latest/);
+    expect(() => leases.acquire('a')).to.throw(/held by process 4242 on otherhost since .*; free at /);
     elsewhere(db, 'a', Date.now() - 1);
     leases.acquire('a');
   });

@@ -220,7 +220,10 @@ function lostTo(name: string): Conflict {
 function heldBy(name: string, row: Row): Conflict {
   const { pid, host, acquired_at, expires_at } = row;
   const running = isRunning(row);
-  const seen = running === null ? `, until ${new Date(expires_at).toISOString()} at the latest` : '';
+  const seen =
+    running === null
+      ? `; free at ${new Date(expires_at).toISOString()} if that process does not renew it`
+      : '';
   return new Conflict(
     'lease_held',
     `${name} is held by process ${pid} on ${host} since ${new Date(acquired_at).toISOString()}${seen}`,

@@ -76,7 +76,11 @@ function reportText({ to, database, state, config, parts }: MoveReport, program:
     parts.length === 0
       ? 'An earlier move had compared both sides; the rest of it is done.\n'
       : `Moved and compared: both sides hold the same.\n${rows(parts)}`;
-  return `${compared}in use  ${target}, named in ${config}\nleft    ${source}, which nothing uses any more\nnext    ${program} up\n`;
+  const left =
+    to === 'postgres'
+      ? 'whose runs, tokens, queues and ledger nothing uses any more; keep the folder, for what stays on this host: the local forge, the memory of core-context, clones and mirrors'
+      : 'which nothing uses any more';
+  return `${compared}in use  ${target}, named in ${config}\nleft    ${source}, ${left}\nnext    ${program} up\n`;
 }
 
 function rows(

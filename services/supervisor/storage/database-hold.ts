@@ -66,7 +66,7 @@ async function requireNoLease(held: Sql, name: string): Promise<void> {
   const row = rows.find((one) => isRunning(one) !== false);
   if (row === undefined) return;
   throw inUse(
-    `${name} is in use: process ${row.pid} on ${row.host} holds ${row.name} until ${row.until.toISOString()} at the latest`,
+    `${name} is in use: process ${row.pid} on ${row.host} holds ${row.name}, and has until ${row.until.toISOString()} to renew it`,
     'Stop the services of that host, or wait until then.',
   );
 }

@@ -140,7 +140,9 @@ export function verify(program: Command, run: Run): void {
         const found = await context.services.agent.verify(name, options.allowedSigners);
         const { verificationView } = await import('../views/of-run.ts');
         const exitCode = found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
-        return answer(context, found, () => verificationView(found, context.terminal), exitCode);
+        const alone =
+          options.offline === true ? "of this host's folder alone: a database may have more" : null;
+        return answer(context, found, () => verificationView(found, context.terminal, alone), exitCode);
       }),
     );
 }

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { sha256 } from '#kit/digest.ts';
 import { subjectOf } from '#kit/repository-name.ts';
@@ -83,7 +84,10 @@ function decideOrExecute(
   const needsCheckout = run.plan?.patch !== null;
   // Without it the branch goes to the checkout that the person is in.
   const said = run.execution?.checkout_named !== false;
-  const repoDir = needsCheckout && said ? run.execution?.repo_dir : undefined;
+  // A path on another host is nothing here.
+  const { host = null } = run.execution?.checkout ?? {};
+  const isHere = host === null || host === hostname();
+  const repoDir = needsCheckout && said && isHere ? run.execution?.repo_dir : undefined;
   const checkout =
     repoDir === undefined ? [] : repoDir === null ? ['--no-repo-dir'] : ['--repo-dir', repoDir];
   const execute: NextStep = {

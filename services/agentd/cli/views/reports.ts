@@ -54,7 +54,12 @@ function undoneText({ status, undo }: Run): string {
   return `What stays cannot be taken back; the rest was. The run is ${status}.`;
 }
 
-export function verificationView(found: Verification, terminal: Terminal): string {
+/** @param alone where a database may know more of the run than what was checked */
+export function verificationView(
+  found: Verification,
+  terminal: Terminal,
+  alone: string | null = null,
+): string {
   const { paint, symbols } = terminal;
   const facts = `${found.events} events, ${found.artifacts} artifacts, head ${found.head.slice(0, 12)}`;
   if (found.problems.length === 0) {
@@ -62,6 +67,7 @@ export function verificationView(found: Verification, terminal: Terminal): strin
     const lines = [
       head,
       '   chain, sealed definitions, approvals and artifacts agree',
+      ...(alone === null ? [] : [`   ${alone}`]),
       ...signatureLines(found, terminal),
     ];
     return `${lines.join('\n')}\n`;

@@ -135,12 +135,10 @@ export class PostgresRunStore implements RunStore {
     // Of a run that it lost, and this host has, more can be done than to read it.
     if (found.length === 0 && isRunId(prefix) && (await this.#known.lost(this.#database, prefix)) !== null)
       return prefix;
-    const runId = onlyRun(
+    return onlyRun(
       prefix,
       found.map(({ run_id }) => run_id),
     );
-    if (isRunId(prefix)) await this.read(runId);
-    return runId;
   }
 
   async read(runId: string): Promise<Run> {
