@@ -110,6 +110,14 @@ describe('the history of hosts', () => {
     expect(problemsOf(notes, record)).to.include('x: event 4 was acknowledged twice');
   });
 
+  it('may have an event twice that was lost and made again with the same hash', () => {
+    const { notes, record } = sound();
+    const lost = notes.filter(({ type }) => type.startsWith('append')).slice(-3);
+    notes.push(...lost.map((note) => ({ ...note, client: 3, at: note.at + 10 }) as Note));
+    expect(problemsOf(notes, record, losing(lost.at(-1)!.at))).to.deep.equal([]);
+    expect(problemsOf(notes, record)).to.include('x: event 4 was acknowledged twice');
+  });
+
   it('may have a number of a lease twice where the record was allowed to lose it', () => {
     const history = sound();
     cases['has a lease with one number twice']![0](history);

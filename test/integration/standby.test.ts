@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import { sha256 } from '#kit/digest.ts';
 import { type CoreError, codeOf } from '#kit/errors.ts';
 import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
 import { openPostgres } from '#kit/postgres/database.ts';
@@ -161,6 +162,20 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       expect(codeOf(await failure(store.writeViews(run_id)))).to.equal('database_behind');
       await store.restore(run_id);
       expect(Buffer.from(await host().artifact(run_id, digest)).toString()).to.equal('after');
+    });
+
+    it('gets back a whole run with its task', async () => {
+      const store = host();
+      await store.count();
+      await replicated();
+      await pair.cutReplication();
+      const task = 'Greet strangers';
+      const request = { ...sampleRequest(), number: null, task: { content: sha256(task), trusted: true } };
+      const { run_id } = await store.create(request, task);
+      await pair.failOver();
+      await answers(store);
+      await store.restore(run_id);
+      expect(Buffer.from(await host().artifact(run_id, sha256(task))).toString()).to.equal(task);
     });
 
     it('gets back an artifact alone, where no event is lost', async () => {

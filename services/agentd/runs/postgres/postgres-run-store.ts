@@ -383,6 +383,7 @@ export class PostgresRunStore implements RunStore {
     }
     crashPoint('run_committed');
     this.#put(stored);
+    if (task !== undefined) await this.#mirror.keep(runId, sha256(task), Buffer.from(task));
     this.#database.signals.notify(runId);
     return run;
   }
