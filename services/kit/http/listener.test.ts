@@ -31,13 +31,13 @@ describe('The connection limits of every HTTP server', () => {
     return socket;
   }
 
-  /** All that comes until the server ends the connection. */
+  /** All that comes until the server ends the connection, or resets it while this side still writes. */
   async function untilEnded(socket: Socket): Promise<string> {
     let text = '';
     socket.on('data', (chunk) => {
       text += chunk;
     });
-    await once(socket, 'close');
+    await new Promise((resolve) => socket.once('close', resolve));
     return text;
   }
 
