@@ -256,12 +256,14 @@ async function ask(parts: LoadParts, what: string, path: string, body: object): 
 
 /** Once more where the database was behind, and the operator has put back what it lacked. */
 async function change(
-  { client, operator }: LoadParts,
+  { client, losses, operator }: LoadParts,
   path: string,
   asking: { readonly body: object; readonly headers?: Readonly<Record<string, string>> },
 ): Promise<Reply> {
   const reply = await client.anywhere('agentd', path, { method: 'POST', ...asking });
-  if (reply.json?.code !== 'database_behind') return reply;
-  await operator.read(reply.json.detail);
+  const { code, detail } = reply.json ?? {};
+  if (code === 'database_behind') await operator.read(detail);
+  else if (code === 'artifact_differs' && losses.spans.length > 0) await operator.putBackArtifacts(detail);
+  else return reply;
   return client.anywhere('agentd', path, { method: 'POST', ...asking });
 }

@@ -24,7 +24,8 @@ interface OperatorParts {
   readonly journal: Journal;
 }
 
-const maxTries = 20;
+/** Twice a second, for longer than the lease of a host that is gone. */
+const maxTries = 120;
 const runIds = /\brun_[0-9a-f-]{36}\b/g;
 
 /** Does what the runbook says after a fail-over that lost transactions, on each host. */
@@ -54,6 +55,19 @@ export class Operator {
   async read(text: string): Promise<void> {
     this.#parts.journal.count('answers that the database is behind');
     for (const run_id of new Set(text.match(runIds))) await this.putBack(run_id);
+  }
+
+  /** Puts back artifacts that the database lost, where it has the events that name them. */
+  async putBackArtifacts(text: string): Promise<void> {
+    for (const run_id of new Set(text.match(runIds)))
+      for (const host of this.#parts.hosts) {
+        const { agent, person } = await this.#servicesOf(host);
+        const isBack = await agent.restoreRecord({ run_id, by: await person() }).then(
+          () => true,
+          () => false,
+        );
+        if (isBack) return this.#parts.journal.count('runs whose artifacts were put back');
+      }
   }
 
   /** @returns whether the database has the run now */
@@ -105,14 +119,19 @@ export class Operator {
 
   /** Nothing where neither the host nor the database knows the run. */
   async #stateOn(host: Host, run_id: string) {
-    const services = this.#services.get(host) ?? (await openServices({ home: host.home }));
-    this.#services.set(host, services);
+    const services = await this.#servicesOf(host);
     try {
       return [{ services, state: await services.agent.record(run_id) }];
     } catch (error) {
       if (codeOf(error) === 'run_not_found') return [];
       throw error;
     }
+  }
+
+  async #servicesOf(host: Host): Promise<Services> {
+    const services = this.#services.get(host) ?? (await openServices({ home: host.home }));
+    this.#services.set(host, services);
+    return services;
   }
 
   async #ahead(since: number): Promise<Held[]> {

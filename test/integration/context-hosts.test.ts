@@ -295,6 +295,27 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     expect(JSON.stringify(await ask('SELECT input FROM context_journal'))).to.not.contain('xyzzyplugh');
   });
 
+  it('replaces a copy whose identity a fail-over of the database lost', async () => {
+    const [one, other] = [await host(), await host()];
+    one.start();
+    await becomes(one, served);
+    other.start();
+    await becomes(other, ['standby']);
+    await take(other, one);
+    await rememberOne(other, 'recorded in transactions that are lost');
+    other.signal('SIGTERM');
+    await other.ended();
+    const db = new DatabaseSync(other.record);
+    const { id } = db.prepare('SELECT id FROM record_identity').get() as { id: string };
+    db.close();
+    for (const table of ['context_backups', 'context_records'])
+      expect(await ask(`DELETE FROM ${table} WHERE record = '${id}' RETURNING 1`), table).to.not.be.empty;
+    one.start();
+    await becomes(one, served);
+    other.start();
+    await becomes(other, ['standby']);
+  });
+
   it('does not replace a record that is no copy of the shared one', async () => {
     const [one, other] = [await host(), await host()];
     one.start();
@@ -306,7 +327,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     other.signal('SIGTERM');
     await other.ended();
     const db = new DatabaseSync(other.record);
-    db.exec("UPDATE record_identity SET id = 'another'");
+    db.exec("UPDATE record_identity SET id = 'another'; DELETE FROM record_origins");
     db.close();
     one.start();
     await becomes(one, served);

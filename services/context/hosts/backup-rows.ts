@@ -76,9 +76,11 @@ export class BackupRows {
     }));
   }
 
-  /** Whether a record with this identity was ever backed up here. */
-  async knows(record: string): Promise<boolean> {
-    const rows = await this.#database.query('SELECT 1 FROM context_records WHERE record = $1', [record]);
+  /** Whether a record with one of these identities was ever backed up here. */
+  async knows(records: readonly string[]): Promise<boolean> {
+    const rows = await this.#database.query('SELECT 1 FROM context_records WHERE record = ANY($1)', [
+      records,
+    ]);
     return rows.length > 0;
   }
 

@@ -20,6 +20,8 @@ export async function copyRecord(path: string, target: string): Promise<void> {
 /** What a record says of itself. */
 export interface RecordFacts {
   readonly record: string;
+  /** Identities of the records that it goes on from. */
+  readonly origins: readonly string[];
   /** The last entry of the journal that is in it. */
   readonly applied: number;
   /** Whether it holds what cannot be read again. */
@@ -36,7 +38,7 @@ export function recordFacts(path: string): RecordFacts | null {
     const { matters } = db
       .prepare('SELECT EXISTS (SELECT 1 FROM memories) OR EXISTS (SELECT 1 FROM executions) AS matters')
       .get() as { matters: number };
-    return { record: id, applied: appliedIn(db), matters: matters === 1 };
+    return { record: id, origins: originsIn(db), applied: appliedIn(db), matters: matters === 1 };
   } catch {
     return null;
   } finally {
@@ -52,11 +54,21 @@ function appliedIn(db: DatabaseSync): number {
   return seq;
 }
 
-/** A record that goes on from an earlier state is another one: its projections are made again. */
+function originsIn(db: DatabaseSync): string[] {
+  const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'record_origins'").get();
+  if (table === undefined) return [];
+  const rows = db.prepare('SELECT id FROM record_origins').all() as { id: string }[];
+  return rows.map(({ id }) => id);
+}
+
+/** A record that goes on from an earlier state is another one: its projections are made again. It knows what it goes on from. */
 export function giveNewIdentity(path: string): void {
   const db = new DatabaseSync(path);
   try {
-    db.exec('PRAGMA journal_mode = DELETE; UPDATE record_identity SET id = lower(hex(randomblob(16)))');
+    db.exec(`PRAGMA journal_mode = DELETE;
+      CREATE TABLE IF NOT EXISTS record_origins (id TEXT PRIMARY KEY);
+      INSERT OR IGNORE INTO record_origins SELECT id FROM record_identity;
+      UPDATE record_identity SET id = lower(hex(randomblob(16)))`);
   } finally {
     db.close();
   }
