@@ -295,16 +295,22 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     expect(JSON.stringify(await ask('SELECT input FROM context_journal'))).to.not.contain('xyzzyplugh');
   });
 
-  it('replaces a copy whose identity a fail-over of the database lost', async () => {
+  /** Two hosts, of which the other took over, recorded this and ended. */
+  async function endedAfterTakeOver(content: string) {
     const [one, other] = [await host(), await host()];
     one.start();
     await becomes(one, served);
     other.start();
     await becomes(other, ['standby']);
     await take(other, one);
-    await rememberOne(other, 'recorded in transactions that are lost');
+    await rememberOne(other, content);
     other.signal('SIGTERM');
     await other.ended();
+    return { one, other };
+  }
+
+  it('replaces a copy whose identity a fail-over of the database lost', async () => {
+    const { one, other } = await endedAfterTakeOver('recorded in transactions that are lost');
     const db = new DatabaseSync(other.record);
     const { id } = db.prepare('SELECT id FROM record_identity').get() as { id: string };
     db.close();
@@ -317,15 +323,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
   });
 
   it('does not replace a record that is no copy of the shared one', async () => {
-    const [one, other] = [await host(), await host()];
-    one.start();
-    await becomes(one, served);
-    other.start();
-    await becomes(other, ['standby']);
-    await take(other, one);
-    await rememberOne(other, 'mine alone');
-    other.signal('SIGTERM');
-    await other.ended();
+    const { one, other } = await endedAfterTakeOver('mine alone');
     const db = new DatabaseSync(other.record);
     db.exec("UPDATE record_identity SET id = 'another'; DELETE FROM record_origins");
     db.close();

@@ -6,6 +6,7 @@ import { digestOfArtifact, readArtifact } from '../log/artifacts.ts';
 import { lineOf, soundEvents } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import { artifactsName } from '../log/run-folder.ts';
+import { addLines, linesAsValues } from './append-rows.ts';
 import { behindMirror, databaseBehind, type MirrorPlace, mirroredEvents } from './behind.ts';
 import { logOf } from './mirror.ts';
 import { summaryColumns, valuesOf } from './run-rows.ts';
@@ -42,17 +43,7 @@ export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   );
   // What stands there in their place does not hold.
   await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [runId, held.shared]);
-  await sql.query(
-    `INSERT INTO run_events (run_id, seq, line, prev, hash)
-    SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[])`,
-    [
-      runId,
-      held.missing.map(({ seq }) => seq),
-      lines.slice(held.shared).map((line) => line.slice(0, -1)),
-      held.missing.map(({ prev }) => prev),
-      held.missing.map(({ hash }) => hash),
-    ],
-  );
+  await sql.query(addLines, linesAsValues(runId, held.missing, lines.slice(held.shared).join('')));
   await restoreArtifacts(sql, place);
 }
 
