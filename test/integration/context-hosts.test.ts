@@ -56,8 +56,8 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     await server.stop();
   });
 
-  async function host(seconds?: number): Promise<ContextHost> {
-    const made = await makeHost(database, s3.settings, seconds);
+  async function host(seconds = 1): Promise<ContextHost> {
+    const made = await makeHost(database, s3.settings, { seconds });
     hosts.push(made);
     return made;
   }

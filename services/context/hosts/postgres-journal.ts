@@ -1,5 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
-import { CoreError, codeOf } from '#kit/errors.ts';
+import { Conflict, codeOf, messageOf } from '#kit/errors.ts';
+import { CommitUnknown } from '#kit/postgres/commit-unknown.ts';
 import type { Database } from '#kit/postgres/database.ts';
 import type { FencedLeases } from '#kit/postgres/leases.ts';
 import type { Journal } from '../record/single-writer.ts';
@@ -7,10 +9,16 @@ import { journaled } from '../store/journaled.ts';
 import { leaseName, standby } from './lease.ts';
 
 interface Waiting {
+  /** null: the next one. */
+  readonly seq: number | null;
   readonly command: string;
   readonly input: string;
   readonly resolve: (seq: number) => void;
   readonly reject: (error: unknown) => void;
+}
+
+interface Row extends Omit<Waiting, 'seq'> {
+  readonly seq: number;
 }
 
 /** One command of the journal, to be performed again. */
@@ -21,6 +29,10 @@ export interface JournalEntry {
 }
 
 const maxAtOnce = 500;
+const retryMs = 500;
+
+/** Stands in the place of a command that was refused. */
+const withdrawn = 'withdrawn';
 
 /** The journal in PostgreSQL. Whoever lost the lease can add nothing; commands that wait together share a transaction. */
 export class PostgresJournal implements Journal {
@@ -40,12 +52,11 @@ export class PostgresJournal implements Journal {
   }
 
   append(command: string, input: unknown): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ command, input: JSON.stringify(input), resolve, reject });
-      this.#writing ??= this.#writeAll().finally(() => {
-        this.#writing = null;
-      });
-    });
+    return this.#add(null, command, JSON.stringify(input));
+  }
+
+  async withdraw(seq: number): Promise<void> {
+    await this.#add(seq, withdrawn, 'null');
   }
 
   /** What came after a place, in order. New entries follow both. */
@@ -55,43 +66,74 @@ export class PostgresJournal implements Journal {
       [applied],
     );
     this.#last = Math.max(applied, Number(rows.at(-1)?.seq ?? 0));
-    return rows.map(({ seq, command, input }) => ({ seq: Number(seq), command, input: JSON.parse(input) }));
+    return rows
+      .filter(({ command }) => command !== withdrawn)
+      .map(({ seq, command, input }) => ({ seq: Number(seq), command, input: JSON.parse(input) }));
+  }
+
+  #add(seq: number | null, command: string, input: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ seq, command, input, resolve, reject });
+      this.#writing ??= this.#writeAll().finally(() => {
+        this.#writing = null;
+      });
+    });
   }
 
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, maxAtOnce);
-      const first = this.#last! + 1;
-      // A number that may have been given is not given again.
-      this.#last = first + batch.length - 1;
+      const batch = this.#waiting
+        .splice(0, maxAtOnce)
+        .map((one) => ({ ...one, seq: one.seq ?? this.#next() }));
       try {
-        await this.#write(batch, first);
+        await this.#write(batch);
         crashPoint('context.journal_written');
-        for (const [index, { resolve }] of batch.entries()) resolve(first + index);
+        for (const { seq, resolve } of batch) resolve(seq);
       } catch (error) {
-        const explained = refusal(error);
-        for (const { reject } of batch) reject(explained);
+        for (const { reject } of batch) reject(error);
       }
     }
   }
 
-  #write(batch: readonly Waiting[], first: number): Promise<void> {
+  /** A number that may have been given is not given again. */
+  #next(): number {
+    this.#last!++;
+    return this.#last!;
+  }
+
+  /** Goes on, where it may be written or must be, until it is known to be or this process may write no more. */
+  async #write(batch: readonly Row[]): Promise<void> {
+    let isOpen = batch.some(({ command }) => command === withdrawn);
+    for (;;) {
+      try {
+        this.#requireLease();
+        return await this.#commit(batch);
+      } catch (error) {
+        const isLost = codeOf(error) === 'lease_lost';
+        isOpen ||= error instanceof CommitUnknown;
+        if (isLost && isOpen)
+          throw standby(`it is not known whether this was recorded, ask again: ${messageOf(error)}`);
+        if (isLost) throw standby(`nothing was recorded: ${messageOf(error)}`);
+        if (!isOpen) throw error;
+      }
+      await setTimeout(retryMs);
+    }
+  }
+
+  #requireLease(): void {
+    if (this.#leases.held(leaseName) === null)
+      throw new Conflict('lease_lost', 'this core-context gave up its lease');
+  }
+
+  /** Waits for an earlier attempt that is still under way. */
+  #commit(batch: readonly Row[]): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#leases.fence(sql, leaseName);
       await sql.query(
-        'INSERT INTO context_journal (seq, command, input) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])',
-        [
-          batch.map((_, index) => first + index),
-          batch.map(({ command }) => command),
-          batch.map(({ input }) => input),
-        ],
+        `INSERT INTO context_journal (seq, command, input) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
+         ON CONFLICT (seq) DO UPDATE SET command = excluded.command, input = excluded.input`,
+        [batch.map(({ seq }) => seq), batch.map(({ command }) => command), batch.map(({ input }) => input)],
       );
     });
   }
-}
-
-function refusal(error: unknown): unknown {
-  if (error instanceof CoreError && codeOf(error) === 'lease_lost')
-    return standby(`nothing was recorded: ${error.message}`);
-  return error;
 }

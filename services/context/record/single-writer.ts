@@ -13,6 +13,8 @@ export interface Journal {
   keeps(command: string): boolean;
   /** Resolves with the place of the command, one after another in their order. It is durable then. */
   append(command: string, input: unknown): Promise<number>;
+  /** Takes out what was refused: performed again, it could be accepted. */
+  withdraw(seq: number): Promise<void>;
 }
 
 /** Milliseconds for which a write that can wait lets searches go first; more would stop an ingestion that many search through. */
@@ -27,6 +29,8 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
   readonly #thread: Thread;
   readonly #readers: Idle | undefined;
   readonly #journal: Journal | null;
+  /** Resolves when each command of the journal up to now is performed or withdrawn. */
+  #decided: Promise<unknown> = Promise.resolve();
   #deferred: Promise<void> = Promise.resolve();
 
   /**
@@ -45,12 +49,7 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
     durability: Durability = 'full',
   ): Promise<Outputs<C>[Name]> {
     const name = String(command);
-    const journal = this.#journal;
-    if (journal?.keeps(name)) {
-      return journal
-        .append(name, input)
-        .then((seq) => this.#perform(name, { input, durability, journal: { seq, replayed: false } }));
-    }
+    if (this.#journal?.keeps(name)) return this.#performJournaled(this.#journal, name, input, durability);
     const perform = () => this.#perform<Outputs<C>[Name]>(name, { input, durability });
     const readers = this.#readers;
     if (durability === 'full' || readers === undefined) return perform();
@@ -61,6 +60,26 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
   /** Performs a command of the journal again, which may be known here already by now. */
   replay(command: string, input: unknown, seq: number): Promise<unknown> {
     return this.#perform(command, { input, durability: 'normal', journal: { seq, replayed: true } });
+  }
+
+  /** Acknowledges nothing before all that stands ahead of it in the journal is decided: another host sees the same, in the same order. */
+  async #performJournaled<Output>(
+    journal: Journal,
+    command: string,
+    input: unknown,
+    durability: Durability,
+  ): Promise<Output> {
+    const seq = await journal.append(command, input);
+    const ahead = this.#decided;
+    const request = { input, durability, journal: { seq, replayed: false } };
+    const performed = this.#perform<Output>(command, request).catch(async (error) => {
+      // What a thread that ended has done is not known: the journal says it again.
+      if (!this.#thread.hasEnded) await journal.withdraw(seq);
+      throw error;
+    });
+    this.#decided = Promise.allSettled([ahead, performed]);
+    await ahead;
+    return performed;
   }
 
   #perform<Output>(command: string, request: WriteRequest): Promise<Output> {

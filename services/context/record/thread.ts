@@ -96,6 +96,11 @@ export class Thread {
     return this.#worker !== null;
   }
 
+  /** What it was called for and has not answered may be done. */
+  get hasEnded(): boolean {
+    return this.#ended !== null;
+  }
+
   /** @throws what the thread's function threw, Core's errors with their class; Failed (`thread_ended`) */
   call<Output>(name: string, input: unknown): Promise<Output> {
     if (this.#ended !== null) return Promise.reject(this.#ended);

@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import type { PostgresSettings } from '#kit/config/storage.ts';
+import { becomes, type ContextHost, type HostOptions, makeHost } from '../fixtures/context/context-host.ts';
+import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts';
+import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { type S3Server, startS3 } from '../fixtures/s3.ts';
+import { emptyDisk } from '../fixtures/world/own-mounts.ts';
+import { describeWith } from '../needs.ts';
+
+const served = ['ok', 'degraded'];
+
+describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', function () {
+  this.timeout(180_000);
+  let server: PostgresServer;
+  let s3: S3Server;
+  let database: PostgresSettings;
+  let hosts: ContextHost[];
+
+  before(async () => {
+    server = await startPostgres();
+    s3 = await startS3();
+  });
+
+  beforeEach(async () => {
+    database = await server.database();
+    hosts = [];
+  });
+
+  afterEach(async () => {
+    await Promise.all(hosts.map((host) => host.dispose()));
+  });
+
+  after(async () => {
+    await s3.kill();
+    await server.stop();
+  });
+
+  /** Active, with the one backup that it begins with: what comes after it is in the journal alone. */
+  async function activeHost(settings = database, options: HostOptions = {}): Promise<ContextHost> {
+    const host = await makeHost(settings, s3.settings, { seconds: 3_600, ...options });
+    hosts.push(host);
+    host.start();
+    await becomes(host, served);
+    return host;
+  }
+
+  function record(at: ContextHost, key: string, more: object = {}) {
+    return at.post('/v1/memory/record', { layer: 'semantic', content: `what ${key} says`, key, ...more });
+  }
+
+  /** What another host has, which performs the journal again. */
+  async function takenOver(from: ContextHost): Promise<ContextHost> {
+    from.signal('SIGKILL');
+    await from.ended();
+    return activeHost();
+  }
+
+  async function requireRecorded(at: ContextHost, recorded: ReadonlyMap<string, string>): Promise<void> {
+    for (const [key, id] of recorded) {
+      const found = await at.get(`/v1/memory/${id}`);
+      expect(found.status, `${key}: ${JSON.stringify(found.json)}`).to.equal(200);
+      const again = await record(at, key);
+      expect([again.status, again.json.id], key).to.deep.equal([200, id]);
+    }
+  }
+
+  it('accepts nothing later that it refused', async () => {
+    const one = await activeHost();
+    const refused = await record(one, 'k', { about: ['nothing-that-is-known'] });
+    expect([refused.status, refused.json.code]).to.deep.equal([422, 'entity_unknown']);
+    const accepted = await record(one, 'k');
+    expect(accepted.status).to.equal(201);
+    const alone = await record(one, 'alone', { about: ['nothing-that-is-known'] });
+    expect(alone.status).to.equal(422);
+    const other = await takenOver(one);
+    await requireRecorded(other, new Map([['k', accepted.json.id as string]]));
+    const { status } = await record(other, 'alone');
+    expect(status, 'not there before').to.equal(201);
+  });
+
+  it('keeps the id of what a full disk refused at first', async () => {
+    const home = temporaryFolder();
+    const disk = await emptyDisk(home, 48, null);
+    try {
+      const one = await activeHost(database, { home, enter: disk.enter });
+      const recorded = new Map<string, string>();
+      disk.fill(0);
+      let refused: string | null = null;
+      for (let n = 0; refused === null; n++) {
+        const { status, json } = await record(one, `k${n}`);
+        if (status === 201) recorded.set(`k${n}`, json.id as string);
+        else {
+          expect([status, json.code]).to.deep.equal([503, 'disk_full']);
+          refused = `k${n}`;
+        }
+      }
+      disk.free();
+      const accepted = await record(one, refused);
+      expect(accepted.status, JSON.stringify(accepted.json)).to.equal(201);
+      recorded.set(refused, accepted.json.id as string);
+      await requireRecorded(await takenOver(one), recorded);
+    } finally {
+      disk.close();
+    }
+  });
+
+  it('finds what it wrote when the answer to a commit is lost', async () => {
+    const url = new URL(database.url);
+    const proxy: CuttingProxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+    try {
+      url.hostname = '127.0.0.1';
+      url.port = String(proxy.port);
+      const one = await activeHost({ ...database, url: url.href });
+      const recorded = new Map<string, string>();
+      for (const awayMs of [0, 3_000]) {
+        proxy.cutAfter('COMMIT', awayMs);
+        const { status, json } = await record(one, `away for ${awayMs}`);
+        expect(status, JSON.stringify(json)).to.equal(201);
+        recorded.set(`away for ${awayMs}`, json.id as string);
+      }
+      const rows = await server.ask(database, 'SELECT 1 FROM context_journal');
+      expect(rows).to.have.length(recorded.size);
+      await requireRecorded(await takenOver(one), recorded);
+    } finally {
+      await proxy.close();
+    }
+  });
+});
