@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { v7 as uuidv7 } from 'uuid';
+import { UUID } from 'uuidv7';
 import { headsName } from '#kit/folders.ts';
 import { beforeFirst } from '../../services/agentd/runs/log/event-line.ts';
 import { writeLines } from '../../services/agentd/runs/log/event-log.ts';
@@ -18,7 +18,7 @@ export function writeRuns(stateDir: string, howMany: number): void {
   const start = Date.now() - howMany * 60_000;
   for (let made = 0; made < howMany; made++) {
     const msecs = start + made * 60_000;
-    const runId = `run_${uuidv7({ msecs })}`;
+    const runId = `run_${UUID.fromFieldsV7(msecs, 0, 0, made)}`;
     const request = sampleRequest({ repo: `repository-${made % 40}`, number: 1 + (made % 700) });
     const events = [
       { type: 'run_created' as const, data: { request, head_kept: true as const } },

@@ -117,6 +117,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     expect(refused.json.detail).to.match(/^core-context is active on \S+ \(process \d+\) since 20/);
     expect((await other.get('/v1/nothing')).status).to.equal(503);
     expect((await other.get('/v1/metrics')).json.text).to.match(/^context_active\S* 0$/m);
+    expect(other.log(), 'every standby answers so').to.not.match(/ warn +(GET|POST) /);
     const ids = [
       await rememberOne(one, 'the cache is flushed at noon'),
       await rememberOne(one, 'owls hunt at night'),

@@ -350,7 +350,9 @@ for (const [kind, start] of [
       expect(again.code).to.equal(0);
       expect(again.stdout)
         .to.match(/stays +open_pull_request +merged: #\d+ stays/)
-        .and.to.contain('What stays cannot be taken back; the rest was. The run is partially_completed.')
+        .and.to.contain(
+          'What stays is left for the reason beside it; the rest was taken back. The run is partially_completed.',
+        )
         .and.not.to.contain('The run is undone');
       const resumed = await world.agent.resume({ run_id: run.run_id, by: everybody }, quiet).catch((e) => e);
       expect(resumed).to.include({ code: 'nothing_to_resume' });

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from 'uuidv7';
 import type { RecordRequest } from '#kit/contracts/context/memory.ts';
 import { digestOf } from '#kit/digest.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';

@@ -68,6 +68,8 @@ interface State {
   route: Route | null;
   /** Whether the caller's origin and token are good. */
   admitted: boolean;
+  /** Whether it was refused because another process is the active one. */
+  isStandby: boolean;
   /** When the answer began, by the monotonic clock, where that was before its handler ended. */
   begun: number | null;
 }
@@ -97,7 +99,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   async function answerAndRecord(ctx: Context, next: Koa.Next): Promise<void> {
     const started = performance.now();
     const id = requestId(ctx.get('x-request-id'));
-    ctx.state = { id, identity: null, route: null, admitted: false, begun: null };
+    ctx.state = { id, identity: null, route: null, admitted: false, isStandby: false, begun: null };
     ctx.set(securityHeaders);
     ctx.set('X-Request-Id', id);
     // Else whoever asks on and on keeps the connection, and with it this process.
@@ -180,7 +182,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     await admit(ctx, route);
     ctx.state.admitted = true;
     access.checkScope(ctx.state.identity, route.scope);
-    if (options.routes.includes(route)) options.requireActive?.();
+    if (options.routes.includes(route)) requireActive(ctx);
     const request: RouteRequest = {
       id: ctx.state.id,
       params: ctx.params,
@@ -196,6 +198,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     if ('stream' in answer) answerStream(ctx, route, answer);
     else if ('write' in answer) await answerWritten(ctx, answer);
     else answerReply(ctx, answer);
+  }
+
+  function requireActive(ctx: Context): void {
+    try {
+      options.requireActive?.();
+    } catch (error) {
+      ctx.state.isStandby = true;
+      throw error;
+    }
   }
 
   function answerReply(ctx: Context, { status = 200, headers = {}, json, content }: Reply): void {
@@ -250,7 +261,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   async function answerUnmatched(ctx: Context): Promise<void> {
     await admit(ctx);
     access.checkScope(ctx.state.identity, 'read');
-    options.requireActive?.();
+    requireActive(ctx);
     const methods = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
     if (methods.size === 0) {
       throw new NotFound(
@@ -310,12 +321,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 }
 
-/** Requests that change nothing are logged at debug. */
-function levelOf({ method, status, state: { route } }: Context): LogLevel {
-  if (status >= 500) return 'warn';
-  if (method === 'GET' || method === 'HEAD') return 'debug';
+/** Requests that change nothing are logged at debug, and what a standby refuses. */
+function levelOf({ method, status, state: { route, isStandby } }: Context): LogLevel {
   const debugBelow = route?.debugBelow ?? (route?.scope === 'read' ? 400 : 0);
-  return status < debugBelow ? 'debug' : 'info';
+  if (isStandby || status < debugBelow) return 'debug';
+  if (status >= 500) return 'warn';
+  return method === 'GET' || method === 'HEAD' ? 'debug' : 'info';
 }
 
 /**

@@ -36,6 +36,8 @@ export function standardRoutes(options: {
         summary: 'Whether the service can do its work',
         scope: null,
         anyQuery: true,
+        // Asked again and again; the answer says it all.
+        debugBelow: 600,
         answers: {
           200: { description: 'It can, perhaps not all of it', content: Health },
           503: { description: 'It cannot, or is a standby', content: Health },

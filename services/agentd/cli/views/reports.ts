@@ -51,7 +51,7 @@ export function undoResultView(run: Run, steps: readonly UndoStep[], terminal: T
 function undoneText({ status, undo }: Run): string {
   if (status === 'undone') return 'The run is undone.';
   if (undo?.complete !== true) return `Not everything was taken back; the run is ${status}.`;
-  return `What stays cannot be taken back; the rest was. The run is ${status}.`;
+  return `What stays is left for the reason beside it; the rest was taken back. The run is ${status}.`;
 }
 
 /** @param alone where a database may know more of the run than what was checked */

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from 'uuidv7';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, NonEmptyString, nullable, Sha256, Timestamp } from '#kit/decode.ts';
 import { makePrivateFolder, syncFolder, writeAll } from '#kit/durable-file.ts';
