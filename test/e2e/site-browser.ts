@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
+import { atExit } from '../fixtures/at-exit.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { saidUntil } from './said-until.ts';
 
@@ -45,7 +46,7 @@ export async function openBrowser(): Promise<Browser> {
   const child = spawn('chromium', [...flags, `--user-data-dir=${temporaryFolder()}`, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  process.once('exit', () => child.kill('SIGKILL'));
+  atExit(() => child.kill('SIGKILL'));
   const [, debuggerAddress] = await saidUntil(child, /DevTools listening on (ws:\S+)/);
   const connection = await connect(debuggerAddress!);
   const { targetInfos } = await connection.send('Target.getTargets');

@@ -13,6 +13,7 @@ import {
   issueTitle,
   makeDemoRepository,
 } from '../../services/supervisor/quickstart/demo-repository.ts';
+import { atExit } from '../fixtures/at-exit.ts';
 import { benches, speaking } from '../fixtures/model-upstream/dialects.ts';
 import { speakOpenAi } from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
@@ -97,7 +98,7 @@ export async function openSiteWorld(): Promise<SiteWorld> {
   });
   const person = tokenNameFor(userInfo().username);
   const up = spawn('./core', ['up', ...anyPort], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  process.once('exit', () => up.kill('SIGKILL'));
+  atExit(() => up.kill('SIGKILL'));
   await saidUntil(up, /^next /m);
   const note = JSON.parse(
     readFileSync(join(home, '.local/state/core/supervisor/stack.json'), 'utf8'),

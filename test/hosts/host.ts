@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { childEnvironment } from '#kit/environment.ts';
+import { atExit } from '../fixtures/at-exit.ts';
 import { until } from '../fixtures/until.ts';
 import { core } from '../fixtures/world/core-command.ts';
 import type { HostNetwork } from './network.ts';
@@ -35,6 +36,7 @@ export class Host {
   readonly disk: string;
   readonly address: string;
   readonly #options: HostOptions;
+  readonly #closed: () => void;
   #up: ChildProcess | null = null;
 
   constructor(options: HostOptions) {
@@ -45,7 +47,7 @@ export class Host {
     this.disk = join(folder, 'disks', name);
     for (const path of [this.disk, this.place, join(folder, 'logs')]) mkdirSync(path, { recursive: true });
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMib}m,mode=700`, 'none', this.disk]);
-    process.once('exit', () => this.close());
+    this.#closed = atExit(() => this.close());
     for (const path of ['home', 'tmp']) mkdirSync(join(this.disk, path));
   }
 
@@ -154,6 +156,7 @@ export class Host {
   }
 
   close(): void {
+    this.#closed();
     this.#up?.kill('SIGKILL');
     try {
       execFileSync('umount', ['--lazy', this.disk], { stdio: 'ignore' });

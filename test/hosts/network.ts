@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { atExit } from '../fixtures/at-exit.ts';
 
 export type Cut = 'both ways' | 'what it sends' | 'what it gets';
 
@@ -33,7 +34,7 @@ export function makeNetwork(hosts: readonly string[]): HostNetwork {
   const namespace = (host: string) => `${name}-${host}`;
   // Docker has what bridges forward go through a chain that drops it.
   const between = ['FORWARD', '-i', name, '-o', name, '-j', 'ACCEPT'];
-  process.once('exit', close);
+  const closed = atExit(close);
   ip('link', 'add', name, 'type', 'bridge');
   ip('addr', 'add', `${subnet}.254/24`, 'dev', name);
   ip('link', 'set', name, 'up');
@@ -47,7 +48,7 @@ export function makeNetwork(hosts: readonly string[]): HostNetwork {
   }
 
   function close(): void {
-    process.off('exit', close);
+    closed();
     const undone = [
       ...hosts.map((host) => ['ip', 'netns', 'del', namespace(host)]),
       ['ip', 'link', 'del', name],

@@ -10,6 +10,7 @@ import {
 import { dirname, join } from 'node:path';
 import type { PostgresSettings, S3Settings } from '#kit/config/storage.ts';
 import { readContainerUser } from '../../../services/supervisor/secrets/owner.ts';
+import { atExit } from '../../fixtures/at-exit.ts';
 import { dockerDone } from '../../fixtures/containers/docker.ts';
 import { type S3Server, startS3 } from '../../fixtures/s3.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -75,13 +76,13 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
   const version = `test-hosts-${process.pid}`;
   const projects = Object.fromEntries(hostNames.map((name) => [name, `core-${version}-${name}`]));
   const remove = () => {
-    process.removeListener('exit', remove);
+    removed();
     const all = [...Object.values(projects), `core-${version}`];
     // What has an image stands in its way, whosever it is.
     for (const project of all) removeContainers(project);
     for (const project of all) removeEverything(project, version);
   };
-  process.once('exit', remove);
+  const removed = atExit(remove);
 
   const folder = await cleanClone();
   const guide = nginxOf(readFileSync(join(folder, 'site/guide-three-hosts.md'), 'utf8'));
