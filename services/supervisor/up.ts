@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Display, displayOf, type Place } from '#kit/cli/display.ts';
+import { labelledCommand } from '#kit/cli/fit-text.ts';
 import { printText } from '#kit/cli/output.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { urlOf } from '#kit/config/address.ts';
@@ -112,7 +113,7 @@ export async function up(options: UpOptions): Promise<number> {
       ...left.map(({ name, why }) => `${name} is not started: ${why}\n`),
       ...behind.map(({ name, url, where }) => `${name} is asked at ${url} (${where})\n`),
     ].join('');
-    const last = lastLines(folders.state, { program, home: options.home });
+    const last = lastLines(folders.state, { program, home: options.home, width: display.width });
     printText(`${reasons}\n${last}`, display, stdout);
   });
   const exitCode = await Promise.race([gaveUp, signalled]);
@@ -153,16 +154,23 @@ async function show(
 
 function lastLines(
   state: string,
-  { program, home }: { readonly program: string; readonly home: string | undefined },
+  {
+    program,
+    home,
+    width,
+  }: { readonly program: string; readonly home: string | undefined; readonly width: number },
 ): string {
-  const command = (words: string) =>
-    `${program} ${words}${home === undefined ? '' : ` --home ${shellWord(home)}`}`;
-  return `state  ${state}
-next   ${command('plan-issue --owner OWNER --repo REPO --number N')}
-look   ${command('status')}
-page   ${command('review')}
-end    Ctrl-C
-`;
+  const elsewhere = home === undefined ? '' : ` --home ${shellWord(home)}`;
+  const command = (label: string, words: string) =>
+    labelledCommand(label, `${program} ${words}${elsewhere}`, width);
+  const lines = [
+    `state  ${state}`,
+    ...command('next   ', 'plan-issue --owner OWNER --repo REPO --number N'),
+    ...command('look   ', 'status'),
+    ...command('page   ', 'review'),
+    'end    Ctrl-C',
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 function allTaken(reasons: readonly unknown[], program: string): unknown {

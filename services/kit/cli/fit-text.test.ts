@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { wrapCommand, wrapLine, wrapText } from './fit-text.ts';
+import { labelledCommand, wrapCommand, wrapLine, wrapText } from './fit-text.ts';
 
 describe('Text that is fitted to a width', () => {
   it('is broken between words, and a word that is too long at the edge', () => {
@@ -28,6 +28,13 @@ describe('Text that is fitted to a width', () => {
       '  --yes',
     ]);
     expect(wrapCommand(command, 80)).to.deep.equal([command]);
+  });
+
+  it('continues a command under its beginning behind a label', () => {
+    expect(labelledCommand('look   ', './core status --home /a/long/folder', 30)).to.deep.equal([
+      'look   ./core status --home \\',
+      '         /a/long/folder',
+    ]);
   });
 
   it('leaves what fits, and everything where there is no edge', () => {

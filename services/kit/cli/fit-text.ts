@@ -89,6 +89,14 @@ export function wrapCommand(command: string, width: number): string[] {
 /** What stands before a word, and the word with the sign of continuation behind it. */
 const pieces = /( *)((?:'[^']*'(?:\\'|'[^']*')*(?![^\s\x1b])|\S+)(?: \\(?:\x1b\[[0-9;]*m)*$)?)/g;
 
+/** A label with its gap, and the command behind it on as many lines as it needs. */
+export function labelledCommand(label: string, command: string, width: number): string[] {
+  const indent = textWidth(label);
+  return wrapCommand(command, width - indent).map(
+    (line, index) => `${index === 0 ? label : ' '.repeat(indent)}${line}`,
+  );
+}
+
 /** Where the text behind labels begins: after the last wide gap of the first half. */
 function textStart(line: string, width: number): number {
   const gaps = [...line.matchAll(/\S( {2,})(?=\S)/g)].map(({ index, 1: gap }) => index + 1 + gap!.length);

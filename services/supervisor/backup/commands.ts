@@ -25,7 +25,7 @@ export async function backupCommand(
   return print(
     { json, display },
     { ...facts, manifest: withoutFiles(manifest) },
-    backupText(report, program),
+    backupText(report, program, display.width),
   );
 }
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { labelledCommand } from '#kit/cli/fit-text.ts';
 import type { Folders } from '#kit/folders.ts';
 import { isLoopback } from '#kit/http/authentication.ts';
 import { shellWord } from '#kit/shell-word.ts';
@@ -8,7 +9,12 @@ import type { Counts, Manifest } from './manifest.ts';
 
 /** The texts after a backup, a check and a restore. */
 
-export function backupText({ file, bytes, sha256, manifest }: BackupReport, program: string): string {
+export function backupText(
+  { file, bytes, sha256, manifest }: BackupReport,
+  program: string,
+  width: number,
+): string {
+  const word = shellWord(file);
   const left = manifest.left_out.map(({ what, why }) => `  ${what}: ${why}`);
   const lines = [
     `Backed up ${manifest.folders.state} and ${manifest.folders.config}, as they were at ${manifest.created_at}`,
@@ -20,7 +26,8 @@ export function backupText({ file, bytes, sha256, manifest }: BackupReport, prog
     ...(manifest.with_secrets
       ? ['note    it holds keys and tokens in plain text: keep it as you keep those']
       : []),
-    `next    ${program} backup verify ${shellWord(file)}    elsewhere  ${program} restore ${shellWord(file)} --home DIR`,
+    ...labelledCommand('next    ', `${program} backup verify ${word}`, width),
+    ...labelledCommand('restore ', `${program} restore ${word} --home DIR`, width),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -42,7 +49,8 @@ export function restoreText(
     `Restored ${config === null ? state : `${state} and ${config}`}, as they were at ${manifest.created_at}`,
     `holds   ${counted(manifest.counts)}, ${size(manifest.counts.bytes)}`,
     ...notes.map((note) => `note    ${note}`),
-    `next    start the services (${program} up, or docker compose up); what was under way  ${program} runs --status interrupted`,
+    `next    start the services (${program} up, or docker compose up)`,
+    `look    ${program} runs --status interrupted`,
   ];
   return `${lines.join('\n')}\n`;
 }
