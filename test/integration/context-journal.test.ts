@@ -56,11 +56,15 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
     return activeHost();
   }
 
-  async function requireRecorded(at: ContextHost, recorded: ReadonlyMap<string, string>): Promise<void> {
+  async function requireRecorded(
+    at: ContextHost,
+    recorded: ReadonlyMap<string, string>,
+    more: object = {},
+  ): Promise<void> {
     for (const [key, id] of recorded) {
       const found = await at.get(`/v1/memory/${id}`);
       expect(found.status, `${key}: ${JSON.stringify(found.json)}`).to.equal(200);
-      const again = await record(at, key);
+      const again = await record(at, key, more);
       expect([again.status, again.json.id], key).to.deep.equal([200, id]);
     }
   }
@@ -125,5 +129,28 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
     } finally {
       await proxy.close();
     }
+  });
+
+  it('leaves no command to another host that cannot perform it', async () => {
+    const one = await activeHost();
+    const place = { layer: 'episodic', session: 's', seq: 1 };
+    const turn = await record(one, 'turn', place);
+    expect(turn.status, JSON.stringify(turn.json)).to.equal(201);
+    one.signal('SIGKILL');
+    await one.ended();
+    one.start('context.journal_written');
+    await becomes(one, served);
+    const summary = record(one, 'summary', { ...place, kind: 'summary' });
+    expect(await summary.catch(() => null)).to.equal(null);
+    await requireRecorded(await takenOver(one), new Map([['turn', turn.json.id as string]]), place);
+  });
+
+  it('says the same of outcomes to every host', async () => {
+    const one = await activeHost();
+    const { json } = await record(one, 'playbook', { layer: 'procedural' });
+    const outcome = await one.post('/v1/memory/outcome', { id: json.id, run: 'run_1', worked: true });
+    expect(outcome.status, JSON.stringify(outcome.json)).to.equal(200);
+    const exported = await one.get('/v1/memory/export');
+    expect(await (await takenOver(one)).get('/v1/memory/export')).to.deep.equal(exported);
   });
 });

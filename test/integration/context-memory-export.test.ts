@@ -173,6 +173,16 @@ describe('Export and import of the memory', () => {
     const changed = JSON.stringify({ ...JSON.parse(lines[0]!), content: 'Somebody else does' });
     const { conflicts } = await to.memory.importAll([changed]);
     expect(conflicts.map(({ reason }) => reason)).to.deep.equal(['another memory has this id']);
+    const [keyed] = lines
+      .map((line) => JSON.parse(line) as MemoryLine)
+      .filter(({ sightings }) => sightings[0]!.key);
+    const twice = { ...keyed!, id: 'memory:twice', session: null, seq: null };
+    for (const sighting of twice.sightings) sighting.key &&= 'other';
+    twice.sightings.push(twice.sightings[0]!);
+    const doubled = await to.memory.importAll([JSON.stringify(twice)]);
+    expect(doubled.conflicts.map(({ reason }) => reason)).to.deep.equal([
+      'its key "other" stands there twice',
+    ]);
   });
 
   it('exports more than one page', async () => {

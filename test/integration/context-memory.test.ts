@@ -181,8 +181,10 @@ describe('The memory', () => {
       expect(await turn('ok', { speaker: 'mira' })).to.include({ seq: 3, created: false });
       expect(await turn('ok', { speaker: 'mira', seq: 9 })).to.include({ seq: 9, created: true });
       expect(await turn('OK.', { speaker: 'mira', seq: 9 })).to.include({ seq: 9, created: false });
-      const error = await rejected(turn('something else', { seq: 9 }));
-      expect(error).to.include({ code: 'memory_place_taken', status: 409 });
+      for (const more of [{ seq: 9 }, { seq: 9, kind: 'summary' }]) {
+        const error = await rejected(turn('something else', more));
+        expect(error).to.include({ code: 'memory_place_taken', status: 409 });
+      }
     });
 
     it('names an unknown entity and those near to it', async () => {
@@ -527,6 +529,14 @@ describe('The memory', () => {
       expect(await say({ worked: true, run: 'run_2' })).to.deep.equal({ id, worked: 3, failed: 0 });
       const [node] = rows(`SELECT properties FROM nodes WHERE id = '${id}'`);
       expect(JSON.parse(String(node!.properties))).to.include({ worked: 3, failed: 0 });
+    });
+
+    it('has the last word of a run, also after one of a host whose clock was ahead', async () => {
+      const { id } = await place.remember({ layer: 'procedural', content: 'Release' });
+      const say = (worked: boolean, at: string) =>
+        place.writer.run('recordMemoryOutcome', { id, worked, run: 'run_1', at });
+      await say(true, '2026-01-01T00:05:00.000Z');
+      expect(await say(false, '2026-01-01T00:00:00.000Z')).to.deep.equal({ id, worked: 0, failed: 1 });
     });
 
     it('refuses an outcome of nothing, and of what cannot work', async () => {

@@ -83,8 +83,11 @@ function whatHinders(record: GraphRecord, { session, seq, sightings, id }: Memor
       | undefined;
     if (place !== undefined) return `${place.id} has its place in the session, seq ${seq}`;
   }
+  const keys = new Set<string>();
   for (const { key } of sightings) {
     if (key === null) continue;
+    if (keys.has(key)) return `its key ${JSON.stringify(key)} stands there twice`;
+    keys.add(key);
     const other = record
       .prepare('SELECT id FROM memory_sightings JOIN memories USING (memory) WHERE key = ?')
       .get(key) as { id: string } | undefined;

@@ -81,7 +81,11 @@ export class Memory {
 
   /** @throws NotFound (`memory_not_found`); Refused (`memory_not_procedural`) */
   outcome(request: OutcomeRequest): Promise<OutcomeReply> {
-    return this.#options.writer.run('recordMemoryOutcome', request, 'full');
+    return this.#options.writer.run(
+      'recordMemoryOutcome',
+      { ...request, at: new Date().toISOString() },
+      'full',
+    );
   }
 
   /**

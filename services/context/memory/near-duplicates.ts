@@ -23,7 +23,6 @@ interface Duplicate {
  * vouches for is not joined to what nobody does, but for turns.
  * @param bands of its text, as minhash.ts has them
  * @param statedAt when it happened, where the caller said so: the same at another time is another event
- * @throws Conflict (`memory_place_taken`) where another text has the turn's place
  */
 export function findDuplicate(
   record: GraphRecord,
@@ -59,12 +58,20 @@ function sameTurn(record: GraphRecord, memory: Remembered, statedAt: string | nu
   if (row === undefined) return null;
   const likeness = row.speaker === memory.speaker ? likenessOf(row, memory) : null;
   if (seq === null && statedAt !== null && row.at !== statedAt) return null;
-  if (likeness !== null) return { row, exact: likeness === 'exact' };
-  if (seq === null) return null;
+  return likeness === null ? null : { row, exact: likeness === 'exact' };
+}
+
+/** For a memory that is none of those: a summary has a place too. @throws Conflict (`memory_place_taken`) */
+export function requirePlace(record: GraphRecord, { session, seq }: Remembered): void {
+  if (session === null || seq === null) return;
+  const other = record.prepare('SELECT id FROM memories WHERE session = ? AND seq = ?').get(session, seq) as
+    | { id: string }
+    | undefined;
+  if (other === undefined) return;
   throw new Conflict(
     'memory_place_taken',
-    `session ${JSON.stringify(session)} has another memory at seq ${seq}: ${row.id}; leave seq out for the next place`,
-    { facts: { session, seq, id: row.id } },
+    `session ${JSON.stringify(session)} has another memory at seq ${seq}: ${other.id}; leave seq out for the next place`,
+    { facts: { session, seq, id: other.id } },
   );
 }
 

@@ -6,7 +6,7 @@ import { placeFact } from './fact-timeline.ts';
 import { withoutForgotten } from './forget-memory.ts';
 import { isTurn, type MemoryRow, memoryById, memoryRow, noEnd, type Remembered } from './memory-row.ts';
 import { bandsOfMemory } from './minhash.ts';
-import { findDuplicate } from './near-duplicates.ts';
+import { findDuplicate, requirePlace } from './near-duplicates.ts';
 import { jaccard, trigrams } from './normalise.ts';
 import type { PreparedRecording, Recording } from './prepare-recording.ts';
 import { rememberSignature } from './signatures.ts';
@@ -36,6 +36,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   const memory = rememberedFrom(recording, prepared);
   const bands = bandsOfMemory(memory);
   const duplicate = findDuplicate(record, memory, bands, recording.at);
+  if (duplicate === null) requirePlace(record, memory);
   const sighting = { source: recording.source, key, digest, seen_at: recorded_at };
   if (takesOver) record.prepare('UPDATE memory_sightings SET key = NULL WHERE key = ?').run(key);
   if (duplicate !== null) {
@@ -163,16 +164,23 @@ function nearIds(record: GraphRecord, id: string): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** Notes that a playbook worked or did not. Of one run the last word holds. */
-export function recordMemoryOutcome(record: GraphRecord, request: OutcomeRequest): OutcomeReply {
-  const { id, worked, run = null } = request;
+/** `at` is part of it, so that a journal that is replayed says the same. */
+export type PreparedOutcome = OutcomeRequest & { readonly at: string };
+
+/** Notes that a playbook worked or did not. Of one run the last word holds, whatever the clock of the host before this one said. */
+export function recordMemoryOutcome(record: GraphRecord, prepared: PreparedOutcome): OutcomeReply {
+  const { id, worked, run = null, at } = prepared;
   const row = memoryById(record.db, id);
   if (row === null) throw new NotFound('memory_not_found', `no memory has the id ${JSON.stringify(id)}`);
   if (row.layer !== 'procedural') {
     const rule = `${id} is of the layer ${row.layer}: only a procedural memory can work or fail`;
     throw new Refused('memory_not_procedural', rule);
   }
-  putOutcome(record, row.memory, { run, worked, at: new Date().toISOString() });
+  const before = record
+    .prepare('SELECT max(at) AS at FROM memory_outcomes WHERE memory = ? AND run = ?')
+    .get(row.memory, run) as { at: string | null };
+  const last = before.at !== null && before.at > at ? before.at : at;
+  putOutcome(record, row.memory, { run, worked, at: last });
   countOutcomes(record, row.memory);
   const { worked: times, failed } = memoryRow(record.db, row.memory);
   return { id, worked: times, failed };

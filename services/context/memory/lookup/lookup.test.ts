@@ -24,7 +24,8 @@ describe('A lookup of memories', () => {
 
   const record = (request: RecordRequest) => recordMemory(graph, prepareRecording(request)).id;
   const outcome = (id: string, worked: boolean, times: number) => {
-    for (let n = 0; n < times; n++) recordMemoryOutcome(graph, { id, worked, run: `run_${n}` });
+    for (let n = 0; n < times; n++)
+      recordMemoryOutcome(graph, { id, worked, run: `run_${n}`, at: '2026-01-01T00:00:00.000Z' });
   };
   const find = (query: string, limit: number) =>
     lookUpMemories(db, { query, limit, layer: null, sessions: null, source: null, about: null, as_of: null })
