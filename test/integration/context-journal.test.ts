@@ -1,3 +1,4 @@
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { becomes, type ContextHost, type HostOptions, makeHost } from '../fixtures/context/context-host.ts';
@@ -5,6 +6,7 @@ import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
+import { until } from '../fixtures/until.ts';
 import { emptyDisk } from '../fixtures/world/own-mounts.ts';
 import { describeWith } from '../needs.ts';
 
@@ -153,4 +155,43 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
     const exported = await one.get('/v1/memory/export');
     expect(await (await takenOver(one)).get('/v1/memory/export')).to.deep.equal(exported);
   });
+
+  for (const seconds of [3_600, 1])
+    it(`gives what a damaged disk lost, with a backup every ${seconds} s`, async () => {
+      const one = await activeHost(database, { seconds });
+      const text = (key: string) => `what ${key} says ${key.repeat(300)}`;
+      const recorded = new Map<string, string>();
+      const say = async (key: string) =>
+        recorded.set(key, (await record(one, key, { content: text(key) })).json.id as string);
+      for (let n = 0; n < 30; n++) await say(`k${n}`);
+      one.signal('SIGTERM');
+      await one.ended();
+      one.start();
+      await becomes(one, served);
+      const newest = 'SELECT max(backup) AS newest FROM context_backups';
+      const [before] = await server.ask<{ newest: string }>(database, newest);
+      damagePage(one.record, text('k15'));
+      await say('last');
+      await until('a backup of the damaged record', async () => {
+        const [now] = await server.ask<{ newest: string }>(database, newest);
+        return seconds > 1 || now!.newest !== before!.newest;
+      });
+      expect((await one.get(`/v1/memory/${recorded.get('k15')}`)).json.code).to.equal('record_damaged');
+      await one.ended();
+      const other = await activeHost();
+      for (const [key, id] of recorded) {
+        const { status, json } = await other.get(`/v1/memory/${id}`);
+        expect(status, `${key}: ${JSON.stringify(json)}`).to.equal(200);
+      }
+    });
 });
+
+/** Overwrites the page of a record that holds this text. */
+function damagePage(path: string, text: string): void {
+  const file = readFileSync(path);
+  const page = 4096 * Math.floor(file.indexOf(text) / 4096);
+  expect(page).to.be.greaterThan(0);
+  const handle = openSync(path, 'r+');
+  writeSync(handle, Buffer.alloc(4096, 0x55), 0, 4096, page);
+  closeSync(handle);
+}

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
@@ -6,6 +7,7 @@ import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { openForReading } from '../record/connection.ts';
+import { notedDamage } from '../record/recovery.ts';
 import { type Backup, type BackupRows, objectOf, type Piece } from './backup-rows.ts';
 import { FilePieces, forEachPiece } from './file-pieces.ts';
 import { copyRecord, recordFacts } from './record-copy.ts';
@@ -120,6 +122,8 @@ export class Backups {
     const started = performance.now();
     const version = this.#version();
     try {
+      const damage = notedDamage(dirname(path));
+      if (damage !== null) throw new Error(`the record is damaged: ${damage}`);
       await copyRecord(path, copy);
       crashPoint('context.backup_copied');
       const { record, applied } = recordFacts(copy)!;

@@ -8,6 +8,7 @@ import type { Logger } from '#kit/log.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { recordFolder, recordPath, recordThing } from '../record/connection.ts';
+import { pageDamage } from '../record/open-record.ts';
 import { forgetDamage } from '../record/recovery.ts';
 import { type Backup, type BackupRows, objectOf, type Piece } from './backup-rows.ts';
 import { digestOfPiece, FilePieces, forEachPiece, pieceBytes } from './file-pieces.ts';
@@ -53,9 +54,14 @@ export async function restoreRecord(parts: RestoreParts): Promise<Restored> {
   const hold = holdFolder(recordFolder(state), { code: 'record_held', name: recordThing.name });
   try {
     for (const [index, backup] of backups.entries()) {
-      const found = await restoreOne(parts, backup);
+      const found = await restoreOne(parts, backup, pageDamage);
       if (typeof found === 'string') return found;
       await reportDamage(parts, { backup, damage: found, before: backups[index + 1] ?? null });
+    }
+    // Whoever opens one with damaged pages makes it again of what can be read.
+    for (const backup of backups) {
+      const found = await restoreOne(parts, backup, () => null);
+      if (typeof found === 'string') return found;
     }
   } finally {
     // Whoever opens the record now checks its pages.
@@ -76,7 +82,8 @@ export type Restored = 'kept' | 'renewed';
 
 /** What of a backup is not what was written. */
 interface Damage {
-  readonly piece: Piece;
+  /** null: its pieces are as they were written, and the record was damaged then. */
+  readonly piece: Piece | null;
   readonly found: string;
 }
 
@@ -89,19 +96,28 @@ async function reportDamage(
       ? 'there is none before it'
       : `the one before it is backup ${before.backup} of ${before.at.toISOString()}, and what was recorded since is in the journal`;
   logger.error(
-    `backup ${backup.backup} of the context record is refused: ${store.name}${objectOf(piece)} ${found}; ${next}`,
+    `backup ${backup.backup} of the context record is refused: ${piece === null ? 'it' : `${store.name}${objectOf(piece)}`} ${found}; ${next}`,
   );
-  await rows.giveUp([piece]);
+  if (piece !== null) await rows.giveUp([piece]);
 }
 
-/** @returns what is damaged, where nothing became of it */
-async function restoreOne(parts: RestoreParts, backup: Backup): Promise<Damage | Restored> {
+/**
+ * @param check why the pages of a record do not hold, or null
+ * @returns what is damaged, where nothing became of it
+ */
+async function restoreOne(
+  parts: RestoreParts,
+  backup: Backup,
+  check: (path: string) => string | null,
+): Promise<Damage | Restored> {
   const { state } = parts;
   const path = recordPath(state);
   const incoming = `${path}.incoming`;
   rmSync(incoming, { force: true });
   const { damage, fetched } = await assemble(parts, { backup, from: path, to: incoming });
   if (damage !== null) return damage;
+  const broken = check(incoming);
+  if (broken !== null) return { piece: null, found: `is of a damaged record (${broken})` };
   const isKept = !fetched && isWholly(path, backup.bytes);
   if (!isKept) {
     giveNewIdentity(incoming);

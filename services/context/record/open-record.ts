@@ -71,8 +71,8 @@ function requireFile(path: string): void {
   });
 }
 
-/** Reads every page. */
-function pageDamage(path: string): string | null {
+/** Reads every page. null for a record that is well or not there. */
+export function pageDamage(path: string): string | null {
   return damageFoundBy(path, (db) => {
     const rows = db.prepare('PRAGMA quick_check(1)').all() as { quick_check: string }[];
     return rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
