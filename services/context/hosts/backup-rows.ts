@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 import type { FencedLeases } from '#kit/postgres/leases.ts';
-import { leaseName } from './lease.ts';
+import { fenceRecord } from './lease.ts';
 
 /** A part of the record's file, in the bucket. */
 export interface Piece {
@@ -162,7 +162,7 @@ export class BackupRows {
 
   #fenced<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#database.transaction(async (sql) => {
-      await this.#leases.fence(sql, leaseName);
+      await fenceRecord(this.#leases, sql);
       return work(sql);
     });
   }

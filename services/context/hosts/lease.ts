@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { type CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import { Conflict, type CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
+import type { Sql } from '#kit/postgres/database.ts';
 import type { FencedLease, FencedLeases } from '#kit/postgres/leases.ts';
 
 /** Of the right to write the record; one in a database. */
@@ -36,6 +37,18 @@ export async function waitForLease(
     }
     await setTimeout(retrySeconds * 1000, undefined, { signal }).catch(() => {});
   }
+}
+
+/** @throws Conflict (`lease_lost`), also where this process gave it back */
+export function requireLease(leases: FencedLeases): void {
+  if (leases.held(leaseName) === null)
+    throw new Conflict('lease_lost', 'this core-context gave up its lease');
+}
+
+/** Holds the lease until the transaction ends. @throws Conflict (`lease_lost`), also where this process gave it back */
+export async function fenceRecord(leases: FencedLeases, sql: Sql): Promise<void> {
+  requireLease(leases);
+  await leases.fence(sql, leaseName);
 }
 
 async function activeLease(lease: FencedLease): Promise<ActiveLease> {

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, codeOf, messageOf } from '#kit/errors.ts';
+import { codeOf, messageOf } from '#kit/errors.ts';
 import { CommitUnknown } from '#kit/postgres/commit-unknown.ts';
 import type { Database } from '#kit/postgres/database.ts';
 import type { FencedLeases } from '#kit/postgres/leases.ts';
 import type { Journal } from '../record/single-writer.ts';
 import { journaled } from '../store/journaled.ts';
-import { leaseName, standby } from './lease.ts';
+import { fenceRecord, requireLease, standby } from './lease.ts';
 
 interface Waiting {
   /** null: the next one. */
@@ -106,7 +106,7 @@ export class PostgresJournal implements Journal {
     let isOpen = batch.some(({ command }) => command === withdrawn);
     for (;;) {
       try {
-        this.#requireLease();
+        requireLease(this.#leases);
         return await this.#commit(batch);
       } catch (error) {
         const isLost = codeOf(error) === 'lease_lost';
@@ -120,15 +120,10 @@ export class PostgresJournal implements Journal {
     }
   }
 
-  #requireLease(): void {
-    if (this.#leases.held(leaseName) === null)
-      throw new Conflict('lease_lost', 'this core-context gave up its lease');
-  }
-
   /** Waits for an earlier attempt that is still under way. */
   #commit(batch: readonly Row[]): Promise<void> {
     return this.#database.transaction(async (sql) => {
-      await this.#leases.fence(sql, leaseName);
+      await fenceRecord(this.#leases, sql);
       await sql.query(
         `INSERT INTO context_journal (seq, command, input) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
          ON CONFLICT (seq) DO UPDATE SET command = excluded.command, input = excluded.input`,
