@@ -275,14 +275,47 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       proxy.cutAfter('core_append_events');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
       proxy.cutBefore('core_append_events');
-      expect(codeOf(await failure(cut.append(run_id, () => [turn()])))).to.equal('database_unavailable');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
+      await proxy.sendLate();
       expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);
       // With all other connections, as when the server starts again.
       proxy.cutAfter('core_append_events', 1_000);
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(4);
       expect(await store.events(run_id)).to.have.length(4);
       await proxy.close();
+    });
+
+    it('makes a run once, and says so, where its commit came late', async () => {
+      const url = new URL(settings.url);
+      const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+      url.port = String(proxy.port);
+      const cut = hosts.host({ ...settings, url: url.href }).store;
+      expect(await cut.count()).to.equal(0);
+      proxy.cutBefore('COMMIT');
+      const creating = cut.create(sampleRequest());
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      await Promise.race([
+        creating,
+        until('the run to be made again', async () => (await server.ask(settings, waiting)).length === 1),
+      ]);
+      await proxy.sendLate();
+      const { run_id } = await creating;
+      expect((await store.list({ limit: 2 })).runs.map((run) => run.run_id)).to.deep.equal([run_id]);
+      expect(await store.events(run_id)).to.have.length(1);
+      await proxy.close();
+    });
+
+    it('puts nothing back of a run that another host pruned', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      await store.writeViews(run_id);
+      await store.append(run_id, () => [{ type: 'run_cancelled', data: { by: 'mira', message: 'no' } }]);
+      await store.writeViews(run_id);
+      const before = new Date(Date.now() + 1_000).toISOString();
+      const pruned = await hosts.host().store.prune({ before, what: 'runs', dry_run: false });
+      expect(pruned.runs).to.deep.equal([run_id]);
+      expect(codeOf(await failure(store.restore(run_id)))).to.equal('run_pruned');
+      expect(await server.ask(settings, 'SELECT 1 FROM run_events')).to.have.length(0);
     });
 
     it('does not do later what it gave up, because somebody held the run', async () => {

@@ -47,7 +47,7 @@ import { restoreRows } from './restore.ts';
 import { RunArtifacts, type RunObjects } from './run-artifacts.ts';
 import { changesSince } from './run-changes.ts';
 import { listRows, summaryColumns, valuesOf } from './run-rows.ts';
-import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './stored-runs.ts';
+import { type LookedAt, requireKept, type StoredRun, StoredRuns, seenRun } from './stored-runs.ts';
 
 export interface PostgresRunStoreOptions {
   readonly stateDir: string;
@@ -298,7 +298,11 @@ export class PostgresRunStore implements RunStore {
     try {
       await this.#database.transaction(async (sql) => {
         await this.#leases.fence(sql, name);
-        await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [runId]);
+        const rows = await sql.query<{ tombstone: unknown }>(
+          'SELECT tombstone FROM runs WHERE run_id = $1 FOR UPDATE',
+          [runId],
+        );
+        requireKept(runId, rows[0]?.tombstone ?? null);
         await work(sql);
       });
       this.#database.signals.notify(runId);
@@ -364,10 +368,13 @@ export class PostgresRunStore implements RunStore {
     const stored = { run, events: lines, size: Buffer.byteLength(text) };
     const values = [runId, run.head.seq, run.head.hash, event.type, ...valuesOf(run, stored.size)];
     const write = async (sql: Sql): Promise<void> => {
-      await sql.query(
-        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}) VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})`,
+      const made = await sql.query(
+        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}) VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})
+         ON CONFLICT DO NOTHING RETURNING 1`,
         values,
       );
+      // By the commit whose answer was lost, and whose end this has waited for.
+      if (made.length === 0) return;
       await sql.query(addLines, linesAsValues(runId, lines, text));
       if (task !== undefined) {
         const artifact = [runId, sha256(task), Buffer.from(task)];
@@ -379,7 +386,7 @@ export class PostgresRunStore implements RunStore {
       await this.#database.transaction(write);
     } catch (error) {
       if (!(error instanceof CommitUnknown)) throw error;
-      await this.#requireCommitted(stored, error);
+      await outcomeOf(error, () => this.#database.transaction(write));
     }
     crashPoint('run_committed');
     this.#put(stored);
@@ -415,16 +422,23 @@ export class PostgresRunStore implements RunStore {
     const lease = this.#leases.held(executorLease(before.run.run_id));
     const append = this.#extended(before, events);
     crashPoint('events_decided');
+    const write = async (): Promise<AppendAnswer> => {
+      const statement = appendStatement({ ...append, token: lease?.token ?? null });
+      return (await this.#database.write<AppendAnswer>(...statement))[0]!;
+    };
+    let answer: AppendAnswer;
     try {
-      const [answer] = await this.#database.write<AppendAnswer>(
-        ...appendStatement({ ...append, token: lease?.token ?? null }),
-      );
-      if (lease !== null && !answer!.held) throw lease.lost();
-      if (!answer!.appended) return null;
+      answer = await write();
     } catch (error) {
       if (!(error instanceof CommitUnknown)) throw error;
-      await this.#requireCommitted(append.after, error);
+      // Again, not looked for: what is still on its way to the server finds another newest state then.
+      answer = await outcomeOf(error, async () => {
+        const again = await write();
+        return again.appended || !(await this.#has(append.after)) ? again : { appended: true, held: true };
+      });
     }
+    if (lease !== null && !answer.held) throw lease.lost();
+    if (!answer.appended) return null;
     crashPoint('events_committed');
     this.#put(append.after);
     this.#database.signals.notify(before.run.run_id);
@@ -444,20 +458,12 @@ export class PostgresRunStore implements RunStore {
     return { before, after, text, waitMs: this.#database.statementMs };
   }
 
-  /**
-   * The connection was lost while the events of `after` were committed: they are there, or the error is thrown. With the run's row
-   * locked: a commit that is still under way at the server has ended then.
-   */
-  async #requireCommitted({ run: { run_id, head } }: StoredRun, lost: CommitUnknown): Promise<void> {
-    const rows = await outcomeOf(lost, () =>
-      this.#database.transaction(async (sql) => {
-        await sql.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [run_id]);
-        return sql.query('SELECT 1 FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3', [
-          ...[run_id, head.seq, head.hash],
-        ]);
-      }),
+  async #has({ run: { run_id, head } }: StoredRun): Promise<boolean> {
+    const rows = await this.#database.query(
+      'SELECT 1 FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
+      [run_id, head.seq, head.hash],
     );
-    if (rows.length === 0) throw lost.cause;
+    return rows.length > 0;
   }
 
   async #read(runId: string): Promise<LookedAt> {

@@ -66,7 +66,7 @@ export class StoredRuns {
       [runId],
     );
     if (row === undefined) throw notFound(runId);
-    if (row.tombstone !== null) throw wasPruned(decode(Tombstone, row.tombstone, `tombstone of ${runId}`));
+    requireKept(runId, row.tombstone);
     return { stored: await this.#upTo(sql, runId, row), worked: lives(row) };
   }
 
@@ -113,6 +113,11 @@ export class StoredRuns {
       `its events end with ${last.seq}, hash ${last.hash.slice(0, 12)}, and event ${row.seq} (${row.type}, hash ${row.hash.slice(0, 12)}) was acknowledged`,
     );
   }
+}
+
+/** @throws the error of a run that was pruned */
+export function requireKept(runId: string, tombstone: unknown): void {
+  if (tombstone !== null) throw wasPruned(decode(Tombstone, tombstone, `tombstone of ${runId}`));
 }
 
 /** True of a run whose executor's lease is held by a process that may live. */
