@@ -51,6 +51,15 @@ describe('Signatures of memories', () => {
     expect(record({}).duplicate_of).to.equal(again.id);
   });
 
+  it('that are gone hide no older one, also before the record is opened again', () => {
+    const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+    const { id } = record({ layer: 'episodic', at: at(0) });
+    for (let n = 1; n <= 201; n++) record({ layer: 'episodic', at: at(n), source: 'clock' });
+    const forgetting = { asked_for: 'source', name: 'clock', by: 'a test', reason: null } as const;
+    transaction(db, () => writeCommands.forgetMemories(graph, forgetting));
+    expect(record({ layer: 'episodic', at: at(0) }).duplicate_of).to.equal(id);
+  });
+
   it('of what was taken back find nothing, and what comes instead is found', () => {
     const failing = () =>
       transaction(db, () => {

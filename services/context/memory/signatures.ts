@@ -23,13 +23,24 @@ export function rememberSignature(record: GraphRecord, memory: number, bands: re
   for (const band of bands) add.run(band, memory);
 }
 
-/**
- * Which memories have a band, in this connection's memory: on disk it would cost six pages for each memory. It may name a
- * memory that is gone: who asks compares texts.
- */
+/** Before a memory goes: those that are gone would keep others from being found, until the record is opened again. */
+export function forgetSignature(record: GraphRecord, memory: number): void {
+  if (!hasBandIndex(record)) return;
+  const bands = record
+    .prepare(`SELECT ${bandColumns.join(', ')} FROM memory_signatures WHERE memory = ?`)
+    .get(memory);
+  const remove = record.prepare('DELETE FROM temp.memory_bands WHERE band = ? AND memory = ?');
+  for (const band of Object.values(bands ?? {})) remove.run(band, memory);
+}
+
+function hasBandIndex(record: GraphRecord): boolean {
+  const find = record.prepare("SELECT 1 FROM temp.sqlite_schema WHERE name = 'memory_bands'");
+  return find.get() !== undefined;
+}
+
+/** Which memories have a band, in this connection's memory: on disk it would cost six pages for each memory. */
 function openBandIndex(record: GraphRecord): void {
-  if (record.prepare("SELECT 1 FROM temp.sqlite_schema WHERE name = 'memory_bands'").get() !== undefined)
-    return;
+  if (hasBandIndex(record)) return;
   const all = bandColumns.map((column) => `SELECT ${column} AS band, memory FROM memory_signatures`);
   record.db.exec(`
     CREATE TEMP TABLE memory_bands (band INTEGER, memory INTEGER, PRIMARY KEY (band, memory)) WITHOUT ROWID;
