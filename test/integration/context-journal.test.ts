@@ -147,6 +147,21 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
     await requireRecorded(await takenOver(one), new Map([['turn', turn.json.id as string]]), place);
   });
 
+  it('goes on behind a command that nobody can perform', async () => {
+    const one = await activeHost();
+    const { json } = await record(one, 'k');
+    one.signal('SIGKILL');
+    await one.ended();
+    await server.ask(database, 'UPDATE context_journal SET seq = seq + 1');
+    await server.ask(
+      database,
+      "INSERT INTO context_journal (seq, command, input) SELECT seq - 1, 'recordMemory', '{}' FROM context_journal",
+    );
+    const other = await takenOver(one);
+    await requireRecorded(other, new Map([['k', json.id as string]]));
+    expect(other.log()).to.match(/error +command \d+ of the journal cannot be performed and is left out/);
+  });
+
   it('says the same of outcomes to every host', async () => {
     const one = await activeHost();
     const { json } = await record(one, 'playbook', { layer: 'procedural' });

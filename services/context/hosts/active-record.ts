@@ -13,7 +13,7 @@ import type { Writer } from '../store/access.ts';
 import { BackupRows } from './backup-rows.ts';
 import { Backups } from './backups.ts';
 import { type ActiveLease, waitForLease } from './lease.ts';
-import { PostgresJournal } from './postgres-journal.ts';
+import { type JournalEntry, PostgresJournal } from './postgres-journal.ts';
 import { recordFacts } from './record-copy.ts';
 import { type Restored, requireOwnRecord, restoreRecord } from './restore-record.ts';
 
@@ -82,6 +82,18 @@ export function openHosts({ folders, settings, logger }: HostsOptions): Hosts {
     },
   };
 
+  /** What was refused then, is refused again; what Core does not foresee was acknowledged by nobody, and keeps no host from going on. */
+  async function replay(writer: Writer, { seq, command, input }: JournalEntry): Promise<void> {
+    try {
+      await writer.replay(command, input, seq);
+    } catch (error) {
+      const isForeseen = error instanceof CoreError;
+      if (writer.hasEnded || (isForeseen && error.status >= 500)) throw error;
+      if (!isForeseen)
+        logger.error(`command ${seq} of the journal cannot be performed and is left out`, { command, error });
+    }
+  }
+
   function active(lease: ActiveLease, restored: Restored, at: Date | null): ActiveRecord {
     const path = recordPath(state);
     const journal = new PostgresJournal(database, leases);
@@ -93,10 +105,7 @@ export function openHosts({ folders, settings, logger }: HostsOptions): Hosts {
       lost: lease.lost,
       async catchUp(writer) {
         const entries = await journal.entriesAfter(recordFacts(path)?.applied ?? 0);
-        const replays = entries.map(({ seq, command, input }) =>
-          writer.replay(command, input, seq).catch(unlessRefused),
-        );
-        await Promise.all(replays);
+        for (const entry of entries) await replay(writer, entry);
         if (entries.length > 0) logger.info(`${entries.length} commands of the journal are performed again`);
         // Who restores the newest backup has the identity that projections were last made of.
         if (restored === 'renewed') await backups.take();
@@ -115,11 +124,6 @@ export function openHosts({ folders, settings, logger }: HostsOptions): Hosts {
       close: () => backups.close(),
     };
   }
-}
-
-/** What was refused then, is refused again. */
-function unlessRefused(error: unknown): void {
-  if (!(error instanceof CoreError) || error.status >= 500) throw error;
 }
 
 function unlessAway(error: unknown): void {

@@ -86,6 +86,10 @@ export class SingleWriter<C extends Commands> implements RecordWriter<C> {
     return this.#thread.call<Output>(command, request);
   }
 
+  get hasEnded(): boolean {
+    return this.#thread.hasEnded;
+  }
+
   /** Resolves with the reason when nothing can be written any more. */
   get ended(): Promise<Error> {
     return this.#thread.ended;
