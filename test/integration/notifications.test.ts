@@ -6,6 +6,7 @@ import { readSettings } from '#kit/config/settings.ts';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import { silentLogger } from '#kit/log.ts';
+import { openPostgres } from '#kit/postgres/database.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
 import { createToken, openTokens } from '#kit/tokens/tokens.ts';
 import { isSigned, signatureHeader, timestampHeader } from '#kit/webhooks/signature.ts';
@@ -13,15 +14,19 @@ import { openNotifications } from '../../services/agentd/notifications/compose.t
 import type { Notifier } from '../../services/agentd/notifications/notifier.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { planned, sampleRequest } from '../contract/run-store.sample.ts';
+import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts';
+import { failure } from '../fixtures/failure.ts';
 import { type MailServer, startMailServer } from '../fixtures/notifications/mail-server.ts';
 import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
-import { startPostgres } from '../fixtures/postgres.ts';
+import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
-import { itWith } from '../needs.ts';
+import { describeWith, itWith } from '../needs.ts';
 
 const secret = 'a-secret-for-signatures-of-webhooks';
 const hour = 3_600_000;
@@ -61,14 +66,18 @@ describe('notifications', () => {
     bodies().map(({ notices }) => notices.map((one: { headline: string }) => one.headline));
 
   /** As core-agentd of this home starts it. */
-  function open(now: () => number = Date.now, postgres: PostgresSettings | null = null) {
+  function open(
+    now: () => number = Date.now,
+    postgres: PostgresSettings | null = null,
+    runs: PostgresRunStore | null = null,
+  ) {
     const folders = {
       state: join(world.home, 'state'),
       config: join(world.home, 'config'),
       secrets: join(world.home, 'config/secrets'),
     };
-    const store = new FileRunStore({ stateDir: folders.state });
-    stores.push(store);
+    const store = runs ?? new FileRunStore({ stateDir: folders.state });
+    if (store instanceof FileRunStore) stores.push(store);
     const tokens = openTokens({ tokens: join(world.home, 'config/tokens') });
     const notifications = openNotifications({
       folders,
@@ -89,7 +98,7 @@ describe('notifications', () => {
     await notifier.settled();
   }
 
-  async function planned(title = 'Greet strangers'): Promise<Run> {
+  async function plannedRun(title = 'Greet strangers'): Promise<Run> {
     const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`, title);
     return world.agent.planIssue({ ...ref, number, by: everybody }, quiet);
   }
@@ -98,7 +107,7 @@ describe('notifications', () => {
     configure({ mira: { channels: hook() } }, { page_url: 'https://core.example.org/' });
     const { notifier } = open();
     await tell(notifier);
-    const run = await planned();
+    const run = await plannedRun();
     await tell(notifier);
     await tell(notifier);
     expect(receiver.received).to.have.length(1);
@@ -124,7 +133,7 @@ describe('notifications', () => {
     await tell(notifier);
     const address = { url: 'http://127.0.0.1:7999', host: '127.0.0.1', port: 7999 };
     const listening = announceService('core-agentd', { state: join(world.home, 'state') }, address);
-    const run = await planned();
+    const run = await plannedRun();
     await tell(notifier);
     listening.withdraw();
     const [{ body }] = receiver.received as [Receiver['received'][number]];
@@ -140,7 +149,7 @@ describe('notifications', () => {
       const tellAll = () => Promise.all(daemons.map(tell));
       await tellAll();
       for (let nth = 0; nth < 3; nth++) {
-        await planned(`Greet stranger ${nth}`);
+        await plannedRun(`Greet stranger ${nth}`);
         await tellAll();
       }
       await tellAll();
@@ -155,8 +164,72 @@ describe('notifications', () => {
     }
   });
 
+  describeWith(['postgres'], 'where the database does not answer at times', () => {
+    let server: PostgresServer;
+    let settings: PostgresSettings;
+    let proxy: CuttingProxy;
+    let runs: PostgresRunStore;
+    let notifier: Notifier;
+
+    before(async () => {
+      server = await startPostgres();
+    });
+    after(() => server.stop());
+
+    beforeEach(async () => {
+      settings = await server.database();
+      const url = new URL(settings.url);
+      proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+      url.port = String(proxy.port);
+      const cut = { ...settings, url: url.href };
+      runs = new PostgresRunStore({
+        stateDir: join(world.home, 'state'),
+        database: openPostgres(cut, 'core-test'),
+      });
+      configure({ mira: { channels: hook() } });
+      ({ notifier } = open(Date.now, cut, runs));
+      await tell(notifier);
+      const { run_id } = await runs.create(sampleRequest());
+      await runs.append(run_id, () => planned(run_id));
+    });
+    afterEach(async () => {
+      for (const one of started.splice(0)) await one.close();
+      await runs.close();
+      await proxy.close();
+    });
+
+    const reading = 'runs.tombstone, leases.boot_id';
+    const states = async () =>
+      (await server.ask<{ state: string }>(settings, 'SELECT state FROM notification_jobs')).map(
+        ({ state }) => state,
+      );
+
+    it('looks again at a run that could not be read', async () => {
+      proxy.cutBefore(reading);
+      await failure(notifier.tick());
+      await tell(notifier);
+      expect(receiver.received).to.have.length(1);
+    });
+
+    it('leaves out nothing because its run could not be read when it was to be sent', async () => {
+      await notifier.look();
+      proxy.cutBefore(reading);
+      await tell(notifier);
+      expect(await states()).to.deep.equal(['processing']);
+      await server.ask(settings, 'UPDATE notification_jobs SET claimed_until = 0');
+      await tell(notifier);
+      expect([receiver.received.length, await states()]).to.deep.equal([1, ['done']]);
+    });
+
+    it('does not send again what it could not record at once', async () => {
+      proxy.cutBefore('SET state = $3');
+      await tell(notifier);
+      expect([receiver.received.length, await states()]).to.deep.equal([1, ['done']]);
+    });
+  });
+
   it('tells nothing that happened before somebody was to be told', async () => {
-    await planned();
+    await plannedRun();
     configure({ mira: { channels: hook() } });
     const { notifier } = open();
     await tell(notifier);
@@ -190,7 +263,7 @@ describe('notifications', () => {
     let now = Date.now();
     const first = open(() => now);
     await tell(first.notifier);
-    await planned();
+    await plannedRun();
     await first.notifier.look();
     await first.notifier.close();
     const second = open(() => now);
@@ -211,9 +284,9 @@ describe('notifications', () => {
     configure({ mira: { channels: hook(), quiet_hours }, jo: { channels: hook() } });
     const { notifier } = open(() => now);
     await tell(notifier);
-    await planned('One');
-    const gone = await planned('Two');
-    await planned('Three');
+    await plannedRun('One');
+    const gone = await plannedRun('Two');
+    await plannedRun('Three');
     await tell(notifier);
     expect(bodies().map(({ person }) => person)).to.deep.equal(['jo']);
     await world.agent.cancel({ run_id: gone.run_id, by: everybody, reason: null });
@@ -237,9 +310,9 @@ describe('notifications', () => {
     const { notifier, notifications } = open(() => now);
     await tell(notifier);
     receiver.answers.push({ status: 429, headers: { 'retry-after': '1200' } });
-    await planned('One');
+    await plannedRun('One');
     await tell(notifier);
-    await planned('Two');
+    await plannedRun('Two');
     await tell(notifier);
     expect([receiver.received.length, other.received.length]).to.deep.equal([1, 2]);
     expect(await notifications.health()).to.include({ status: 'degraded' });
@@ -257,7 +330,7 @@ describe('notifications', () => {
     const { notifier, notifications } = open();
     await tell(notifier);
     receiver.answers.push({ status: 302, headers: { location: `${receiver.url}/elsewhere` } });
-    await planned();
+    await plannedRun();
     await tell(notifier);
     expect(receiver.received.map(({ path }) => path)).to.deep.equal(['/hook']);
     expect((await notifications.health()).detail).to.contain('answered 302');
@@ -279,7 +352,7 @@ describe('notifications', () => {
     );
     await execute(await world.plannedAndApproved());
     write('policy.json', '{"limits": {"files": 1}}');
-    await planned().catch(() => {});
+    await plannedRun().catch(() => {});
     write('policy.json', '{}');
     allowUnsandboxed(world);
     await execute(await world.plannedAndApproved());
@@ -298,7 +371,7 @@ describe('notifications', () => {
     configure({ mira: { channels: { slack: { url_file: 'chat' } } } });
     const { notifier } = open();
     await tell(notifier);
-    const run = await planned(hostile);
+    const run = await plannedRun(hostile);
     await tell(notifier);
     const [message] = bodies();
     expect(receiver.received[0]!.path).to.equal('/chat/T0/B0/secret-of-the-address');
@@ -317,7 +390,7 @@ describe('notifications', () => {
     configure({ mira: { channels: { mattermost: { url_file: 'chat' } } } });
     const { notifier } = open();
     await tell(notifier);
-    const run = await planned(hostile);
+    const run = await plannedRun(hostile);
     await tell(notifier);
     const [{ text }] = bodies();
     expect(text).to.not.match(/@all|[^\\]\*now|\]\(https:\/\/evil|:\/\/evil\.test|www\.|\u202e/);
@@ -353,7 +426,7 @@ describe('notifications', () => {
         configure(people, { smtp: smtp(login) });
         const first = open();
         await tell(first.notifier);
-        const run = await planned('Greet\r\nBcc: everybody@evil.test\r\n\r\nstrangers');
+        const run = await plannedRun('Greet\r\nBcc: everybody@evil.test\r\n\r\nstrangers');
         await tell(first.notifier);
         expect(mails!.received).to.deep.equal([]);
         expect((await first.notifications.health()).detail).to.match(/mail of mira: .*certificate/);
@@ -382,7 +455,7 @@ describe('notifications', () => {
       configure(people, { smtp: smtp({ tls: 'none' }) });
       const { notifier } = open();
       await tell(notifier);
-      await planned();
+      await plannedRun();
       await tell(notifier);
       expect(mails!.received.map(({ secure }) => secure)).to.deep.equal([false]);
       configure(people, { smtp: smtp({ tls: 'none', host: 'mail.example.org' }) });
@@ -395,7 +468,7 @@ describe('notifications', () => {
     const { notifier, notifications } = open();
     await tell(notifier);
     write('notifications.json', '{"people": {"mira": {"channels": {"pigeon": {}}}}}');
-    await planned();
+    await plannedRun();
     await tell(notifier);
     expect(receiver.received).to.have.length(1);
     expect((await notifications.health()).detail).to.contain(
@@ -411,7 +484,7 @@ describe('notifications', () => {
       configure({ mira: { channels: hook() } });
       await tell(open().notifier);
       const { ended } = world.start(['serve', '--port', '0'], { CORE_CRASH_AT: point });
-      await planned();
+      await plannedRun();
       expect((await ended).signal).to.equal('SIGKILL');
       expect(receiver.received).to.have.length(times - 1);
       // Longer than the dead one may have kept it to itself.
@@ -430,7 +503,7 @@ describe('notifications', () => {
         await until('the daemon to begin its queue', () =>
           existsSync(join(world.home, 'state/notifications.sqlite')),
         );
-        await planned(title);
+        await plannedRun(title);
         await until(`${title} to be told`, () => receiver.received.some(({ body }) => body.includes(title)));
       } finally {
         child.kill('SIGKILL');

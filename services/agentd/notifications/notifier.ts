@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { minimatch } from 'minimatch';
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { messageOf } from '#kit/errors.ts';
+import { CoreError, messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
@@ -39,6 +40,7 @@ export interface NotifierParts {
 
 /** Milliseconds between two looks at what time alone changes: approvals that end, programs that died. */
 const everyMs = 60_000;
+const recordAgainMs = 1_000;
 
 /** Finds what people are to be notified of, once for each of them, and sends it. A receiver that does not answer delays nothing else. */
 export class Notifier {
@@ -101,11 +103,12 @@ export class Notifier {
     if ((await queue.add(jobs, { sizes, position: changes.position })) > 0) crashPoint('notification.queued');
   }
 
+  /** null for one that is damaged or pruned: the list of runs names it. @throws where it can be read again later */
   async #read(runId: string): Promise<Run | null> {
     try {
       return await this.#parts.store.read(runId);
-    } catch {
-      // Damaged or pruned: the list of runs names it.
+    } catch (error) {
+      if (isPassing(error)) throw error;
       return null;
     }
   }
@@ -152,13 +155,27 @@ export class Notifier {
     const claims = due.map(({ claim }) => claim);
     try {
       await sendBy(() => open(channel as ChannelKind, person, config), letter, this.#ending.signal);
-      crashPoint('notification.sent');
-      for (const claim of claims) await queue.done(claim);
     } catch (error) {
       const why = this.#parts.redact(messageOf(error));
       const retryAfter = error instanceof DeliveryFailed ? (error.retryAfter ?? 0) : 0;
       const again = await queue.failed(claims, why, retryAfter);
       logger.warn(`notifications: ${channel} of ${name}: ${why}; ${again ? 'tried again' : 'given up'}`);
+      return;
+    }
+    crashPoint('notification.sent');
+    for (const claim of claims) await this.#recordDone(claim);
+  }
+
+  /** Until the store takes it, or says that the claim is over: what was sent is not sent again because the store was away. */
+  async #recordDone(claim: Claimed['claim']): Promise<void> {
+    const { signal } = this.#ending;
+    for (;;) {
+      try {
+        return await this.#parts.queue.done(claim);
+      } catch (error) {
+        if (!isPassing(error) || signal.aborted) throw error;
+        await pause(recordAgainMs, undefined, { signal, ref: false }).catch(() => {});
+      }
     }
   }
 
@@ -183,6 +200,10 @@ export class Notifier {
     await this.settled();
     await this.#parts.queue.close();
   }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof CoreError && error.retryable;
 }
 
 /** @throws DeliveryFailed, CoreError */
