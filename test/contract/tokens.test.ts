@@ -9,6 +9,7 @@ import { openPostgresTokens, type SharedOptions } from '#kit/tokens/postgres-tok
 import type { TokenRegistry } from '#kit/tokens/registry.ts';
 import { readRegistry } from '#kit/tokens/token-files.ts';
 import { createToken, ensureTokens, revokeToken, serviceToken } from '#kit/tokens/tokens.ts';
+import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -119,6 +120,34 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
     );
     expect(codeThrown(() => serviceToken(b.folders, 'agentd'))).to.equal('token_missing');
   });
+
+  for (const [when, cut] of [
+    ['does not arrive', 'cutBefore'],
+    ['arrives late', 'cutBefore'],
+    ['is not answered', 'cutAfter'],
+  ] as const)
+    it(`makes no token where it says so because a commit ${when}`, async () => {
+      const url = new URL(settings.url);
+      const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+      const near = await host('alpha');
+      url.port = String(proxy.port);
+      const cutOff = await openPostgresTokens(
+        near.folders,
+        { ...settings, url: url.href },
+        { host: 'alpha' },
+      );
+      opened.push(cutOff);
+      proxy[cut]('COMMIT');
+      const refused = await failure(cutOff.create({ name: 'ci', scopes: ['read'] }));
+      expect(codeOf(refused)).to.equal('database_unavailable');
+      if (when === 'arrives late') await proxy.sendLate();
+      const known = () => near.registry.list().find(({ name }) => name === 'ci');
+      await until('what is known of it', () => known() !== undefined);
+      await until('its end', () => known()!.revoked !== null);
+      const { text } = await near.registry.create({ name: 'ci', scopes: ['read', 'plan'] });
+      expect(near.registry.authenticate(text)?.scopes).to.deep.equal(['read', 'plan']);
+      await proxy.close();
+    });
 
   it('registers what a host makes and revokes in its own files while it runs', async () => {
     const [a, b] = [await host('alpha'), await host('beta')];

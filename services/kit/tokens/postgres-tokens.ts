@@ -187,13 +187,19 @@ export async function openPostgresTokens(
     return turn(async () => {
       await follow();
       let made: MadeToken | undefined;
-      await changeRecords(database, (all, now) => {
-        const old = all.find(({ name, kind }) => name === token.name && kind !== 'service');
-        if (old !== undefined && inForce(old, now)) throw tokenExists(token.name, old.host);
-        made = createToken(folders, token, now);
-        return [...all.filter((record) => record !== old), { ...made.record, host }];
-      });
-      await follow();
+      try {
+        await changeRecords(database, (all, now) => {
+          const old = all.find(({ name, kind }) => name === token.name && kind !== 'service');
+          if (old !== undefined && inForce(old, now)) throw tokenExists(token.name, old.host);
+          made = createToken(folders, token, now);
+          return [...all.filter((record) => record !== old), { ...made.record, host }];
+        });
+        await follow();
+      } catch (error) {
+        // Else registry.json has it registered later, and it counts though nobody was told of it.
+        if (made !== undefined) revokeHere(token.name);
+        throw error;
+      }
       return made!;
     });
   }
