@@ -3,6 +3,7 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
 import { type Database, openPostgres } from '#kit/postgres/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
+import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { until } from '../fixtures/until.ts';
@@ -145,8 +146,8 @@ describeWith(['postgres'], 'leases in the database', () => {
     await Promise.all(opened.map((database) => database.close()));
   });
 
-  function open(): Database {
-    const database = openPostgres(settings, 'core-test');
+  function open(url = settings.url): Database {
+    const database = openPostgres({ ...settings, url }, 'core-test');
     opened.push(database);
     return database;
   }
@@ -176,6 +177,29 @@ describeWith(['postgres'], 'leases in the database', () => {
     const askers = Array.from({ length: 8 }, () => leasesOf(open()));
     const answers = await Promise.allSettled(askers.map((leases) => leases.acquire('a')));
     expect(answers.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+  });
+
+  it('are taken again by who took them, or gave them back, without an answer', async () => {
+    const url = new URL(settings.url);
+    const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+    url.port = String(proxy.port);
+    const [one, two] = [leasesOf(open(url.href)), leasesOf(open())];
+    await (await one.acquire('other')).release();
+    proxy.cutAfter('INSERT INTO leases');
+    expect(codeOf(await failure(one.acquire('a')))).to.equal('database_unavailable');
+    expect(codeOf(await failure(two.acquire('a')))).to.equal('lease_held');
+    const [first, again] = await Promise.allSettled([one.acquire('a'), one.acquire('a')]);
+    expect([first.status, again.status]).to.have.members(['fulfilled', 'rejected']);
+    proxy.cutBefore('DELETE FROM leases');
+    const lease = [first, again].find((each) => each.status === 'fulfilled')!.value;
+    await lease.release();
+    const next = await one.acquire('a');
+    expect(Number(next.fencing)).to.be.greaterThan(Number(lease.fencing));
+    await proxy.sendLate();
+    await next.permit();
+    await next.release();
+    await two.acquire('a');
+    await proxy.close();
   });
 
   it('outlive their time while they are renewed, and are taken over when nobody renews them', async () => {

@@ -1,5 +1,5 @@
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
-import { Conflict } from '../errors.ts';
+import { Conflict, codeOf } from '../errors.ts';
 import { type Moment, momentIn, msUntil } from '../moment.ts';
 import { type Permit, PermitEnded } from '../permit.ts';
 import { isRunning, thisProcess } from '../storage/process-identity.ts';
@@ -81,6 +81,9 @@ export function createFencedLeases(
   { durationMs = 30_000 }: FencedLeaseOptions = {},
 ): FencedLeases {
   const held = new Map<string, Held>();
+  /** By name, of the last `acquire` and the last `release` without an answer: where the table has them, nobody holds that lease. */
+  const asked = new Map<string, string>();
+  const left = new Map<string, string>();
   const leaving = new Set<Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -89,8 +92,10 @@ export function createFencedLeases(
   async function acquire(name: string): Promise<FencedLease> {
     await Promise.all(leaving);
     const until = momentIn(durationMs);
-    const token = crypto.randomUUID();
-    const fencing = (await take(name, token, null)) ?? (await takeFromEnded(name, token));
+    const token = asked.get(name) ?? crypto.randomUUID();
+    asked.delete(name);
+    const fencing = await takeAs(name, token);
+    left.delete(name);
     const lease: Held = { token, controller: new AbortController(), until };
     held.set(name, lease);
     timer ??= setInterval(() => void renewAll(), durationMs / 3).unref();
@@ -102,6 +107,16 @@ export function createFencedLeases(
       permit: () => permit(name, lease),
       release: () => release(name, lease),
     };
+  }
+
+  async function takeAs(name: string, token: string): Promise<bigint> {
+    try {
+      const ours = [token, ...(left.has(name) ? [left.get(name)!] : [])];
+      return (await take(name, token, ours)) ?? (await takeFromEnded(name, token));
+    } catch (error) {
+      if (codeOf(error) !== 'lease_held') asked.set(name, token);
+      throw error;
+    }
   }
 
   async function permit(name: string, lease: Held): Promise<Permit> {
@@ -117,8 +132,8 @@ export function createFencedLeases(
     };
   }
 
-  /** null where somebody has it. @param ended the token of a holder that is known to have ended */
-  async function take(name: string, token: string, ended: string | null): Promise<bigint | null> {
+  /** null where somebody has it. @param ended tokens of holders that are known to have ended */
+  async function take(name: string, token: string, ended: readonly string[]): Promise<bigint | null> {
     const { boot_id, pid_namespace, pid, process_started, host } = thisProcess();
     const rows = await database.query<{ fencing: string }>(
       `INSERT INTO leases (name, token, boot_id, pid_namespace, pid, process_started, host, expires_at)
@@ -127,7 +142,7 @@ export function createFencedLeases(
          token = excluded.token, boot_id = excluded.boot_id, pid_namespace = excluded.pid_namespace, pid = excluded.pid,
          process_started = excluded.process_started, host = excluded.host, acquired_at = clock_timestamp(),
          expires_at = excluded.expires_at, fencing = nextval('lease_fencing')
-       WHERE ${isExpired} OR leases.token = $9
+       WHERE ${isExpired} OR leases.token = ANY($9::uuid[])
        RETURNING fencing`,
       [name, token, boot_id, pid_namespace, pid, process_started, host, durationMs, ended],
     );
@@ -138,7 +153,7 @@ export function createFencedLeases(
     for (;;) {
       const row = await find(name);
       if (row !== null && isRunning(row) !== false) throw heldBy(name, row);
-      const fencing = await take(name, token, row?.token ?? null);
+      const fencing = await take(name, token, row === null ? [] : [row.token]);
       if (fencing !== null) return fencing;
     }
   }
@@ -215,8 +230,8 @@ export function createFencedLeases(
       .query('DELETE FROM leases WHERE name = $1 AND token = $2', [name, lease.token])
       .then(
         () => {},
-        // It expires by itself.
-        () => {},
+        // It expires by itself, and this process takes it again before.
+        () => void left.set(name, lease.token),
       );
     leaving.add(removing);
     await removing;
