@@ -8,12 +8,13 @@ import { codeOf } from '#kit/errors.ts';
 import { PermitEnded } from '#kit/permit.ts';
 import { openPostgres, type Sql } from '#kit/postgres/database.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import {
   PostgresRunStore,
   type PostgresRunStoreOptions,
 } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
-import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { executorLease, type RunQuery } from '../../services/agentd/runs/run-store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -283,6 +284,33 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(4);
       expect(await store.events(run_id)).to.have.length(4);
       await proxy.close();
+    });
+
+    it('makes one run of a key, also where a host stood still for longer than its lease lasts', async () => {
+      const wanted = sampleRequest({ idempotency_key: 'event 1' });
+      const asked = { owner: 'demo', repo: 'hello', number: 1, by, idempotency_key: 'event 1' };
+      const work = { resolve: async () => wanted, mayCreate() {}, signal: new AbortController().signal };
+      const [still, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const standing = {
+        stateDir: store.stateDir,
+        lease: (name: string) => store.lease(name),
+        list: (query: RunQuery) => store.list(query),
+        read: (runId: string) => store.read(runId),
+        abandon: (runId: string) => store.abandon(runId),
+        async begin(...given: Parameters<PostgresRunStore['begin']>) {
+          still.resolve();
+          await goOn.promise;
+          return store.begin(...given);
+        },
+      };
+      const slow = keyedRun(standing, asked, work);
+      await still.promise;
+      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      const fast = await keyedRun(hosts.host().store, asked, work);
+      goOn.resolve();
+      const { run, created } = await slow;
+      expect([fast.created, created, run.run_id]).to.deep.equal([true, false, fast.run.run_id]);
+      expect((await store.list({ limit: 2 })).runs).to.have.length(1);
     });
 
     it('makes a run once, and says so, where its commit came late', async () => {

@@ -7,7 +7,7 @@ import { codeOf, Refused } from '#kit/errors.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
 import type { Run } from './run.ts';
-import { allRuns, patientLease, type RunStore } from './run-store.ts';
+import { allRuns, type Lease, patientLease, type RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
@@ -27,37 +27,47 @@ export interface KeyedRunWork {
  * issue's runs.
  * @throws Refused (`idempotency_key_reused`) when the key came with another request before
  */
-export async function keyedRun(
+export async function keyedRun(store: Store, request: KeyedRequest, work: KeyedRunWork): Promise<NamedRun> {
+  const key = sha256(request.idempotency_key);
+  for (;;) {
+    const lease = await patientLease(store, `idempotency ${key}`, work.signal);
+    try {
+      return await keyedRunUnder(lease, join(store.stateDir, 'idempotency', key), store, request, work);
+    } catch (error) {
+      // Whoever took it since may have made the run.
+      if (!lease.lost.aborted) throw error;
+    } finally {
+      await lease.release();
+    }
+  }
+}
+
+async function keyedRunUnder(
+  lease: Lease,
+  note: string,
   store: Store,
   request: KeyedRequest,
-  { resolve, mayCreate, signal }: KeyedRunWork,
+  { resolve, mayCreate }: KeyedRunWork,
 ): Promise<NamedRun> {
-  const key = sha256(request.idempotency_key);
-  const lease = await patientLease(store, `idempotency ${key}`, signal);
+  const noted = existsSync(note) ? await notedRun(store, readFileSync(note, 'utf8')) : null;
+  if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
+  const wanted = await resolve();
+  const known = noted ?? (await runWithKey(store, wanted));
+  if (known === null) mayCreate();
+  else requireSameRequest(known.request, wanted, request);
+  const run = known ?? (await store.begin(wanted, request.task, lease.name));
+  crashPoint('run.before_note');
   try {
-    const note = join(store.stateDir, 'idempotency', key);
-    const noted = existsSync(note) ? await notedRun(store, readFileSync(note, 'utf8')) : null;
-    if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
-    const wanted = await resolve();
-    const known = noted ?? (await runWithKey(store, wanted));
-    if (known === null) mayCreate();
-    else requireSameRequest(known.request, wanted, request);
-    const run = known ?? (await store.begin(wanted, request.task));
-    crashPoint('run.before_note');
-    try {
-      if (noted === null) {
-        makePrivateFolder(dirname(note));
-        writeFileDurably(note, run.run_id);
-      }
-    } catch (error) {
-      // Whoever asks again with the key finds the run, on any host, and plans it.
-      if (known === null) await store.abandon(run.run_id);
-      throw error;
+    if (noted === null) {
+      makePrivateFolder(dirname(note));
+      writeFileDurably(note, run.run_id);
     }
-    return { run, created: known === null };
-  } finally {
-    await lease.release();
+  } catch (error) {
+    // Whoever asks again with the key finds the run, on any host, and plans it.
+    if (known === null) await store.abandon(run.run_id);
+    throw error;
   }
+  return { run, created: known === null };
 }
 
 /** null of a run that a database lost, and nobody has. */

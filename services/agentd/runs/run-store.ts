@@ -76,8 +76,12 @@ export interface RunStore {
   readonly stateDir: string;
   /** @param task the text of a request's task, which is stored with it */
   create(request: RunRequest, task?: string): Promise<Run>;
-  /** As `create`, of a run that is planned next: nobody sees it interrupted before `lease` is asked for its executor's lease. */
-  begin(request: RunRequest, task?: string): Promise<Run>;
+  /**
+   * As `create`, of a run that is planned next: nobody sees it interrupted before `lease` is asked for its executor's lease.
+   * @param under a lease that the caller took: who lost it makes no run
+   * @throws Conflict (`lease_lost`)
+   */
+  begin(request: RunRequest, task?: string, under?: string): Promise<Run>;
   /** A run that was begun is not planned after all. */
   abandon(runId: string): Promise<void>;
   /**

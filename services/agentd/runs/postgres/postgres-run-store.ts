@@ -107,11 +107,11 @@ export class PostgresRunStore implements RunStore {
     return this.#create(newRunId(), request, task);
   }
 
-  async begin(request: RunRequest, task?: string): Promise<Run> {
+  async begin(request: RunRequest, task?: string, under?: string): Promise<Run> {
     const runId = newRunId();
     const lease = await this.#leases.acquire(executorLease(runId));
     try {
-      const run = await this.#create(runId, request, task);
+      const run = await this.#create(runId, request, task, under);
       this.#begun.put(lease);
       return run;
     } catch (error) {
@@ -357,7 +357,7 @@ export class PostgresRunStore implements RunStore {
     await this.#database.close();
   }
 
-  async #create(runId: string, request: RunRequest, task: string | undefined): Promise<Run> {
+  async #create(runId: string, request: RunRequest, task?: string, under?: string): Promise<Run> {
     const { mask } = (await this.#secrets()).current;
     const event: NewEvent = {
       type: 'run_created',
@@ -375,6 +375,7 @@ export class PostgresRunStore implements RunStore {
       );
       // By the commit whose answer was lost, and whose end this has waited for.
       if (made.length === 0) return;
+      if (under !== undefined) await this.#leases.fence(sql, under);
       await sql.query(addLines, linesAsValues(runId, lines, text));
       if (task !== undefined) {
         const artifact = [runId, sha256(task), Buffer.from(task)];
