@@ -311,6 +311,29 @@ describeWith(['postgres'], 'gateways that share a ledger', () => {
     }
   });
 
+  it('make a key whose commit was not answered, and no other budget beside it', async () => {
+    const url = new URL(settings.url);
+    const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+    url.port = String(proxy.port);
+    try {
+      const ledger = open({}, null, { ...settings, url: url.href });
+      await keyOf(ledger, 0.01);
+      proxy.cutAfter('COMMIT');
+      const { account } = await keyOf(ledger, 0.02);
+      (await ledger.reserve(account, testCall)).settle({ ...spentBy(0), upstream: 'first' });
+      await ledger.usage(everything);
+      proxy.cutBefore('COMMIT');
+      const late = keyOf(ledger, 0.03);
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      await until('the key to be made again', async () => (await server.ask(settings, waiting)).length === 1);
+      await proxy.sendLate();
+      expect((await ledger.keys.get((await late).id)).budget).to.equal(0.03);
+      expect(await ledger.keys.list()).to.have.length(3);
+    } finally {
+      await proxy.close();
+    }
+  });
+
   it('say that the disk is full, and go on when there is room', async () => {
     const ledger = open();
     const held = await ledger.reserve(token, testCall);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { sha256 } from '#kit/digest.ts';
 import { type Moment, momentIn, msUntil } from '#kit/moment.ts';
+import { CommitUnknown, outcomeOf } from '#kit/postgres/commit-unknown.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
 import type { Account } from '../accounts.ts';
@@ -61,16 +62,23 @@ export class PostgresRunKeys implements RunKeys {
   async mint({ run, models = null, budget = null, expires_at }: KeyRequest): Promise<MintedKey> {
     const text = newTokenText('run-key');
     const id = `key_${randomBytes(8).toString('hex')}`;
-    const row = await this.#recorded(() =>
+    const write = () =>
       this.#database.transaction(async (sql) => {
         await sql.query('INSERT INTO gateway_balances (name) VALUES ($1) ON CONFLICT DO NOTHING', [
           runBalance(run),
         ]);
         await sql.query(
-          'INSERT INTO gateway_keys (id, sha256, run, models, budget, expires_at) VALUES ($1, $2, $3, $4, $5, $6)',
+          `INSERT INTO gateway_keys (id, sha256, run, models, budget, expires_at) VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (id) DO NOTHING`,
           [id, sha256(text), run, models, budget === null ? null : moneyOf(budget), expires_at],
         );
         return find(sql, id);
+      });
+    const row = await this.#recorded(() =>
+      write().catch((error) => {
+        if (!(error instanceof CommitUnknown)) throw error;
+        // Again: it would count towards the budget of the run, and nobody would have it to end it.
+        return outcomeOf(error, write);
       }),
     );
     return { key: text, ...shown(row!) };
