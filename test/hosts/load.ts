@@ -24,6 +24,9 @@ const maxTries = 12;
 /** Milliseconds until an issue is planned again. */
 const againMs = 3_000;
 
+/** Runs that nobody waits for any more. */
+const endedAtOnce = 6;
+
 let lastCase = 0;
 
 /** One case after another, from a new issue to its completed run, until the load ends. */
@@ -153,10 +156,7 @@ export async function follow(parts: LoadParts, number: number, run_id: string): 
       return 'lost';
     }
     const { json: run } = reply;
-    journal.does(
-      Number.isNaN(number) ? run_id : `#${number}`,
-      `following ${run_id}, which is ${run.status},`,
-    );
+    journal.does(labelOf(number, run_id), `following ${run_id}, which is ${run.status},`);
     if (run.status !== seen) journal.note('status', { number, run_id, status: run.status });
     seen = run.status;
     switch (run.status) {
@@ -212,12 +212,22 @@ export async function endPutBack(parts: LoadParts): Promise<void> {
     `SELECT run_id, (line::json->'data'->'request'->>'number')::int AS number FROM runs JOIN run_events USING (run_id)
      WHERE run_events.seq = 1 AND status NOT IN ('completed', 'cancelled', 'superseded')`,
   );
-  for (const { run_id, number } of open) {
-    const of = number ?? Number.NaN;
-    if (journal.stuck.has(of)) continue;
-    journal.isRunOf(of, run_id);
-    journal.count(`runs that nobody waited for: ${await follow(parts, of, run_id)}`);
+  const left = open.values();
+  async function endOneAfterAnother(): Promise<void> {
+    for (const { run_id, number } of left) {
+      const of = number ?? Number.NaN;
+      if (journal.stuck.has(of)) continue;
+      journal.isRunOf(of, run_id);
+      journal.count(`runs that nobody waited for: ${await follow(parts, of, run_id)}`);
+      journal.does(labelOf(of, run_id), null);
+    }
   }
+  await Promise.all(Array.from({ length: endedAtOnce }, endOneAfterAnother));
+}
+
+/** Of a case, or of a run without one. */
+function labelOf(number: number, run_id: string): string {
+  return Number.isNaN(number) ? run_id : `#${number}`;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: as the service answers it
