@@ -518,6 +518,12 @@ describe('an event', () => {
   /** Title, the events before, the event, and what of the run is another after it; actions by their id, each with what changed. */
   const cases: readonly [string, readonly NewEvent[], NewEvent, object][] = [
     [
+      'that goes on without what was lost leaves a planning failed',
+      [plan[0]!, planFailed],
+      recovered('mira'),
+      { head_kept: true, recoveries: [{ ...recovered('mira').data, at }] },
+    ],
+    [
       'that creates the run a second time changes nothing',
       plan,
       { type: 'run_created', data: { request: sampleRequest({ number: 2 }), head_kept: true } },

@@ -253,8 +253,9 @@ function withAction(run: Run, actionId: string, change: Partial<ActionState>): r
 
 /** A decision moves the run only where nothing is under way and nothing has ended it. */
 function settled(run: Run, actions: readonly ActionState[]): Partial<Run> {
+  // Without a plan there is nothing to decide: it is being made, or its planning failed.
   const fixed =
-    run.undo !== null || ['planning', 'executing', 'cancelled', 'superseded'].includes(run.status);
+    run.plan === null || run.undo !== null || ['executing', 'cancelled', 'superseded'].includes(run.status);
   return fixed ? { actions } : { actions, status: settledStatus(actions) };
 }
 
