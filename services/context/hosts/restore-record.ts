@@ -52,9 +52,11 @@ export async function restoreRecord(parts: RestoreParts): Promise<Restored> {
   const backups = await rows.list();
   if (backups.length === 0) return 'renewed';
   const hold = holdFolder(recordFolder(state), { code: 'record_held', name: recordThing.name });
+  let isChecked = false;
   try {
     for (const [index, backup] of backups.entries()) {
       const found = await restoreOne(parts, backup, pageDamage);
+      isChecked = typeof found === 'string';
       if (typeof found === 'string') return found;
       await reportDamage(parts, { backup, damage: found, before: backups[index + 1] ?? null });
     }
@@ -64,8 +66,9 @@ export async function restoreRecord(parts: RestoreParts): Promise<Restored> {
       if (typeof found === 'string') return found;
     }
   } finally {
-    // Whoever opens the record now checks its pages.
-    hold.abandon();
+    // Else whoever opens the record now checks its pages.
+    if (isChecked) hold.release();
+    else hold.abandon();
   }
   throw new Failed(
     'context_backup_damaged',
