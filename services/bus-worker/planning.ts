@@ -5,7 +5,7 @@ import type { PlanBody } from '#kit/contracts/plan.ts';
 import { Accepted, RunDetail } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
-import { CoreError, codeOf, TimedOut } from '#kit/errors.ts';
+import { type CoreError, codeOf, isRetryable, TimedOut } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 
 interface PlanningOptions {
@@ -112,7 +112,7 @@ async function plannedRun(
       return result;
     } catch (error) {
       const now = performance.now();
-      if (!(error instanceof CoreError) || !error.retryable || now >= end) throw error;
+      if (!isRetryable(error) || now >= end) throw error;
       if (isForgeError(error)) throw error;
       awaySince ??= now;
       if (now - awaySince > awayMs) throw error;

@@ -124,6 +124,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Whether the same may succeed later, as where something behind it did not answer. */
+export function isRetryable(error: unknown): error is CoreError {
+  return error instanceof CoreError && error.retryable;
+}
+
 /** The code of any thrown value: a CoreError's own, a system error's (`ENOENT`), else `internal`. */
 export function codeOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { minimatch } from 'minimatch';
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { CoreError, messageOf } from '#kit/errors.ts';
+import { isRetryable, messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
@@ -108,7 +108,7 @@ export class Notifier {
     try {
       return await this.#parts.store.read(runId);
     } catch (error) {
-      if (isPassing(error)) throw error;
+      if (isRetryable(error)) throw error;
       return null;
     }
   }
@@ -173,7 +173,7 @@ export class Notifier {
       try {
         return await this.#parts.queue.done(claim);
       } catch (error) {
-        if (!isPassing(error) || signal.aborted) throw error;
+        if (!isRetryable(error) || signal.aborted) throw error;
         await pause(recordAgainMs, undefined, { signal, ref: false }).catch(() => {});
       }
     }
@@ -200,10 +200,6 @@ export class Notifier {
     await this.settled();
     await this.#parts.queue.close();
   }
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof CoreError && error.retryable;
 }
 
 /** @throws DeliveryFailed, CoreError */

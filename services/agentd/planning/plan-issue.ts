@@ -1,6 +1,6 @@
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, CoreError, codeOf, messageOf } from '#kit/errors.ts';
+import { Conflict, codeOf, isRetryable, messageOf } from '#kit/errors.ts';
 import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { Influence, SandboxTerms, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
@@ -127,7 +127,7 @@ export class PlanIssue {
   async #recordFailure(runId: string, error: unknown, signal: AbortSignal): Promise<void> {
     const { store, secrets } = this.#ports;
     const message = secrets.mask(messageOf(error));
-    const retryable = error instanceof CoreError && error.retryable;
+    const retryable = isRetryable(error);
     await store.append(runId, (run): NewEvent[] => {
       if (run.plan !== null || run.status === 'cancelled') return [];
       if (run.cancelling) return [{ type: 'run_cancelled', data: { message: 'cancelled while planning' } }];

@@ -61,7 +61,7 @@ function sameTurn(record: GraphRecord, memory: Remembered, statedAt: string | nu
   return likeness === null ? null : { row, exact: likeness === 'exact' };
 }
 
-/** For a memory that is none of those: a summary has a place too. @throws Conflict (`memory_place_taken`) */
+/** Of a turn or a summary without a duplicate. @throws Conflict (`memory_place_taken`) where another memory has its place in the session */
 export function requirePlace(record: GraphRecord, { session, seq }: Remembered): void {
   if (session === null || seq === null) return;
   const other = record.prepare('SELECT id FROM memories WHERE session = ? AND seq = ?').get(session, seq) as

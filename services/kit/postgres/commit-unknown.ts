@@ -17,19 +17,24 @@ export class CommitUnknown extends Unavailable {
 const pausesMs = [0, 100, 400, 1_000, 2_000, 4_000];
 
 /**
- * What became of a commit whose answer did not come. The connections beside the lost one may be lost too, so the database is asked
- * until it answers.
- * @param ask again without harm
- * @throws `lost` where it does not answer
+ * Writes. Where the answer to its commit does not come, the database is asked until it says what became of it: the connections beside the
+ * lost one may be lost too.
+ * @param again what it is asked; does no harm however the commit ended, and waits for one that is still under way
+ * @throws CommitUnknown where it does not answer
  */
-export async function outcomeOf<T>(lost: CommitUnknown, ask: () => Promise<T>): Promise<T> {
-  for (const pauseMs of pausesMs) {
-    await setTimeout(pauseMs);
-    try {
-      return await ask();
-    } catch (error) {
-      if (codeOf(error) !== 'database_unavailable') throw error;
+export async function outcomeOf<T>(write: () => Promise<T>, again: () => Promise<T> = write): Promise<T> {
+  try {
+    return await write();
+  } catch (lost) {
+    if (!(lost instanceof CommitUnknown)) throw lost;
+    for (const pauseMs of pausesMs) {
+      await setTimeout(pauseMs);
+      try {
+        return await again();
+      } catch (error) {
+        if (codeOf(error) !== 'database_unavailable') throw error;
+      }
     }
+    throw lost;
   }
-  throw lost;
 }

@@ -196,7 +196,7 @@ export async function openPostgresTokens(
         });
         await follow();
       } catch (error) {
-        // Else registry.json has it registered later, and it counts though nobody was told of it.
+        // It is in registry.json: the next look would register it, although its creation is reported as failed.
         if (made !== undefined) revokeHere(token.name);
         throw error;
       }

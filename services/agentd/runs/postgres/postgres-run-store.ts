@@ -7,7 +7,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
-import { CommitUnknown, outcomeOf } from '#kit/postgres/commit-unknown.ts';
+import { outcomeOf } from '#kit/postgres/commit-unknown.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../../agent.ts';
@@ -383,12 +383,7 @@ export class PostgresRunStore implements RunStore {
       }
       crashPoint('run_sent');
     };
-    try {
-      await this.#database.transaction(write);
-    } catch (error) {
-      if (!(error instanceof CommitUnknown)) throw error;
-      await outcomeOf(error, () => this.#database.transaction(write));
-    }
+    await outcomeOf(() => this.#database.transaction(write));
     crashPoint('run_committed');
     this.#put(stored);
     if (task !== undefined) await this.#mirror.keep(runId, sha256(task), Buffer.from(task));
@@ -427,17 +422,11 @@ export class PostgresRunStore implements RunStore {
       const statement = appendStatement({ ...append, token: lease?.token ?? null });
       return (await this.#database.write<AppendAnswer>(...statement))[0]!;
     };
-    let answer: AppendAnswer;
-    try {
-      answer = await write();
-    } catch (error) {
-      if (!(error instanceof CommitUnknown)) throw error;
-      // Again, not looked for: what is still on its way to the server finds another newest state then.
-      answer = await outcomeOf(error, async () => {
-        const again = await write();
-        return again.appended || !(await this.#has(append.after)) ? again : { appended: true, held: true };
-      });
-    }
+    // Again, not looked for: what is still on its way to the server finds another newest state then.
+    const answer = await outcomeOf(write, async () => {
+      const again = await write();
+      return again.appended || !(await this.#has(append.after)) ? again : { appended: true, held: true };
+    });
     if (lease !== null && !answer.held) throw lease.lost();
     if (!answer.appended) return null;
     crashPoint('events_committed');

@@ -5,7 +5,7 @@ import { sha256 } from '#kit/digest.ts';
 import { replaceFile, writeAll } from '#kit/durable-file.ts';
 import { Failed, Unavailable } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
-import { CommitUnknown, outcomeOf } from '#kit/postgres/commit-unknown.ts';
+import { outcomeOf } from '#kit/postgres/commit-unknown.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 
 /** Where large artifacts go. */
@@ -105,13 +105,9 @@ export class RunArtifacts {
     await store.put(object, content);
     const found = await this.#digestOf(object);
     if (found !== digest) throw notKept(store, object, found);
-    const name = () => this.#database.transaction((sql) => nameObject(sql, { runId, digest, object, store }));
-    try {
-      return await name();
-    } catch (error) {
-      if (!(error instanceof CommitUnknown)) throw error;
-      return outcomeOf(error, name);
-    }
+    return outcomeOf(() =>
+      this.#database.transaction((sql) => nameObject(sql, { runId, digest, object, store })),
+    );
   }
 
   async #digestOf(object: string): Promise<string | null> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { sha256 } from '#kit/digest.ts';
 import { type Moment, momentIn, msUntil } from '#kit/moment.ts';
-import { CommitUnknown, outcomeOf } from '#kit/postgres/commit-unknown.ts';
+import { outcomeOf } from '#kit/postgres/commit-unknown.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
 import type { Account } from '../accounts.ts';
@@ -74,13 +74,8 @@ export class PostgresRunKeys implements RunKeys {
         );
         return find(sql, id);
       });
-    const row = await this.#recorded(() =>
-      write().catch((error) => {
-        if (!(error instanceof CommitUnknown)) throw error;
-        // Again: it would count towards the budget of the run, and nobody would have it to end it.
-        return outcomeOf(error, write);
-      }),
-    );
+    // One whose answer is lost would count towards the budget of the run, and nobody would have it to end it.
+    const row = await this.#recorded(() => outcomeOf(write));
     return { key: text, ...shown(row!) };
   }
 
