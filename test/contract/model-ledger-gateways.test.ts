@@ -281,10 +281,8 @@ describeWith(['postgres'], 'gateways that share a ledger', () => {
   });
 
   it('release what may have been reserved when the answer to a commit did not come', async () => {
-    const url = new URL(settings.url);
-    const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
-    url.port = String(proxy.port);
-    const ledger = open({}, null, { ...settings, url: url.href });
+    const proxy = await startCuttingProxy(settings);
+    const ledger = open({}, null, proxy.settings);
     try {
       const { id, account } = await keyOf(ledger, 0.02);
       await (await ledger.reserve(account, testCall)).settle({ ...spentBy(0), upstream: 'first' });
@@ -312,11 +310,9 @@ describeWith(['postgres'], 'gateways that share a ledger', () => {
   });
 
   it('make a key whose commit was not answered, and no other budget beside it', async () => {
-    const url = new URL(settings.url);
-    const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
-    url.port = String(proxy.port);
+    const proxy = await startCuttingProxy(settings);
     try {
-      const ledger = open({}, null, { ...settings, url: url.href });
+      const ledger = open({}, null, proxy.settings);
       await keyOf(ledger, 0.01);
       proxy.cutAfter('COMMIT');
       const { account } = await keyOf(ledger, 0.02);

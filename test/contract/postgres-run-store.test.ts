@@ -268,10 +268,8 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
     it('knows whether its events are there where the answer to a commit was lost', async () => {
       const { run_id } = await store.create(sampleRequest());
-      const url = new URL(settings.url);
-      const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
-      url.port = String(proxy.port);
-      const cut = hosts.host({ ...settings, url: url.href }).store;
+      const proxy = await startCuttingProxy(settings);
+      const cut = hosts.host(proxy.settings).store;
       await cut.read(run_id);
       proxy.cutAfter('core_append_events');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
@@ -314,10 +312,8 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
     });
 
     it('makes a run once, and says so, where its commit came late', async () => {
-      const url = new URL(settings.url);
-      const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
-      url.port = String(proxy.port);
-      const cut = hosts.host({ ...settings, url: url.href }).store;
+      const proxy = await startCuttingProxy(settings);
+      const cut = hosts.host(proxy.settings).store;
       expect(await cut.count()).to.equal(0);
       proxy.cutBefore('COMMIT');
       const creating = cut.create(sampleRequest());

@@ -135,10 +135,8 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
     });
 
     it('is named once where the answer to the commit that names it was lost', async () => {
-      const url = new URL(settings.url);
-      const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
-      url.port = String(proxy.port);
-      const cut = hosts.open({ settings: { ...settings, url: url.href } });
+      const proxy = await startCuttingProxy(settings);
+      const cut = hosts.open({ settings: proxy.settings });
       const { run_id } = await store.create(sampleRequest());
       await cut.read(run_id);
       proxy.cutAfter('COMMIT');

@@ -127,15 +127,9 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
     ['is not answered', 'cutAfter'],
   ] as const)
     it(`makes no token where it says so because a commit ${when}`, async () => {
-      const url = new URL(settings.url);
-      const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+      const proxy = await startCuttingProxy(settings);
       const near = await host('alpha');
-      url.port = String(proxy.port);
-      const cutOff = await openPostgresTokens(
-        near.folders,
-        { ...settings, url: url.href },
-        { host: 'alpha' },
-      );
+      const cutOff = await openPostgresTokens(near.folders, proxy.settings, { host: 'alpha' });
       opened.push(cutOff);
       proxy[cut]('COMMIT');
       const refused = await failure(cutOff.create({ name: 'ci', scopes: ['read'] }));

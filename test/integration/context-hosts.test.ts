@@ -5,13 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import type { PostgresSettings } from '#kit/config/storage.ts';
 import { platformServices } from '#kit/contracts/platform-services.ts';
 import { StatusReport } from '#kit/contracts/status.ts';
 import { decodeJson } from '#kit/decode.ts';
-import { becomes, type ContextHost, makeHost } from '../fixtures/context/context-host.ts';
-import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
-import { type S3Server, startS3 } from '../fixtures/s3.ts';
+import { becomes, type ContextHost, useContextHosts } from '../fixtures/context/context-host.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 
@@ -32,37 +29,11 @@ const programs = {
 
 describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', function () {
   this.timeout(180_000);
-  let server: PostgresServer;
-  let s3: S3Server;
-  let database: PostgresSettings;
-  let hosts: ContextHost[];
+  const place = useContextHosts();
 
-  before(async () => {
-    server = await startPostgres();
-    s3 = await startS3();
-  });
+  const host = (seconds = 1) => place.make({ seconds });
 
-  beforeEach(async () => {
-    database = await server.database();
-    hosts = [];
-  });
-
-  afterEach(async () => {
-    await Promise.all(hosts.map((host) => host.dispose()));
-  });
-
-  after(async () => {
-    await s3.kill();
-    await server.stop();
-  });
-
-  async function host(seconds = 1): Promise<ContextHost> {
-    const made = await makeHost(database, s3.settings, { seconds });
-    hosts.push(made);
-    return made;
-  }
-
-  const ask = <R extends object>(text: string) => server.ask<R>(database, text);
+  const ask = <R extends object>(text: string) => place.server.ask<R>(place.database, text);
 
   function remember(at: ContextHost, content: string) {
     return at.post('/v1/memory/record', { layer: 'semantic', content });
@@ -226,7 +197,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     const [one, other] = [await host(), await host()];
     one.start();
     await becomes(one, served);
-    await s3.kill();
+    await place.s3.kill();
     let isBack = false;
     try {
       const ids = [await rememberOne(one, 'rain falls up in the fountain')];
@@ -237,14 +208,14 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
       const { json } = await one.get('/healthz');
       expect(JSON.stringify(json)).to.contain('does not answer');
       ids.push(await rememberOne(one, 'tides follow the moon'));
-      await s3.restart();
+      await place.s3.restart();
       isBack = true;
       other.start();
       await becomes(other, ['standby']);
       await take(other, one);
       await requireRemembered(other, ids);
     } finally {
-      if (!isBack) await s3.restart();
+      if (!isBack) await place.s3.restart();
     }
   });
 
@@ -268,7 +239,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
        WHERE backup = (SELECT max(backup) FROM context_backups)
          AND NOT EXISTS (SELECT 1 FROM context_backups o WHERE o.backup < b.backup AND piece = ANY(o.pieces)) LIMIT 1`,
     );
-    writeFileSync(s3.fileOf(piece!.name), 'something else');
+    writeFileSync(place.s3.fileOf(piece!.name), 'something else');
     other.start();
     await becomes(other, served);
     expect(other.log()).to.contain(`backup ${piece!.backup} of the context record is refused`);
@@ -291,7 +262,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     const pieces = await ask<{ name: string }>(
       "SELECT 'core/context/' || digest || '-' || piece AS name FROM context_pieces",
     );
-    const mine = s3.objects().filter((name) => pieces.some((piece) => piece.name === name));
+    const mine = place.s3.objects().filter((name) => pieces.some((piece) => piece.name === name));
     expect(mine.length).to.equal(pieces.length);
     expect(JSON.stringify(await ask('SELECT input FROM context_journal'))).to.not.contain('xyzzyplugh');
   });

@@ -1,11 +1,13 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { expect } from 'chai';
-import type { PostgresSettings } from '#kit/config/storage.ts';
-import { becomes, type ContextHost, type HostOptions, makeHost } from '../fixtures/context/context-host.ts';
-import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts';
-import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import {
+  becomes,
+  type ContextHost,
+  type HostOptions,
+  useContextHosts,
+} from '../fixtures/context/context-host.ts';
+import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { until } from '../fixtures/until.ts';
 import { emptyDisk } from '../fixtures/world/own-mounts.ts';
 import { describeWith } from '../needs.ts';
@@ -14,34 +16,11 @@ const served = ['ok', 'degraded'];
 
 describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', function () {
   this.timeout(180_000);
-  let server: PostgresServer;
-  let s3: S3Server;
-  let database: PostgresSettings;
-  let hosts: ContextHost[];
-
-  before(async () => {
-    server = await startPostgres();
-    s3 = await startS3();
-  });
-
-  beforeEach(async () => {
-    database = await server.database();
-    hosts = [];
-  });
-
-  afterEach(async () => {
-    await Promise.all(hosts.map((host) => host.dispose()));
-  });
-
-  after(async () => {
-    await s3.kill();
-    await server.stop();
-  });
+  const place = useContextHosts();
 
   /** Active, with the one backup that it begins with: what comes after it is in the journal alone. */
-  async function activeHost(settings = database, options: HostOptions = {}): Promise<ContextHost> {
-    const host = await makeHost(settings, s3.settings, { seconds: 3_600, ...options });
-    hosts.push(host);
+  async function activeHost(settings = place.database, options: HostOptions = {}): Promise<ContextHost> {
+    const host = await place.make({ seconds: 3_600, ...options }, settings);
     host.start();
     await becomes(host, served);
     return host;
@@ -89,7 +68,7 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
     const home = temporaryFolder();
     const disk = await emptyDisk(home, 48, null);
     try {
-      const one = await activeHost(database, { home, enter: disk.enter });
+      const one = await activeHost(place.database, { home, enter: disk.enter });
       const recorded = new Map<string, string>();
       disk.fill(0);
       let refused: string | null = null;
@@ -112,12 +91,9 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
   });
 
   it('finds what it wrote when the answer to a commit is lost', async () => {
-    const url = new URL(database.url);
-    const proxy: CuttingProxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
+    const proxy = await startCuttingProxy(place.database);
     try {
-      url.hostname = '127.0.0.1';
-      url.port = String(proxy.port);
-      const one = await activeHost({ ...database, url: url.href });
+      const one = await activeHost(proxy.settings);
       const recorded = new Map<string, string>();
       for (const awayMs of [0, 3_000]) {
         proxy.cutAfter('COMMIT', awayMs);
@@ -125,7 +101,7 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
         expect(status, JSON.stringify(json)).to.equal(201);
         recorded.set(`away for ${awayMs}`, json.id as string);
       }
-      const rows = await server.ask(database, 'SELECT 1 FROM context_journal');
+      const rows = await place.server.ask(place.database, 'SELECT 1 FROM context_journal');
       expect(rows).to.have.length(recorded.size);
       await requireRecorded(await takenOver(one), recorded);
     } finally {
@@ -152,9 +128,9 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
     const { json } = await record(one, 'k');
     one.signal('SIGKILL');
     await one.ended();
-    await server.ask(database, 'UPDATE context_journal SET seq = seq + 1');
-    await server.ask(
-      database,
+    await place.server.ask(place.database, 'UPDATE context_journal SET seq = seq + 1');
+    await place.server.ask(
+      place.database,
       "INSERT INTO context_journal (seq, command, input) SELECT seq - 1, 'recordMemory', '{}' FROM context_journal",
     );
     const other = await takenOver(one);
@@ -173,7 +149,7 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
 
   for (const seconds of [3_600, 1])
     it(`gives what a damaged disk lost, with a backup every ${seconds} s`, async () => {
-      const one = await activeHost(database, { seconds });
+      const one = await activeHost(place.database, { seconds });
       const text = (key: string) => `what ${key} says ${key.repeat(300)}`;
       const recorded = new Map<string, string>();
       const say = async (key: string) =>
@@ -184,11 +160,11 @@ describeWith(['s3', 'postgres', 'mounts'], 'the journal of core-context', functi
       one.start();
       await becomes(one, served);
       const newest = 'SELECT max(backup) AS newest FROM context_backups';
-      const [before] = await server.ask<{ newest: string }>(database, newest);
+      const [before] = await place.server.ask<{ newest: string }>(place.database, newest);
       damagePage(one.record, text('k15'));
       await say('last');
       await until('a backup of the damaged record', async () => {
-        const [now] = await server.ask<{ newest: string }>(database, newest);
+        const [now] = await place.server.ask<{ newest: string }>(place.database, newest);
         return seconds > 1 || now!.newest !== before!.newest;
       });
       expect((await one.get(`/v1/memory/${recorded.get('k15')}`)).json.code).to.equal('record_damaged');

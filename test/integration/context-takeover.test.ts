@@ -1,9 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { becomes, type ContextHost, makeHost } from '../fixtures/context/context-host.ts';
-import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
-import { type S3Server, startS3 } from '../fixtures/s3.ts';
+import { becomes, type ContextHost, useContextHosts } from '../fixtures/context/context-host.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 
@@ -20,29 +18,7 @@ interface Acknowledged {
 
 describeWith(['s3', 'postgres'], 'core-context that is killed again and again under load', function () {
   this.timeout(180_000);
-  let server: PostgresServer;
-  let s3: S3Server;
-  let hosts: ContextHost[] = [];
-
-  before(async () => {
-    server = await startPostgres();
-    s3 = await startS3();
-  });
-
-  afterEach(async () => {
-    await Promise.all(hosts.map((host) => host.dispose()));
-  });
-
-  after(async () => {
-    await s3.kill();
-    await server.stop();
-  });
-
-  async function twoHosts(): Promise<[ContextHost, ContextHost]> {
-    const database = await server.database();
-    hosts = [await makeHost(database, s3.settings), await makeHost(database, s3.settings)];
-    return [hosts[0]!, hosts[1]!];
-  }
+  const place = useContextHosts();
 
   /** As a client behind the proxy of the guide: whoever does not take it, the other is asked. */
   async function remember(
@@ -70,7 +46,7 @@ describeWith(['s3', 'postgres'], 'core-context that is killed again and again un
   }
 
   it('keeps each acknowledged memory, once and in the order of its client', async () => {
-    let [active, next] = await twoHosts();
+    let [active, next] = [await place.make(), await place.make()];
     active.start();
     await becomes(active, served);
     const acknowledged: Acknowledged[] = [];
@@ -113,7 +89,7 @@ describeWith(['s3', 'postgres'], 'core-context that is killed again and again un
   });
 
   it('has one active when two start at the very same time', async () => {
-    const [one, other] = await twoHosts();
+    const [one, other] = [await place.make(), await place.make()];
     one.start();
     other.start();
     await Promise.all([becomes(one, [...served, 'standby']), becomes(other, [...served, 'standby'])]);

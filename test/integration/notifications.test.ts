@@ -93,7 +93,7 @@ describe('notifications', () => {
     return { notifier, notifications };
   }
 
-  async function tell(notifier: Notifier): Promise<void> {
+  async function notify(notifier: Notifier): Promise<void> {
     await notifier.tick();
     await notifier.settled();
   }
@@ -106,10 +106,10 @@ describe('notifications', () => {
   it('tells each person once that a run waits, signed, without the patch, and with a link', async () => {
     configure({ mira: { channels: hook() } }, { page_url: 'https://core.example.org/' });
     const { notifier } = open();
-    await tell(notifier);
+    await notify(notifier);
     const run = await plannedRun();
-    await tell(notifier);
-    await tell(notifier);
+    await notify(notifier);
+    await notify(notifier);
     expect(receiver.received).to.have.length(1);
     const [{ headers, body }] = receiver.received as [Receiver['received'][number]];
     const given = String(headers[signatureHeader]).replace('sha256=', '');
@@ -130,11 +130,11 @@ describe('notifications', () => {
   it('links to where core-agentd of this home listens, if no address is configured', async () => {
     configure({ mira: { channels: hook() } });
     const { notifier } = open();
-    await tell(notifier);
+    await notify(notifier);
     const address = { url: 'http://127.0.0.1:7999', host: '127.0.0.1', port: 7999 };
     const listening = announceService('core-agentd', { state: join(world.home, 'state') }, address);
     const run = await plannedRun();
-    await tell(notifier);
+    await notify(notifier);
     listening.withdraw();
     const [{ body }] = receiver.received as [Receiver['received'][number]];
     expect(JSON.parse(body).notices[0].url).to.equal(`http://127.0.0.1:7999/runs/${run.run_id}`);
@@ -146,13 +146,13 @@ describe('notifications', () => {
       const settings = await server.database();
       configure({ mira: { channels: hook() }, jo: { channels: hook() } });
       const daemons = [open(Date.now, settings).notifier, open(Date.now, settings).notifier];
-      const tellAll = () => Promise.all(daemons.map(tell));
-      await tellAll();
+      const notifyAll = () => Promise.all(daemons.map(notify));
+      await notifyAll();
       for (let nth = 0; nth < 3; nth++) {
         await plannedRun(`Greet stranger ${nth}`);
-        await tellAll();
+        await notifyAll();
       }
-      await tellAll();
+      await notifyAll();
       const told = bodies().flatMap(({ person, notices }) =>
         notices.map(({ id }: { id: string }) => `${person} ${id}`),
       );
@@ -178,17 +178,14 @@ describe('notifications', () => {
 
     beforeEach(async () => {
       settings = await server.database();
-      const url = new URL(settings.url);
-      proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
-      url.port = String(proxy.port);
-      const cut = { ...settings, url: url.href };
+      proxy = await startCuttingProxy(settings);
       runs = new PostgresRunStore({
         stateDir: join(world.home, 'state'),
-        database: openPostgres(cut, 'core-test'),
+        database: openPostgres(proxy.settings, 'core-test'),
       });
       configure({ mira: { channels: hook() } });
-      ({ notifier } = open(Date.now, cut, runs));
-      await tell(notifier);
+      ({ notifier } = open(Date.now, proxy.settings, runs));
+      await notify(notifier);
       const { run_id } = await runs.create(sampleRequest());
       await runs.append(run_id, () => planned(run_id));
     });
@@ -207,23 +204,23 @@ describe('notifications', () => {
     it('looks again at a run that could not be read', async () => {
       proxy.cutBefore(reading);
       await failure(notifier.tick());
-      await tell(notifier);
+      await notify(notifier);
       expect(receiver.received).to.have.length(1);
     });
 
     it('leaves out nothing because its run could not be read when it was to be sent', async () => {
       await notifier.look();
       proxy.cutBefore(reading);
-      await tell(notifier);
+      await notify(notifier);
       expect(await states()).to.deep.equal(['processing']);
       await server.ask(settings, 'UPDATE notification_jobs SET claimed_until = 0');
-      await tell(notifier);
+      await notify(notifier);
       expect([receiver.received.length, await states()]).to.deep.equal([1, ['done']]);
     });
 
     it('does not send again what it could not record at once', async () => {
       proxy.cutBefore('SET state = $3');
-      await tell(notifier);
+      await notify(notifier);
       expect([receiver.received.length, await states()]).to.deep.equal([1, ['done']]);
     });
   });
@@ -232,7 +229,7 @@ describe('notifications', () => {
     await plannedRun();
     configure({ mira: { channels: hook() } });
     const { notifier } = open();
-    await tell(notifier);
+    await notify(notifier);
     expect(receiver.received).to.deep.equal([]);
   });
 
@@ -251,10 +248,10 @@ describe('notifications', () => {
       late: { channels: hook(), events: ['merged'] },
     });
     const { notifier } = open();
-    await tell(notifier);
+    await notify(notifier);
     const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
     await world.agent.planIssue({ ...ref, number, by: { ...everybody, name: 'mira' } }, quiet);
-    await tell(notifier);
+    await notify(notifier);
     expect(bodies().map(({ person }) => person)).to.deep.equal(['jo']);
   });
 
@@ -262,16 +259,16 @@ describe('notifications', () => {
     configure({ mira: { channels: hook() } });
     let now = Date.now();
     const first = open(() => now);
-    await tell(first.notifier);
+    await notify(first.notifier);
     await plannedRun();
     await first.notifier.look();
     await first.notifier.close();
     const second = open(() => now);
-    await tell(second.notifier);
+    await notify(second.notifier);
     expect(receiver.received).to.have.length(1);
     now += 24 * hour;
     const third = open(() => now);
-    await tell(third.notifier);
+    await notify(third.notifier);
     expect(receiver.received).to.have.length(1);
   });
 
@@ -283,15 +280,15 @@ describe('notifications', () => {
     const quiet_hours = { from: clock(at - hour), to: clock(at + 2 * hour), zone };
     configure({ mira: { channels: hook(), quiet_hours }, jo: { channels: hook() } });
     const { notifier } = open(() => now);
-    await tell(notifier);
+    await notify(notifier);
     await plannedRun('One');
     const gone = await plannedRun('Two');
     await plannedRun('Three');
-    await tell(notifier);
+    await notify(notifier);
     expect(bodies().map(({ person }) => person)).to.deep.equal(['jo']);
     await world.agent.cancel({ run_id: gone.run_id, by: everybody, reason: null });
     now = at + 2 * hour + 60_000;
-    await tell(notifier);
+    await notify(notifier);
     expect(bodies().map(({ person }) => person)).to.deep.equal(['jo', 'mira']);
     expect(
       headlines()[1]
@@ -308,18 +305,18 @@ describe('notifications', () => {
     });
     let now = Date.now();
     const { notifier, notifications } = open(() => now);
-    await tell(notifier);
+    await notify(notifier);
     receiver.answers.push({ status: 429, headers: { 'retry-after': '1200' } });
     await plannedRun('One');
-    await tell(notifier);
+    await notify(notifier);
     await plannedRun('Two');
-    await tell(notifier);
+    await notify(notifier);
     expect([receiver.received.length, other.received.length]).to.deep.equal([1, 2]);
     expect(await notifications.health()).to.include({ status: 'degraded' });
     expect((await notifications.health()).detail).to.contain('webhook of mira: answered 429');
     expect(await notifications.registry().metrics()).to.contain('agentd_notifications{state="pending"} 2');
     now += 1_201_000;
-    await tell(notifier);
+    await notify(notifier);
     expect(headlines()[1]).to.have.length(2);
     expect(await notifications.health()).to.include({ status: 'ok', detail: '0 to be sent' });
     await other.close();
@@ -328,10 +325,10 @@ describe('notifications', () => {
   it('follows no redirect', async () => {
     configure({ mira: { channels: hook() } });
     const { notifier, notifications } = open();
-    await tell(notifier);
+    await notify(notifier);
     receiver.answers.push({ status: 302, headers: { location: `${receiver.url}/elsewhere` } });
     await plannedRun();
-    await tell(notifier);
+    await notify(notifier);
     expect(receiver.received.map(({ path }) => path)).to.deep.equal(['/hook']);
     expect((await notifications.health()).detail).to.contain('answered 302');
   });
@@ -339,7 +336,7 @@ describe('notifications', () => {
   it('tells of failed plannings, of validations that failed, and of what was merged', async () => {
     configure({ mira: { channels: hook() } });
     const { notifier } = open();
-    await tell(notifier);
+    await notify(notifier);
     const execute = ({ run_id }: Run) =>
       world.agent.execute(
         { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
@@ -359,7 +356,7 @@ describe('notifications', () => {
     const [pull] = await world.forgeAdmin.listPullRequests(ref, 'open');
     await world.forgeAdmin.mergePullRequest(ref, pull!.number);
     await world.agent.sync({ repository: null, full: false, by: everybody }, quiet);
-    await tell(notifier);
+    await notify(notifier);
     const events = bodies().flatMap(({ notices }) => notices.map((one: { event: string }) => one.event));
     expect(events.sort()).to.deep.equal(['merged', 'planning_failed', 'validation_failed']);
   });
@@ -370,9 +367,9 @@ describe('notifications', () => {
   it("writes titles as text in Slack's form", async () => {
     configure({ mira: { channels: { slack: { url_file: 'chat' } } } });
     const { notifier } = open();
-    await tell(notifier);
+    await notify(notifier);
     const run = await plannedRun(hostile);
-    await tell(notifier);
+    await notify(notifier);
     const [message] = bodies();
     expect(receiver.received[0]!.path).to.equal('/chat/T0/B0/secret-of-the-address');
     expect(Object.keys(message).sort()).to.deep.equal(['blocks', 'text', 'unfurl_links', 'unfurl_media']);
@@ -389,9 +386,9 @@ describe('notifications', () => {
   it("writes titles as text in Mattermost's form", async () => {
     configure({ mira: { channels: { mattermost: { url_file: 'chat' } } } });
     const { notifier } = open();
-    await tell(notifier);
+    await notify(notifier);
     const run = await plannedRun(hostile);
-    await tell(notifier);
+    await notify(notifier);
     const [{ text }] = bodies();
     expect(text).to.not.match(/@all|[^\\]\*now|\]\(https:\/\/evil|:\/\/evil\.test|www\.|\u202e/);
     expect(text).to.contain(`[Open the run](http://127.0.0.1:7817/runs/${run.run_id})`);
@@ -425,14 +422,14 @@ describe('notifications', () => {
         const people = { mira: { channels: { mail: { to: 'mira@example.org' } } } };
         configure(people, { smtp: smtp(login) });
         const first = open();
-        await tell(first.notifier);
+        await notify(first.notifier);
         const run = await plannedRun('Greet\r\nBcc: everybody@evil.test\r\n\r\nstrangers');
-        await tell(first.notifier);
+        await notify(first.notifier);
         expect(mails!.received).to.deep.equal([]);
         expect((await first.notifications.health()).detail).to.match(/mail of mira: .*certificate/);
         configure(people, { smtp: smtp({ ...login, ca_file: 'certificate.pem' }) });
         const second = open(() => Date.now() + hour);
-        await tell(second.notifier);
+        await notify(second.notifier);
         const [mail] = mails!.received;
         expect(mail).to.deep.include({
           from: 'core@example.org',
@@ -454,9 +451,9 @@ describe('notifications', () => {
       const people = { mira: { channels: { mail: { to: 'mira@example.org' } } } };
       configure(people, { smtp: smtp({ tls: 'none' }) });
       const { notifier } = open();
-      await tell(notifier);
+      await notify(notifier);
       await plannedRun();
-      await tell(notifier);
+      await notify(notifier);
       expect(mails!.received.map(({ secure }) => secure)).to.deep.equal([false]);
       configure(people, { smtp: smtp({ tls: 'none', host: 'mail.example.org' }) });
       expect(() => open()).to.throw(/mails to mail.example.org must go over TLS/);
@@ -466,10 +463,10 @@ describe('notifications', () => {
   it('keeps what was in force where the file is broken, and names why', async () => {
     configure({ mira: { channels: hook() } });
     const { notifier, notifications } = open();
-    await tell(notifier);
+    await notify(notifier);
     write('notifications.json', '{"people": {"mira": {"channels": {"pigeon": {}}}}}');
     await plannedRun();
-    await tell(notifier);
+    await notify(notifier);
     expect(receiver.received).to.have.length(1);
     expect((await notifications.health()).detail).to.contain(
       '/people/mira/channels/pigeon is not known here',
@@ -482,15 +479,15 @@ describe('notifications', () => {
   ] as const)
     it(`is not lost where the daemon dies at ${point}, and is the same message`, async () => {
       configure({ mira: { channels: hook() } });
-      await tell(open().notifier);
+      await notify(open().notifier);
       const { ended } = world.start(['serve', '--port', '0'], { CORE_CRASH_AT: point });
       await plannedRun();
       expect((await ended).signal).to.equal('SIGKILL');
       expect(receiver.received).to.have.length(times - 1);
       // Longer than the dead one may have kept it to itself.
       const { notifier } = open(() => Date.now() + 120_000);
-      await tell(notifier);
-      await tell(notifier);
+      await notify(notifier);
+      await notify(notifier);
       expect(receiver.received).to.have.length(times);
       expect(new Set(receiver.received.map(({ headers }) => headers['idempotency-key'])).size).to.equal(1);
     });

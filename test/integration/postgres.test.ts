@@ -180,10 +180,8 @@ describeWith(['postgres'], 'leases in the database', () => {
   });
 
   it('are taken again by who took them, or gave them back, without an answer', async () => {
-    const url = new URL(settings.url);
-    const proxy = await startCuttingProxy({ host: url.hostname, port: Number(url.port) });
-    url.port = String(proxy.port);
-    const [one, two] = [leasesOf(open(url.href)), leasesOf(open())];
+    const proxy = await startCuttingProxy(settings);
+    const [one, two] = [leasesOf(open(proxy.settings.url)), leasesOf(open())];
     await (await one.acquire('other')).release();
     proxy.cutAfter('INSERT INTO leases');
     expect(codeOf(await failure(one.acquire('a')))).to.equal('database_unavailable');
