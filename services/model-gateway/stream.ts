@@ -5,6 +5,7 @@ import { providerHeader } from '#kit/contracts/model-gateway/provider-header.ts'
 import { Interrupted } from '#kit/errors.ts';
 import type { WriteHead } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
+import { noUsage } from '#kit/model-answers/usage.ts';
 import type { Lane, Model } from './calls/models.ts';
 import { dialectFor } from './dialects/registry.ts';
 import type { Account } from './ledger/accounts.ts';
@@ -14,7 +15,6 @@ import type { CallMetrics } from './metrics.ts';
 import type { DialectName, Endpoint } from './providers/endpoints.ts';
 import { ownCodes, ownWords, UpstreamFailure, upstreamCodes } from './providers/failure.ts';
 import { type ModelCall, type UpstreamAnswer, WholeBody } from './providers/upstream.ts';
-import { noUsage } from './providers/usage.ts';
 
 export interface Caller {
   readonly id: string;

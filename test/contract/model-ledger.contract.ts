@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { CoreError } from '#kit/errors.ts';
+import { noUsage } from '#kit/model-answers/usage.ts';
 import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
 import type { BudgetExceeded } from '../../services/model-gateway/ledger/budgets.ts';
 import type { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import type { CallResult } from '../../services/model-gateway/ledger/settlement.ts';
-import { noUsage } from '../../services/model-gateway/providers/usage.ts';
 import { until } from '../fixtures/until.ts';
 import {
   everything,

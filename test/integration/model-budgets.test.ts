@@ -66,25 +66,55 @@ describe('What the model gateway counts against budgets', () => {
     return used;
   }
 
-  it('lets no upstream reach others for a run, neither by its tools nor by addresses', async () => {
+  it('lets a run ask for nothing but what is known here: no tool of the upstream, no address, no other price or model', async () => {
     const { key: token } = await key();
-    const image = { type: 'image_url', image_url: { url: 'https://example.org/?q=secret' } };
+    const outside = 'https://example.org/?q=secret';
     const given = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
+    const parts: [object, string][] = [
+      [{ type: 'image_url', image_url: { url: outside } }, '.image_url.url'],
+      [{ type: 'image_url', image_url: outside }, '.image_url'],
+      [{ type: 'video_url', video_url: { url: outside } }, ''],
+      [{ type: 'audio_url', audio_url: { url: outside } }, ''],
+      [{ type: 'image', image: outside }, ''],
+      [{ type: 'document', source: { type: 'url', url: outside } }, ''],
+      [{ type: 'document_url', document_url: outside }, ''],
+      [{ type: 'input_audio', input_audio: { data: outside } }, '.input_audio.data'],
+      [{ type: 'file', file: { file_data: outside } }, '.file.file_data'],
+      [{ type: 'file', file: { url: outside } }, '.file.url'],
+      [{ type: 'file', file_url: outside }, '.file_url'],
+      [{ type: 'text', text: 'a', video_url: { url: outside } }, '.video_url'],
+      [{ text: 'a' }, ''],
+    ];
     const cases: [object, string][] = [
-      [{ web_search_options: {} }, 'web_search_options'],
-      [{ plugins: [{ id: 'web' }] }, 'plugins'],
-      [{ tools: [{ type: 'web_search' }] }, 'tools[0]'],
-      [{ messages: [{ role: 'user', content: [given, image] }] }, 'messages'],
+      ...['web_search_options', 'search_parameters', 'web_search', 'plugins', 'provider'].map(
+        (name): [object, string] => [{ [name]: { mode: 'on' } }, name],
+      ),
+      ...['enable_search', 'route', 'preset', 'transforms', 'search_mode', 'models', 'audio'].map(
+        (name): [object, string] => [{ [name]: true }, name],
+      ),
+      [{ modalities: ['text', 'audio'] }, 'modalities[1]'],
+      [{ service_tier: 'priority' }, 'service_tier'],
+      ...['web_search', 'browser_search', 'code_interpreter', 'mcp', 'openrouter:web_search'].map(
+        (type): [object, string] => [{ tools: [{ type }] }, 'tools[0]'],
+      ),
+      [{ tools: [{ function: { name: 'a' }, web_search: { enable: true } }] }, 'tools[0].web_search'],
+      ...parts.map(([part, at]): [object, string] => [
+        { messages: [{ role: 'user', content: [given, part] }] },
+        `messages[0].content[1]${at}`,
+      ]),
+      [{ messages: [{ role: 'tool', content: [parts[0]![0]] }] }, 'messages[0].content[0].image_url.url'],
     ];
     for (const [change, param] of cases) {
       const refused = await call(token, change);
       const { error } = (await refused.json()) as { error: { param: string; message: string } };
-      expect([refused.status, error.param]).to.deep.equal([400, param]);
-      expect(error.message).to.contain('is not possible with the key of a run');
+      expect([refused.status, error.param], param).to.deep.equal([400, param]);
+      expect(error.message).to.contain(`${param} is not possible with the key of a run: `);
     }
     expect(upstream.requests).to.have.length(0);
     const held = await call(token, { max_tokens: 10, messages: [{ role: 'user', content: [given] }] });
     expect(held.status).to.equal(200);
+    for (const [change, param] of cases)
+      expect((await call(gateway.token, change)).status, param).to.equal(200);
   });
 
   it('refuses limits that a server may read as more than was set aside', async () => {

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { parseJson } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
+import { isObject } from '#kit/is-object.ts';
+import { bytesPerToken } from '#kit/model-answers/usage.ts';
 import { dialectFor, endpointFacts } from '../dialects/registry.ts';
 import type { Endpoint } from '../providers/endpoints.ts';
 import type { ModelCall } from '../providers/upstream.ts';
-import { bytesPerToken, isObject } from '../providers/usage.ts';
 
 /** A request of a client that cannot be understood; `param` is named as OpenAI does. */
 export class InvalidCall extends InvalidInput {

@@ -6,9 +6,11 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { CallMetrics } from '../metrics.ts';
 import { dialectOf } from '../providers/endpoints.ts';
 import { lateFailure } from '../providers/failure.ts';
+import { headersOfRun, searchOfRun } from '../providers/headers.ts';
 import { type Caller, CallUnderWay } from '../stream.ts';
+import { unusualTtl } from './allowed-for-run.ts';
 import { decodeCall, estimateTokens, type SentCall } from './decode-call.ts';
-import { chosenModel, type Model, unusualTtl } from './models.ts';
+import { chosenModel, type Model } from './models.ts';
 
 export interface ModelCallParts {
   /** What is configured now, looked at once for each call. */
@@ -50,13 +52,16 @@ export class ModelCalls {
   }
 
   async #handle(
-    { via: given, headers = {}, search = '', ...sent }: CallRequest,
+    { via: given, headers: allHeaders = {}, search: wholeSearch = '', ...sent }: CallRequest,
     response: ServerResponse,
     caller: Caller,
   ): Promise<void> {
     const started = performance.now();
     const via = this.#loops.onward(given);
     const decoded = decodeCall(sent);
+    const isRun = caller.account.run !== null;
+    const headers = isRun ? headersOfRun(allHeaders) : allHeaders;
+    const search = isRun ? searchOfRun(wholeSearch) : wholeSearch;
     const { models, retries } = this.#parts.configured();
     const model = chosenModel(decoded, caller.account, models);
     const [first] = model.lanes;

@@ -2,12 +2,12 @@ import { Forbidden, NotFound } from '#kit/errors.ts';
 import { FairSemaphore, type SemaphoreState } from '#kit/jobs/fair-semaphore.ts';
 import { type GatewayConfig, type ModelEntry, upstreamNames } from '../configuration.ts';
 import { dialectFor, endpointFacts } from '../dialects/registry.ts';
-import { objectsIn } from '../dialects/rules.ts';
 import type { Account } from '../ledger/accounts.ts';
 import { priceOf } from '../ledger/money.ts';
 import type { LaneState } from '../metrics.ts';
 import { ownFailure, type UpstreamFailure } from '../providers/failure.ts';
 import type { MakeUpstream, Upstream, UpstreamFacts } from '../providers/upstream.ts';
+import { checkAllowed } from './allowed-for-run.ts';
 import { type DecodedCall, InvalidCall } from './decode-call.ts';
 
 /** An upstream with the place that a call has to have there. */
@@ -34,7 +34,7 @@ export function chosenModel(call: DecodedCall, account: Account, models: Readonl
   const isOwn = account.models === null || account.models.includes(call.model);
   if (model === undefined || !isOwn || model.kind !== wanted) throw notChosen(call, wanted, account, models);
   checkLimit(call, model);
-  checkOthers(call, account, model);
+  if (account.run !== null) checkAllowed(call, model);
   const lanes = model.lanes.filter(({ upstream }) => upstream.answers?.(call.endpoint) ?? true);
   if (lanes.length === model.lanes.length) return model;
   if (lanes.length > 0) return { ...model, lanes };
@@ -70,57 +70,6 @@ function checkLimit({ endpoint, request }: DecodedCall, { outputLimit }: Model):
   throw new InvalidCall('invalid_input', `${param} is ${tokens}: must be at most ${outputLimit}`, param);
 }
 
-/** Some upstreams take further models from a request, for when the first fails. */
-function checkOthers(call: DecodedCall, { run, models, budget }: Account, model: Model): void {
-  if (run === null && models === null && budget === null) return;
-  const { request } = call;
-  checkDearer(call, model);
-  if (run !== null) checkReach(call);
-  for (const member of ['models', 'fallbacks']) {
-    if (request[member] == null) continue;
-    throw new InvalidCall(
-      'invalid_input',
-      `${member} is not possible with the key of a run: must be left out, as it names models beside the one that is paid for`,
-      member,
-    );
-  }
-}
-
-/** What a run is planned with may be bound to a sandbox, which an upstream that reaches others for it is not. */
-function checkReach({ endpoint, request }: DecodedCall): void {
-  const param = dialectFor(endpoint).reachesOut(request);
-  if (param === null) return;
-  throw new InvalidCall(
-    'invalid_input',
-    `${param} is not possible with the key of a run: must be left out, as the upstream itself would run the tool or read the address, outside of every sandbox`,
-    param,
-  );
-}
-
-/** Members by which an answer may cost more than the price that is known here, with the values that do not. */
-const plain: Readonly<Record<string, readonly string[]>> = {
-  service_tier: ['auto', 'default', 'flex', 'standard_only'],
-  serviceTier: ['standard', 'flex', 'unspecified'],
-  speed: ['standard'],
-  inference_geo: ['global'],
-};
-
-function checkDearer(call: DecodedCall, { hasHourPrice = false }: Model): void {
-  for (const [member, values] of Object.entries(plain)) {
-    const value = call.request[member];
-    if (value == null || (typeof value === 'string' && values.includes(value.toLowerCase()))) continue;
-    throw dearer(member, JSON.stringify(value), values.join(', '));
-  }
-  const ttl = unusualTtl(call);
-  if (ttl === undefined || (ttl === '1h' && hasHourPrice)) return;
-  throw dearer('cache_control.ttl', JSON.stringify(ttl), hasHourPrice ? '5m or 1h' : '5m');
-}
-
-function dearer(param: string, value: string, choices: string): InvalidCall {
-  const said = `${param} is ${value.slice(0, 80)}: must be ${choices} with the key of a run, as the price of another is not known here`;
-  return new InvalidCall('invalid_input', said, param);
-}
-
 class UnknownModel extends NotFound {
   readonly param = 'model';
 }
@@ -133,23 +82,6 @@ function noneThere(all: number, wanted: string): string {
   return all === 0
     ? 'none is; ./core model add configures one'
     : `there is none for ${wanted}; ./core model add configures one`;
-}
-
-/** The first time to live of a breakpoint of the prompt cache that is not the usual 5m; undefined where there is none. */
-export function unusualTtl({ request }: Pick<DecodedCall, 'request'>): unknown {
-  const messages = objectsIn(request.messages);
-  const blocks = messages.flatMap(({ content }) => objectsIn(content));
-  const marked = [
-    request,
-    ...objectsIn(request.system),
-    ...messages,
-    ...blocks,
-    ...blocks.flatMap(({ content }) => objectsIn(content)),
-    ...objectsIn(request.tools),
-  ];
-  return marked
-    .map((one: { readonly cache_control?: { readonly ttl?: unknown } }) => one.cache_control?.ttl)
-    .find((ttl) => ttl != null && ttl !== '5m');
 }
 
 export interface ModelLanes {

@@ -1,4 +1,5 @@
-import { isObject, type Usage, usageOf } from '../providers/usage.ts';
+import { isObject } from '#kit/is-object.ts';
+import { type Usage, usageOf } from '#kit/model-answers/usage.ts';
 
 /** One part of an answer; `text` is all of it so far, of a call its arguments. */
 export interface Block {

@@ -1,8 +1,9 @@
 import type { TokenPlaces } from '#kit/http/route.ts';
+import type { Usage } from '#kit/model-answers/usage.ts';
 import type { Endpoint } from '../providers/endpoints.ts';
 import type { OpenAiError } from '../providers/failure.ts';
 import type { Json, Wire } from '../providers/pass-through/wire.ts';
-import type { Usage } from '../providers/usage.ts';
+import type { Shape } from './allowed.ts';
 import type { SseEvent } from './chat-answer.ts';
 
 /** The interface of a maker of models, as its clients speak it here and its servers there. */
@@ -16,11 +17,8 @@ export interface Dialect {
   /** Answers that a request asks for at once; at least 1. */
   answersAsked(request: Json): number;
   media(request: Json): Media;
-  /**
-   * The first member by which the upstream itself would reach others: a tool that it runs, or an address that it reads. null where
-   * there is none.
-   */
-  reachesOut(request: Json): string | null;
+  /** The name by which `allowed` knows a member, where its servers know a member by more than one. */
+  memberName?(name: string): string;
   /** The parts of a conversation in order, by which the nearest recording is found. */
   turns(request: Json): readonly unknown[];
   errorBody(error: OpenAiError, status: number): Json;
@@ -39,6 +37,8 @@ export interface EndpointFacts {
   /** Tokens are used; else it only counts them, which costs nothing. */
   readonly uses: boolean;
   readonly rules: Rules;
+  /** What a request with the key of a run may hold. */
+  readonly allowed: Shape;
   /** Members of a request that the gateway reads or writes, in each spelling that an upstream knows. */
   readonly read: readonly string[];
 }

@@ -1,8 +1,8 @@
 import { createParser } from 'eventsource-parser';
 import { CoreError } from '#kit/errors.ts';
+import { isObject } from '#kit/is-object.ts';
 import { type OpenAiError, ownFailure, UpstreamFailure } from '../providers/failure.ts';
 import { type ModelCall, type Upstream, type UpstreamAnswer, wholeAnswer } from '../providers/upstream.ts';
-import { isObject } from '../providers/usage.ts';
 import type { SseEvent } from './chat-answer.ts';
 import type { Dialect, Translation } from './dialect.ts';
 

@@ -1,5 +1,5 @@
+import type { Usage } from '#kit/model-answers/usage.ts';
 import type { Price, UpstreamEntry } from '../configuration.ts';
-import type { Usage } from '../providers/usage.ts';
 
 /**
  * What an upstream takes for a million tokens, with what its entry does not say of caches: at Anthropic the multiples of the price of

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { noUsage } from '../providers/usage.ts';
+import { noUsage } from '#kit/model-answers/usage.ts';
 import { type CallResult, possibleTokens, type Settlement, settlementOf } from './settlement.ts';
 
 const call = { model: 'large', upstream: 'first', inputTokens: 1_000, outputTokens: 500 };

@@ -1,5 +1,5 @@
+import { bytesPerToken, maxTokens, noUsage, type Usage } from '#kit/model-answers/usage.ts';
 import type { Price } from '../configuration.ts';
-import { bytesPerToken, maxTokens, noUsage, type Usage } from '../providers/usage.ts';
 import { costOf, type Money, type PricedCall } from './money.ts';
 
 export interface LedgerCall extends PricedCall {

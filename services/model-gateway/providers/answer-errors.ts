@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '#kit/is-object.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import {
   type OpenAiError,
@@ -9,7 +10,6 @@ import {
   UpstreamFailure,
 } from './failure.ts';
 import { type Mask, withoutSecrets } from './mask.ts';
-import { isObject } from './usage.ts';
 
 const maxMessage = 2_000;
 

@@ -42,6 +42,20 @@ export function requestHeaders(headers: IncomingHttpHeaders): Record<string, str
   return passed(headers, (name) => !ofCaller.has(name) && !steering.test(name));
 }
 
+/** What the official clients and the known agents say of themselves and of their request. */
+const ofAgents =
+  /^(?:user-agent|originator|x-app|x-goog-api-client|openai-beta|x-client-request-id|(?:session|thread|conversation)[-_]id|accept-language|(?:anthropic|x-stainless|x-claude-code|x-codex)-.+)$/;
+
+/** Of these, the headers that a run may send: proxies of models take their settings from others, an address too. */
+export function headersOfRun(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => ofAgents.test(name)));
+}
+
+/** Of a query, what a run may send. */
+export function searchOfRun(search: string): string {
+  return new URLSearchParams(search).get('beta') === 'true' ? '?beta=true' : '';
+}
+
 /** Of an answer: what is for this gateway alone, or what this gateway says itself. */
 const ofServer = new Set([
   ...ofConnection,

@@ -1,8 +1,8 @@
 import type { Connections } from '#kit/http/client.ts';
+import type { Usage } from '#kit/model-answers/usage.ts';
 import type { GatewayConfig, ModelEntry, UpstreamEntry } from '../configuration.ts';
 import type { ReadCredential } from './credential.ts';
 import type { Endpoint } from './endpoints.ts';
-import type { Usage } from './usage.ts';
 
 /** What a client asked, decoded as far as the gateway has to know it. */
 export interface ModelCall {

@@ -1,19 +1,13 @@
+import { isObject } from '#kit/is-object.ts';
+import { usageOf } from '#kit/model-answers/usage.ts';
 import { upstreamRequestId } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, LimitMember, There, Wire } from '../../providers/pass-through/wire.ts';
 import type { ModelCall } from '../../providers/upstream.ts';
-import { isObject, usageOf } from '../../providers/usage.ts';
 import type { Dialect, Media, OutputAsked } from '../dialect.ts';
 import { isOpenAiHost } from '../openai-host.ts';
-import {
-  countRule,
-  isElsewhere,
-  modelRule,
-  numberIn,
-  objectsIn,
-  streamRule,
-  toolOfUpstream,
-} from '../rules.ts';
+import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import { allowedChat, allowedEmbeddings } from './allowed.ts';
 
 const limits = { max_tokens: countRule, max_completion_tokens: countRule, n: countRule, best_of: countRule };
 const ofAll = { model: modelRule, stream: streamRule, ...limits };
@@ -116,6 +110,7 @@ export const chat: Dialect = {
       stream: 'asked',
       for: 'chat',
       uses: true,
+      allowed: allowedChat,
       read,
       rules: {
         ...ofAll,
@@ -128,6 +123,7 @@ export const chat: Dialect = {
       stream: 'never',
       for: 'embeddings',
       uses: true,
+      allowed: allowedEmbeddings,
       read,
       rules: { ...ofAll, input: ['a text or a list', (value) => value !== undefined] },
     },
@@ -136,7 +132,6 @@ export const chat: Dialect = {
   outputAsked,
   answersAsked: ({ n, best_of }) => Math.max(numberIn(n), numberIn(best_of), 1),
   media,
-  reachesOut,
   turns: ({ messages }) => (Array.isArray(messages) ? messages : []),
   errorBody: (error) => ({ error }),
   errorEvent: (error) => `data: ${JSON.stringify({ error })}\n\n`,
@@ -149,19 +144,6 @@ function outputAsked(request: Json): OutputAsked | null {
   const tokens = Math.max(older, newer);
   if (tokens === 0) return null;
   return { param: older > newer ? 'max_tokens' : 'max_completion_tokens', tokens };
-}
-
-function reachesOut({ messages, tools, web_search_options: search, plugins }: Json): string | null {
-  if (search != null) return 'web_search_options';
-  if (plugins != null) return 'plugins';
-  const parts = partsIn(messages);
-  const reads = parts.some(
-    (part) =>
-      isElsewhere(part.image_url?.url ?? part.image_url) || (part.file?.file_url ?? part.file_url) != null,
-  );
-  return reads
-    ? 'messages'
-    : toolOfUpstream(tools, ({ type = 'function' }) => type === 'function' || type === 'custom');
 }
 
 function partsIn(messages: unknown) {

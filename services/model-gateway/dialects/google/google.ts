@@ -1,9 +1,11 @@
+import { isObject } from '#kit/is-object.ts';
+import { count, noUsage, type Usage } from '#kit/model-answers/usage.ts';
 import { isAnswerHeader } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
-import { count, isObject, noUsage, type Usage } from '../../providers/usage.ts';
 import type { Dialect, EndpointFacts, Media, OutputAsked, Rules } from '../dialect.ts';
-import { modelRule, numberIn, objectsIn, toolOfUpstream } from '../rules.ts';
+import { modelRule, numberIn, objectsIn } from '../rules.ts';
+import { allowedCount, allowedGenerate, camelCase } from './allowed.ts';
 
 /** Google's servers know each member by two names. Source: protobuf.dev, "ProtoJSON Format". */
 const spellings = {
@@ -100,9 +102,10 @@ function usageOf(value: unknown): Usage | null {
   };
 }
 
-const generates: Pick<EndpointFacts, 'for' | 'uses' | 'read' | 'rules'> = {
+const generates: Pick<EndpointFacts, 'for' | 'uses' | 'allowed' | 'read' | 'rules'> = {
   for: 'chat',
   uses: true,
+  allowed: allowedGenerate,
   read,
   rules: { ...rules, generationConfig: configRule, generation_config: configRule },
 };
@@ -129,6 +132,7 @@ export const google: Dialect = {
       stream: 'never',
       for: 'chat',
       uses: false,
+      allowed: allowedCount,
       read,
       rules: { model: modelRule },
     },
@@ -140,7 +144,7 @@ export const google: Dialect = {
   },
   answersAsked: (request) => Math.max(1, numberIn(memberOf(configOf(request), 'candidateCount'))),
   media,
-  reachesOut,
+  memberName: camelCase,
   turns: ({ contents }) => (Array.isArray(contents) ? contents : []),
   errorBody: ({ message, code }, status) => ({
     error: {
@@ -174,20 +178,6 @@ const names = new Map([
 
 function nameOf(status: number): string {
   return names.get(status) ?? (status >= 500 ? 'UNAVAILABLE' : 'FAILED_PRECONDITION');
-}
-
-/** Files that were given to Google before are read there; others wherever they are. */
-const ownFiles = 'https://generativelanguage.googleapis.com/';
-
-function reachesOut(request: Json): string | null {
-  const reads = partsIn(request.contents).some((part) => {
-    const file = part.fileData ?? part.file_data;
-    return file != null && !String(file.fileUri ?? file.file_uri).startsWith(ownFiles);
-  });
-  if (reads) return 'contents';
-  return toolOfUpstream([request.tools].flat(), (tool) =>
-    Object.keys(tool).every((name) => name === 'functionDeclarations' || name === 'function_declarations'),
-  );
 }
 
 function partsIn(contents: unknown) {

@@ -1,4 +1,5 @@
-import { isObject, noUsage, type Usage } from '../../providers/usage.ts';
+import { isObject } from '#kit/is-object.ts';
+import { noUsage, type Usage } from '#kit/model-answers/usage.ts';
 import { type Block, ChatAnswer, idFrom, type SseEvent, type Step } from '../chat-answer.ts';
 
 const stopReasons: Readonly<Record<string, string>> = {

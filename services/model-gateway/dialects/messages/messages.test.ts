@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Usage } from '../../providers/usage.ts';
+import type { Usage } from '#kit/model-answers/usage.ts';
 import { messages } from './messages.ts';
 
 function usageAfter(...events: object[]): Usage | null {

@@ -1,9 +1,11 @@
+import { isObject } from '#kit/is-object.ts';
+import { count, noUsage, type Usage } from '#kit/model-answers/usage.ts';
 import { isAnswerHeader } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
-import { count, isObject, noUsage, type Usage } from '../../providers/usage.ts';
 import type { Dialect, Media } from '../dialect.ts';
-import { countRule, modelRule, numberIn, objectsIn, streamRule, toolOfUpstream } from '../rules.ts';
+import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import { allowedMessages } from './allowed.ts';
 import { FromChat } from './from-chat.ts';
 import { toChat } from './to-chat.ts';
 
@@ -97,6 +99,7 @@ export const messages: Dialect = {
       stream: 'asked',
       for: 'chat',
       uses: true,
+      allowed: allowedMessages,
       read,
       rules: { model: modelRule, stream: streamRule, max_tokens: countRule, messages: messagesRule },
     },
@@ -106,6 +109,7 @@ export const messages: Dialect = {
       stream: 'never',
       for: 'chat',
       uses: false,
+      allowed: allowedMessages,
       read,
       rules: { model: modelRule, messages: messagesRule },
     },
@@ -117,7 +121,6 @@ export const messages: Dialect = {
   },
   answersAsked: () => 1,
   media,
-  reachesOut,
   turns: ({ messages }) => (Array.isArray(messages) ? messages : []),
   errorBody: ({ message, code }, status) => ({
     type: 'error',
@@ -132,15 +135,6 @@ export const messages: Dialect = {
 function typeOf(status: number): string {
   const found = Object.entries(statuses).find(([, known]) => known === status);
   return found?.[0] ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
-}
-
-/** Of the tools that have a type of their own, those that a client runs. Source: docs.claude.com, "Tool use". */
-const ofClient = /^(?:custom$|(?:bash|text_editor|computer|memory|tool_search_tool)_)/;
-
-function reachesOut({ messages, tools, mcp_servers: servers }: Json): string | null {
-  if (servers != null && [servers].flat().length > 0) return 'mcp_servers';
-  if (blocksIn(messages).some(({ source }) => source?.type === 'url')) return 'messages';
-  return toolOfUpstream(tools, ({ type }) => type == null || ofClient.test(String(type)));
 }
 
 /** Those of results of tools too. */

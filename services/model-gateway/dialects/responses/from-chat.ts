@@ -1,4 +1,4 @@
-import { noUsage, type Usage } from '../../providers/usage.ts';
+import { noUsage, type Usage } from '#kit/model-answers/usage.ts';
 import { type Block, ChatAnswer, idFrom, type SseEvent, type Step } from '../chat-answer.ts';
 import { type Item, itemOf } from './items.ts';
 import { toolTable } from './tools.ts';

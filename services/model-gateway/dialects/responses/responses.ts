@@ -1,17 +1,11 @@
+import { isObject } from '#kit/is-object.ts';
+import { usageOf } from '#kit/model-answers/usage.ts';
 import { isAnswerHeader } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
-import { isObject, usageOf } from '../../providers/usage.ts';
 import type { Dialect, Media } from '../dialect.ts';
-import {
-  countRule,
-  isElsewhere,
-  modelRule,
-  numberIn,
-  objectsIn,
-  streamRule,
-  toolOfUpstream,
-} from '../rules.ts';
+import { countRule, modelRule, numberIn, objectsIn, streamRule } from '../rules.ts';
+import { allowedResponses } from './allowed.ts';
 import { FromChat } from './from-chat.ts';
 import { toChat } from './to-chat.ts';
 
@@ -64,6 +58,7 @@ export const responses: Dialect = {
       stream: 'asked',
       for: 'chat',
       uses: true,
+      allowed: allowedResponses,
       read: [
         ...['model', 'input', 'stream', 'max_output_tokens', 'background', 'previous_response_id'],
         ...['conversation', 'models', 'fallbacks'],
@@ -86,7 +81,6 @@ export const responses: Dialect = {
   },
   answersAsked: () => 1,
   media,
-  reachesOut,
   turns: ({ input }) => (Array.isArray(input) ? input : []),
   errorBody: (error) => ({ error }),
   // OpenAI's clients go by the first, Codex by the second.
@@ -101,17 +95,6 @@ export const responses: Dialect = {
   },
   translation: { toChat, FromChat },
 };
-
-/** Of the types of tools, those that a client runs. Source: platform.openai.com, "Using tools". */
-const ofClient = new Set([
-  ...['function', 'custom', 'namespace', 'tool_search', 'local_shell', 'apply_patch'],
-  ...['computer', 'computer_use_preview'],
-]);
-
-function reachesOut({ input, tools }: Json): string | null {
-  const reads = partsIn(input).some(({ image_url, file_url }) => isElsewhere(image_url) || file_url != null);
-  return reads ? 'input' : toolOfUpstream(tools, ({ type }) => ofClient.has(String(type)));
-}
 
 /** Items of the conversation, and what they hold. */
 function partsIn(input: unknown) {

@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { decode, nullable, optional } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
-import { isObject } from '../../providers/usage.ts';
+import { isObject } from '#kit/is-object.ts';
 import { NotTranslatable, shown } from '../not-translatable.ts';
 
 const absent = <C extends t.Mixed>(codec: C) => optional(nullable(codec));

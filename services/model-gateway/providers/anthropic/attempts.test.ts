@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Connections, openConnections } from '#kit/http/client.ts';
+import { noUsage } from '#kit/model-answers/usage.ts';
 import { eventsOf, messageOf } from '../../../../test/fixtures/model-upstream/anthropic-answers.ts';
 import type { UpstreamFailure } from '../failure.ts';
 import { Mask } from '../mask.ts';
 import type { UpstreamAnswer } from '../upstream.ts';
-import { noUsage } from '../usage.ts';
 import { AnthropicUpstream } from './upstream.ts';
 
 const answer = { text: 'the answer' };

@@ -1,5 +1,5 @@
+import { count, openAiUsage, type Usage } from '#kit/model-answers/usage.ts';
 import type { Mask, MaskStream } from '../mask.ts';
-import { count, openAiUsage, type Usage } from '../usage.ts';
 import { endedEarly, StreamCutOff } from './failures.ts';
 import { isNews } from './fetch.ts';
 import type { FinishReason, GenerateResult, ProviderUsage, StreamPart } from './provider.ts';

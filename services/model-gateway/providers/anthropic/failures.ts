@@ -1,4 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
+import { isObject } from '#kit/is-object.ts';
 import { errorIn, redirected } from '../answer-errors.ts';
 import {
   connectionFailure,
@@ -10,7 +11,6 @@ import {
   UpstreamFailure,
 } from '../failure.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
-import { isObject } from '../usage.ts';
 
 /** What came back is no answer to the request; the message continues a sentence about the upstream. */
 export class UnexpectedAnswer extends Error {}

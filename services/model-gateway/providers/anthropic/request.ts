@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { choiceBy, decode, integerBetween, nullable, oneOf, optional } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
-import { isObject } from '../usage.ts';
+import { isObject } from '#kit/is-object.ts';
 import { paramOf, UntranslatableRequest } from './failures.ts';
 
 /** The parts of OpenAI's chat completion request that have a meaning for Anthropic. */

@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
 import { createParser, type EventSourceMessage, type ParseError } from 'eventsource-parser';
+import { isObject } from '#kit/is-object.ts';
 import { mapTexts } from '#kit/map-texts.ts';
+import type { Usage } from '#kit/model-answers/usage.ts';
 import { type Mask, withoutSecrets } from '../mask.ts';
-import { isObject, type Usage } from '../usage.ts';
 import type { EventWire, Json } from './wire.ts';
 
 /** What an upstream sent is not a stream of its dialect. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
+import { isObject } from '#kit/is-object.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { errorIn, errorInStream, upstreamError } from '../answer-errors.ts';
 import {
@@ -18,7 +19,6 @@ import {
   type UpstreamOptions,
   wholeAnswer,
 } from '../upstream.ts';
-import { isObject } from '../usage.ts';
 import { BrokenStream, EventReader } from './event-reader.ts';
 import { eventsOf, firstOf } from './event-stream.ts';
 import type { LimitMember, Wire } from './wire.ts';

@@ -1,7 +1,7 @@
+import type { Usage } from '#kit/model-answers/usage.ts';
 import type { UpstreamEntry } from '../../configuration.ts';
 import type { DialectName } from '../endpoints.ts';
 import type { ModelCall } from '../upstream.ts';
-import type { Usage } from '../usage.ts';
 
 /** A JSON object that an upstream sent. */
 export type Json = Readonly<Record<string, unknown>>;

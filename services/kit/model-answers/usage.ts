@@ -1,3 +1,5 @@
+import { isObject } from '../is-object.ts';
+
 /** Tokens of one call; `cached` and `cache_writes` are parts of `input`. */
 export interface Usage {
   readonly input: number;
@@ -50,8 +52,4 @@ export function count(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : null;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
