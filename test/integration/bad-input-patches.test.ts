@@ -151,7 +151,7 @@ const refused: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
   'a hunk that does not fit': [
     '--- a/plain.txt\n+++ b/plain.txt\n@@ -1,2 +1,2 @@\n eins\n-zwei\n+2\n',
-    /does not apply/,
+    /plain\.txt, line 1: the lines of the hunk are not there/,
   ],
   'a file that is not there': ['--- a/nowhere.txt\n+++ b/nowhere.txt\n@@ -1 +1 @@\n-x\n+y\n', /nowhere\.txt/],
   'a file that is there already': [creation('plain.txt'), /plain\.txt/],

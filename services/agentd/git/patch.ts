@@ -12,7 +12,8 @@ const maxApplicationMs = 60 * 60 * 1000;
 
 /**
  * The tree that a patch makes of `base`, written to the repository's objects; nothing else there changes. Applied
- * whole or not at all, at the stated lines or at an offset, without fuzz.
+ * whole or not at all. git may move a hunk, so the hunks must have their exact lines and git's usual context, as those of
+ * `patchBetween` and of the patch planner.
  * @throws InvalidInput `patch_not_allowed` naming the path, or `patch_does_not_apply` with git's words
  */
 export async function applyPatchToTree(gitDir: string, base: string, patch: Uint8Array): Promise<string> {

@@ -104,6 +104,8 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
   } else {
     const { title, explanation } = proposal;
     draft = await draftChange(ports, proposed, common, secrets.mask(title), secrets.mask(explanation));
+    const notices = (proposal.notices ?? []).map((notice) => secrets.mask(notice));
+    draft = { ...draft, notices: [...notices, ...draft.notices] };
   }
   requireCleanActions(draft.actions, secrets);
   return draft;

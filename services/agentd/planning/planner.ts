@@ -127,6 +127,8 @@ export type Proposal =
       /** Why and how, Markdown; becomes the body. */
       readonly explanation: string;
       readonly influences: readonly Influence[];
+      /** What a reviewer must know of how the change was made. */
+      readonly notices?: readonly string[];
     }
   | { readonly kind: 'comment'; readonly body: string; readonly influences: readonly Influence[] };
 

@@ -98,6 +98,11 @@ export class GitScratchCopy implements ScratchCopy {
     });
   }
 
+  /** As git writes it, for example `100644`; null if there is no such entry. */
+  modeOf(path: string): string | null {
+    return this.#entries.get(path)?.mode ?? null;
+  }
+
   async search(text: string, options: { limit: number; path_prefix?: string }): Promise<SearchHit[]> {
     if (text === '' || /[\n\r\0]/.test(text)) {
       throw new InvalidInput('search_invalid', 'the text to search for must be one line that is not empty');
@@ -144,6 +149,11 @@ export class GitScratchCopy implements ScratchCopy {
     if (this.#diff?.tree !== tree)
       this.#diff = { tree, patch: await patchBetween(this.gitDir, this.#base, tree) };
     return this.#diff;
+  }
+
+  /** Returns to a tree that this copy had before. */
+  async restore(tree: string): Promise<void> {
+    await this.#become(tree);
   }
 
   /**

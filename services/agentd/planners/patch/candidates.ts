@@ -17,7 +17,8 @@ export interface Candidate {
   readonly place: string;
   /** Somebody else's words in a quote, so that they speak for nobody. */
   readonly quoted: boolean;
-  readonly files: readonly FilePatch[];
+  /** Applied one after the other. The line numbers of a part are those before it. */
+  readonly parts: readonly (readonly FilePatch[])[];
   readonly suggestions: readonly Suggestion[];
   /** Why a part of it cannot be used. One is enough to leave the candidate. */
   readonly problems: readonly string[];
@@ -80,7 +81,7 @@ function candidateIn(segments: readonly Segment[], quoted: boolean, who: Who): C
     problems.push(`it holds more suggestions than the ${maxSuggestions} that one text may hold`);
   }
   if (files.length + suggestions.length + problems.length + nameless === 0) return null;
-  return { ...who, quoted, files, suggestions, problems, nameless };
+  return { ...who, quoted, parts: files.length === 0 ? [] : [files], suggestions, problems, nameless };
 }
 
 function suggestionIn(segment: Segment, above: Segment | undefined): Suggestion | string {

@@ -315,14 +315,14 @@ describe('the patch planner', () => {
   it('says what a suggestion lacks', async () => {
     const cases: [string, RegExp][] = [
       [`just do\n${fenced('x\n', 'suggestion')}`, /which file and lines/],
-      [`src/none.js:3\n${fenced('x\n', 'suggestion')}`, /src\/none\.js.*no text file/],
+      [`src/none.js:3\n${fenced('x\n', 'suggestion')}`, /src\/none\.js.*not a text file/],
       [`src/greet.js:99\n${fenced('x\n', 'suggestion')}`, /lines 99 to 99 .*has 3/],
-      [`logo.bin:1\n${fenced('x\n', 'suggestion')}`, /no text file/],
+      [`logo.bin:1\n${fenced('x\n', 'suggestion')}`, /not a text file/],
       [
         `src/greet.js:1-2\n${fenced('x\n', 'suggestion')}\nsrc/greet.js:2\n${fenced('y\n', 'suggestion')}`,
         /two suggestions replace line 2/,
       ],
-      [`../../etc/passwd:1\n${fenced('x\n', 'suggestion')}`, /no text file/],
+      [`../../etc/passwd:1\n${fenced('x\n', 'suggestion')}`, /not a text file/],
     ];
     for (const [body, words] of cases) expect(await comment(body)).to.match(words);
   });

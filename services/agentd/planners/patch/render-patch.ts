@@ -1,4 +1,5 @@
 import { type FilePatch, type Hunk, quoteName, stripped, withoutReturn } from '#kit/git/patch.ts';
+import { bytesText, type Edit, type LineEnds } from './place-hunks.ts';
 
 /** A file's part of the patch with the names that the repository knows, `a/` and `b/` before them. */
 export interface ResolvedPatch {
@@ -55,13 +56,8 @@ function startsAtNothing(file: FilePatch): boolean {
   return file.hunks.length === 1 && /^@@ -0,0 /.test(file.hunks[0]!.header);
 }
 
-/**
- * How the lines of a hunk end: `as written` with a carriage return where the text had one, else without those of the text and
- * with the given ends, one for each line of the file that is changed.
- */
-export type LineEnds = 'as written' | readonly ('\n' | '\r\n')[];
-
-export function renderPatch({ file, old_path, new_path }: ResolvedPatch, ends: LineEnds): string {
+/** One file's part of a patch for git. @param hunks as `hunkOf` or `writtenHunks` make them */
+export function renderPatch({ file, old_path, new_path }: ResolvedPatch, hunks: Uint8Array): Buffer {
   const old = old_path ?? new_path ?? '';
   const new_ = new_path ?? old_path ?? '';
   const lines =
@@ -72,22 +68,50 @@ export function renderPatch({ file, old_path, new_path }: ResolvedPatch, ends: L
     lines.push(`--- ${old_path === null ? '/dev/null' : nameLine(`a/${old_path}`)}`);
     lines.push(`+++ ${new_path === null ? '/dev/null' : nameLine(`b/${new_path}`)}`);
   }
-  const body = file.hunks.flatMap((hunk) => [`${hunk.header}\n`, ...hunkLines(hunk, ends)]);
-  return [...[...lines, ...file.binary].map((line) => `${line}\n`), ...body].join('');
+  return Buffer.concat([Buffer.from([...lines, ...file.binary].map((line) => `${line}\n`).join('')), hunks]);
 }
 
-function hunkLines({ old_start, lines }: Hunk, ends: LineEnds): string[] {
-  let at = old_start - 1;
-  return lines.map((line, index) => {
-    const text = line === '' ? ' ' : line;
-    if (ends === 'as written' || line.startsWith('\\')) return `${text}\n`;
-    const added = line.startsWith('+');
-    // An added line ends as the one before it, or else the one behind it.
-    const end = ends[Math.min(Math.max(0, added ? at - 1 : at), ends.length - 1)] ?? '\n';
-    if (!added) at += 1;
-    const isLastOfFile = lines[index + 1]?.startsWith('\\') ?? false;
-    return `${withoutReturn(text)}${isLastOfFile ? '\n' : end}`;
-  });
+/** A patch for a file that keeps its name and mode. */
+export function filePatch(path: string, hunks: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(`--- ${nameLine(`a/${path}`)}\n+++ ${nameLine(`b/${path}`)}\n`), hunks]);
+}
+
+/** The hunks of a file that has no lines to place them in: a new one or a link. */
+export function writtenHunks(hunks: readonly Hunk[], ends: LineEnds): Buffer {
+  const text = (line: string) => (ends === 'exact' ? line : withoutReturn(line)) || ' ';
+  return Buffer.from(
+    hunks.flatMap(({ header, lines }) => [header, ...lines.map(text)].map((line) => `${line}\n`)).join(''),
+  );
+}
+
+/** All edits of a file as one hunk with exact lines and as much context as git asks for. @param edits at least one, sorted */
+export function hunkOf(lines: readonly string[], edits: readonly Edit[]): Buffer {
+  const first = edits[0]!.from;
+  const last = Math.max(...edits.map(({ to }) => to));
+  const start = Math.max(0, first - 3);
+  const end = Math.min(lines.length, last + 3);
+  const body: string[] = [];
+  let at = start;
+  let added = 0;
+  let removed = 0;
+  for (const edit of edits) {
+    body.push(...signed(' ', lines.slice(at, edit.from)), ...signed('-', lines.slice(edit.from, edit.to)));
+    body.push(...signed('+', edit.lines));
+    at = edit.to;
+    added += edit.lines.length;
+    removed += edit.to - edit.from;
+  }
+  body.push(...signed(' ', lines.slice(at, end)));
+  const old = end - start;
+  const new_ = old + added - removed;
+  const number = (count: number) => `${start + (count === 0 ? 0 : 1)},${count}`;
+  return Buffer.from(`@@ -${number(old)} +${number(new_)} @@\n${body.join('')}`, 'latin1');
+}
+
+function signed(sign: ' ' | '-' | '+', lines: readonly string[]): string[] {
+  return lines.map((line) =>
+    line.endsWith('\n') ? sign + line : `${sign}${line}\n\\ No newline at end of file\n`,
+  );
 }
 
 function nameLine(name: string): string {
@@ -146,43 +170,27 @@ function decodedPath(name: string, line: string): string {
 }
 
 /**
- * A hunk that makes all suggestions for one file at once, with the file's own line ends.
- * @param suggestions at least one
- * @returns the hunk, or in words why there is none
+ * What all suggestions for one file change, with the file's own line ends.
+ * @param lines as `linesOf` gives them
+ * @returns edits, or in words why there are none
  */
-export function suggestionPatch(
-  content: string,
+export function suggestionEdits(
+  lines: readonly string[],
   suggestions: readonly Suggestion[],
-): { readonly hunk: string } | { readonly problem: string } {
-  const lines = content.split(/(?<=\n)/);
-  const changed = [...lines];
-  let first = Number.POSITIVE_INFINITY;
-  for (const { from, to, lines: replacement } of suggestions.toSorted((a, b) => b.from - a.from)) {
+): readonly Edit[] | { readonly problem: string } {
+  const edits: Edit[] = [];
+  let behind = 0;
+  for (const { from, to, lines: replacement } of suggestions.toSorted((a, b) => a.from - b.from)) {
     if (from < 1 || to > lines.length)
       return { problem: `lines ${from} to ${to} are asked for, and the file has ${lines.length}` };
-    if (to >= first) return { problem: `two suggestions replace line ${first}` };
-    first = from;
+    if (from <= behind) return { problem: `two suggestions replace line ${from}` };
+    behind = to;
     const lineEnd = lines[from - 1]!.endsWith('\r\n') ? '\r\n' : '\n';
     const lastEnd = lines[to - 1]!.endsWith('\n') ? lineEnd : '';
     const added = replacement.map(
-      (line, index) => line + (index + 1 < replacement.length ? lineEnd : lastEnd),
+      (line, index) => bytesText(line) + (index + 1 < replacement.length ? lineEnd : lastEnd),
     );
-    changed.splice(from - 1, to - from + 1, ...added);
+    edits.push({ from: from - 1, to, lines: added });
   }
-  const last = Math.max(...suggestions.map(({ to }) => to));
-  const before = lines.slice(Math.max(0, first - 4), first - 1);
-  const removed = lines.slice(first - 1, last);
-  const added = changed.slice(first - 1, last + changed.length - lines.length);
-  const after = lines.slice(last, last + 3);
-  const around = before.length + after.length;
-  const start = first - before.length;
-  const newStart = around + added.length === 0 ? start - 1 : start;
-  const head = `@@ -${start},${around + removed.length} +${newStart},${around + added.length} @@\n`;
-  const body = [signed(' ', before), signed('-', removed), signed('+', added), signed(' ', after)];
-  return { hunk: head + body.join('') };
-}
-
-function signed(sign: ' ' | '-' | '+', lines: readonly string[]): string {
-  const ended = lines.map((line) => (line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`));
-  return ended.map((line) => sign + line).join('');
+  return edits;
 }
