@@ -59,6 +59,23 @@ export const ValidationPlan = t.strict({
   /** Files, relative, whose content decides whether prepared results can be used again (lockfiles). */
   lockfiles: t.array(t.string),
   commands: t.array(ValidationCommand),
+  /** Which files each command is about. Missing in plans of older versions; a command without an entry does not say. */
+  covers: optional(
+    t.array(
+      t.strict({
+        /** Its name. */
+        command: t.string,
+        /** Repository path; `''` is the root. */
+        folder: t.string,
+        /** Folders below it that belong to others. */
+        except: t.array(t.string),
+        /** Kinds of files, as in `validation/file-kinds.ts`. */
+        files: t.array(t.string),
+      }),
+    ),
+  ),
+  /** Files that no command is about, with the reason. */
+  without_tests: optional(t.array(t.strict({ folder: t.string, files: t.array(t.string), why: t.string }))),
   limits: t.strict({
     seconds: t.number,
     memory_mib: t.number,

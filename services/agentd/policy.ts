@@ -56,6 +56,8 @@ export const Policy = t.strict({
     untrusted_influence: Score,
     /** Where preparing the validation uses the network. */
     prepare_network: Score,
+    /** Where the change has files that the validation does not test. */
+    untested_files: Score,
     /** Where a coding agent reached hosts of the network or was given credentials. */
     agent_reaches_out: Score,
     /** Where the push starts workflows. */

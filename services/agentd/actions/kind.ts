@@ -15,6 +15,7 @@ import type {
 } from '../action.ts';
 import type { Policy } from '../policy.ts';
 import type { BuildStep } from '../ports/vcs.ts';
+import type { UntestedFile } from '../validation/coverage.ts';
 import type { ActionExecutor, ExecutionPorts } from './executor.ts';
 import type { RiskAssessment } from './risk.ts';
 
@@ -142,6 +143,8 @@ export interface ChangeFacts {
   readonly install_scripts: readonly string[];
   /** How many earlier proposals for the issue were rejected. */
   readonly rejected_before: number;
+  /** Changed files that no command of the validation is about. */
+  readonly untested: readonly UntestedFile[];
 }
 
 /** A fact as text; empty where there is none. */

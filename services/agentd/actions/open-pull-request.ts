@@ -37,7 +37,7 @@ export const openPullRequest: ActionType<'open_pull_request', Params> = {
 
   propose(plan) {
     if (plan.proposes !== 'change') return null;
-    const { target, policy, run_id, number, title, explanation } = plan;
+    const { target, policy, run_id, number, title, explanation, change } = plan;
     return {
       title: `into ${target.base_branch}`,
       rationale: 'Asks for review of the change.',
@@ -48,6 +48,7 @@ export const openPullRequest: ActionType<'open_pull_request', Params> = {
           action_id,
           number,
           explanation,
+          untested: change.untested,
           actions: earlier.map(({ ordinal, kind, title }) => ({ ordinal, kind, what: title })),
         }),
         head: target.branch!,

@@ -1,6 +1,7 @@
 import { approverText } from '#kit/contracts/action.ts';
 import { Failed } from '#kit/errors.ts';
 import { progressOf } from '../approval/progress.ts';
+import type { UntestedFile } from '../validation/coverage.ts';
 import { outcomeFact, type RunSoFar } from './executor.ts';
 
 /** Slots of a template: `{{name}}`; each has one meaning and one form. */
@@ -101,6 +102,8 @@ export function pullRequestBody(options: {
   readonly action_id: string;
   readonly number: number | null;
   readonly explanation: string;
+  /** Changed files that no command of the validation is about. */
+  readonly untested: readonly UntestedFile[];
   readonly actions: readonly { readonly ordinal: number; readonly kind: string; readonly what: string }[];
 }): string {
   const rows = options.actions.map(
@@ -119,13 +122,21 @@ Approved by:
 {{approved_by}}
 
 Validation: {{validation}}
-
+${untestedList(options.untested)}
 Files of this change that were also changed on the base branch since it was planned: {{changed_since}}
 
 Run \`${options.run_id}\`, record at {{audit_head}}. Its in-toto statement: sha256 \`{{statement}}\`.
 
 ${marker(options.run_id, options.action_id)}
 `;
+}
+
+function untestedList(untested: readonly UntestedFile[]): string {
+  const rows = untested.map(({ path, why, certain }) => {
+    const what = certain ? 'Not tested' : 'May not be tested';
+    return `- ${what}: ${withoutSlots(inlineCode(path))} (${withoutSlots(inlineCode(why))})\n`;
+  });
+  return rows.length === 0 ? '' : `\n${rows.join('')}`;
 }
 
 export function issueComment(runId: string, actionId: string): string {

@@ -3,6 +3,7 @@ import { limit } from '#kit/cli/moments.ts';
 import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts';
 import { optional, Sha256 } from '#kit/decode.ts';
 import { ValidationPlan } from '../action.ts';
+import { untestedTexts } from '../validation/coverage.ts';
 import { liveLines } from '../validation/live-lines.ts';
 import type { Validation, ValidationReport } from '../validation/validation.ts';
 import type { TreeCopy } from '../validation/work-folder.ts';
@@ -42,6 +43,8 @@ export const runValidation: ActionType<'run_validation', Params> = {
     if (validation.prepare.length > 0 && validation.prepare_network) {
       extras.push([policy.risk.prepare_network, 'preparing uses the network']);
     }
+    for (const [at, text] of untestedTexts(plan.change.untested).entries())
+      extras.push([at === 0 ? policy.risk.untested_files : 0, text]);
     const open = openIn[sandbox.kind];
     if (open !== undefined) extras.push([0, open]);
     return {

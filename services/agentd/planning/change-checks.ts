@@ -11,6 +11,8 @@ import { guarded } from '../approval/guarding-globs.ts';
 import { touchedPaths } from '../approval/terms.ts';
 import type { TreeReader } from '../git/tree.ts';
 import type { Policy } from '../policy.ts';
+import { type ChangedFile, untestedFiles } from '../validation/coverage.ts';
+import { hasNoExtension } from '../validation/file-kinds.ts';
 
 /** What the change touches beyond its lines: the validation's own configuration, install scripts, outsiders' words. */
 export async function changeFacts(
@@ -40,7 +42,25 @@ export async function changeFacts(
     validation_files,
     install_scripts,
     rejected_before: rejectedBefore,
+    untested: validation === null ? [] : untestedFiles(validation, await changedFiles(files, base, after)),
   };
+}
+
+/** The changed files, with what says which program runs a script whose name does not say it. */
+async function changedFiles(
+  files: readonly FileChange[],
+  base: TreeReader,
+  after: TreeReader,
+): Promise<ChangedFile[]> {
+  const changed: ChangedFile[] = [];
+  for (const path of touchedPaths(files)) {
+    const bytes = hasNoExtension(path) ? ((await after.read(path)) ?? (await base.read(path))) : null;
+    const first_line = Buffer.from(bytes?.subarray(0, 200) ?? [])
+      .toString('latin1')
+      .split('\n')[0]!;
+    changed.push({ path, first_line });
+  }
+  return changed;
 }
 
 /** Paths of the change that the policy calls sensitive or critical. */

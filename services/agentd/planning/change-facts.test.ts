@@ -13,6 +13,8 @@ const plan: ValidationPlan = {
   prepared_paths: [],
   lockfiles: ['deps.lock'],
   commands: [{ name: 'test', run: 'cd . && "./scripts/check" --all;sh scripts/more' }],
+  covers: undefined,
+  without_tests: undefined,
   limits: { seconds: 1, memory_mib: 16, processes: 4, disk_mib: 16, output_bytes: 1024 },
 };
 

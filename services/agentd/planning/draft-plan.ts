@@ -20,6 +20,7 @@ import type { Repository } from '../ports/forge.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import { untestedTexts } from '../validation/coverage.ts';
 import { changeFacts, guardedPaths, requireCleanActions, requireNoSecrets } from './change-checks.ts';
 import { type KnownHistory, noHistory } from './gather-context.ts';
 import type { Proposal, RejectedPlan } from './planner.ts';
@@ -172,6 +173,7 @@ async function draftChange(
     ...sameNotice(same_rejected),
     ...history.notices,
     ...(validation === null ? [noValidation(target)] : []),
+    ...untestedTexts(change.untested),
     ...(missing === null ? [] : [missing.text]),
     ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),
   ];

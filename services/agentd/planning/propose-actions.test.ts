@@ -52,6 +52,7 @@ const plan: ChangePlan = {
     install_scripts: [],
     reaches_out: [],
     rejected_before: 0,
+    untested: [],
   },
   validation: {
     source: 'detected',
@@ -61,6 +62,8 @@ const plan: ChangePlan = {
     prepared_paths: [],
     lockfiles: [],
     commands: [{ name: 'test', run: 'npm test' }],
+    covers: undefined,
+    without_tests: undefined,
     limits: { seconds: 600, memory_mib: 4096, processes: 512, disk_mib: 8192, output_bytes: 8_388_608 },
   },
   sandbox: { kind: 'bubblewrap', tool_paths: [], prepare_environment: {} },

@@ -24,6 +24,7 @@ function change(files: FileChange[], more: Partial<ChangeFacts> = {}): ChangeFac
     validation_files: [],
     install_scripts: [],
     rejected_before: 0,
+    untested: [],
   };
   return { files, ...guardedPaths(files, policy), ...facts, ...more };
 }

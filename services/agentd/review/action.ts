@@ -155,8 +155,8 @@ function isCommand(value: unknown): value is { readonly name: string; readonly r
 
 function oneLine(value: unknown): string {
   if (typeof value === 'string') return value;
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
-    return value.length === 0 ? 'none' : value.join(', ');
+  if (Array.isArray(value))
+    return value.length === 0 ? 'none' : value.map(oneLine).join(value.some(isPlainObject) ? '; ' : ', ');
   if (!isPlainObject(value)) return JSON.stringify(value);
   const pairs = Object.entries(value).map(([name, one]) => `${name} ${oneLine(one)}`);
   return pairs.length === 0 ? 'none' : pairs.join(', ');

@@ -3,6 +3,7 @@ import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat }
 import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import type { ValidationPlan } from '../action.ts';
 import { sandboxKinds } from '../ports/sandbox.ts';
+import { fileKinds } from './file-kinds.ts';
 
 const Path = stringThat(
   'Path',
@@ -21,10 +22,26 @@ const Command = t.strict({
   run: NonEmptyString,
 });
 
+const TestCommand = t.strict({
+  ...Command.type.props,
+  /** Which files it tests; all of the repository where it does not say. */
+  covers: optional(
+    t.array(
+      t.strict({
+        /** A folder of the repository, the whole of it by default. */
+        folder: optional(Path),
+        /** Folders below that. */
+        except: optional(t.array(Path)),
+        files: t.array(oneOf(fileKinds)),
+      }),
+    ),
+  ),
+});
+
 const Commands = t.refinement(t.array(Command), haveOwnNames, 'a list of commands, each with its own name');
 
 const SomeCommands = t.refinement(
-  t.array(Command),
+  t.array(TestCommand),
   (commands) => commands.length > 0 && haveOwnNames(commands),
   'a list of at least one command, each with its own name',
 );
@@ -116,9 +133,19 @@ export function planFromSettings(
     prepare_network: prepare.length > 0 && network && (trusted || config.prepare_network),
     prepared_paths: settings.prepared_paths ?? [],
     lockfiles: settings.lockfiles ?? [],
-    commands: settings.commands,
+    commands: settings.commands.map(({ name, run }) => ({ name, run })),
+    covers: coverageOf(settings),
+    without_tests: undefined,
     limits: limitsOf(settings.limits ?? {}, config.limits, trusted),
   };
+}
+
+/** None where a command does not say what it covers: it counts for the whole repository. */
+function coverageOf({ commands }: ValidationSettings): ValidationPlan['covers'] {
+  if (commands.some(({ covers }) => covers === undefined)) return undefined;
+  return commands.flatMap(({ name, covers = [] }) =>
+    covers.map(({ folder = '', except = [], files }) => ({ command: name, folder, except, files })),
+  );
 }
 
 function limitsOf(

@@ -119,7 +119,7 @@ describe('Finding out how a repository is validated', () => {
     ).to.deep.equal({
       found: 'Cargo.toml',
       prepare: ['CARGO_HOME="$PWD/.core-cache"/cargo cargo fetch --locked'],
-      commands: ['test: CARGO_HOME="$PWD/.core-cache"/cargo cargo test --offline'],
+      commands: ['test: CARGO_HOME="$PWD/.core-cache"/cargo cargo test --offline --no-fail-fast'],
     });
     expect(lines(await plan({ 'go.mod': 'module x\nrequire a v1\n', 'go.sum': '' }))).to.deep.equal({
       found: 'go.mod',
@@ -132,11 +132,9 @@ describe('Finding out how a repository is validated', () => {
     ).to.deep.equal({
       found: 'pytest.ini',
       prepare: [
-        'python3 -m pip install --no-input --target "$PWD/.core-cache"/python pytest -r requirements.txt',
+        'python3 -m venv .venv && .venv/bin/python -m pip install --no-input --no-cache-dir pytest -r requirements.txt',
       ],
-      commands: [
-        'test: PYTHONPATH="$PWD/src:$PWD:$PWD/.core-cache/python" python3 -m pytest -p no:cacheprovider',
-      ],
+      commands: ['test: PYTHONPATH="$PWD/src:$PWD" .venv/bin/python -m pytest -p no:cacheprovider'],
     });
   });
 

@@ -1,27 +1,33 @@
 import { decode, parseJson } from '#kit/decode.ts';
 import { Refused } from '#kit/errors.ts';
-import type { ValidationCommand, ValidationPlan } from '../action.ts';
+import type { ValidationPlan } from '../action.ts';
 import type { TreeReader } from '../git/tree.ts';
 import { planFromSettings, RepositoryFile, type ValidationConfig } from './configuration.ts';
-import {
-  detectCargo,
-  detectGo,
-  detectJavaScript,
-  detectMakefile,
-  detectMaven,
-  detectPytest,
-  type Ecosystem,
-  type Files,
-  filesOf,
-} from './ecosystems.ts';
+import { detectCargo } from './ecosystems/cargo.ts';
+import { detectGo } from './ecosystems/go.ts';
+import { detectGradle } from './ecosystems/gradle.ts';
+import { detectJavaScript } from './ecosystems/javascript.ts';
+import { detectMakefile } from './ecosystems/makefile.ts';
+import { detectMaven } from './ecosystems/maven.ts';
+import { type Detector, type Files, filesOf, type Project, unique } from './ecosystems/project.ts';
+import { detectPython } from './ecosystems/python.ts';
 
 const repositoryFile = '.core.json';
-const detectors = [detectJavaScript, detectCargo, detectGo, detectMaven, detectPytest];
+const detectors: readonly Detector[] = [
+  detectJavaScript,
+  detectCargo,
+  detectGo,
+  detectMaven,
+  detectGradle,
+  detectPython,
+];
+/** Projects below the root that are tested; more of them need a configuration. */
+const maxNested = 20;
 
 /**
  * How a repository is validated, decided at its base commit: what the configuration says about it, else its own `.core.json`,
- * else what is found at its root. Several kinds of project are all prepared and all tested; a Makefile is asked only where
- * none of them has tests, because it mostly calls the same ones in ways that need more than the sandbox gives.
+ * else the projects that are found in it, at the root and in folders. All of them are prepared and tested; a Makefile is asked only
+ * where none of them has tests, because it mostly calls the same ones in ways that need more than the sandbox gives.
  * @returns null when there is nothing to validate with
  * @throws InvalidInput (`validation_invalid`, `invalid_json`) naming file, pointer, value and rule
  */
@@ -69,50 +75,84 @@ async function planFromRepository(files: Files, config: ValidationConfig): Promi
 }
 
 async function detect(files: Files, config: ValidationConfig): Promise<ValidationPlan | null> {
-  const ecosystems: Ecosystem[] = [];
-  for (const detector of detectors) {
-    const ecosystem = await detector(files);
-    if (ecosystem) ecosystems.push(ecosystem);
-  }
-  const tested = ecosystems.filter(({ test }) => test !== null);
+  const projects: Project[] = [];
+  for (const detector of detectors) projects.push(...(await detector(files)));
+  const tested = projects.filter(({ tests }) => tests.length > 0);
+  const nested = tested.filter(({ folder }) => folder !== '').slice(maxNested);
   if (tested.length > 0) {
-    const commands = tested.map(({ name, test }) => ({ name: named('test', name, tested), run: test! }));
     return detectedPlan(
-      tested,
-      tested.flatMap(({ found }) => found),
-      commands,
+      tested.filter((project) => !nested.includes(project)),
+      [...projects.flatMap(({ without_tests }) => without_tests), ...nested.map(tooMany)],
       config,
     );
   }
   const makefile = await detectMakefile(files);
   if (makefile === null) return null;
-  const found = [makefile.found, ...ecosystems.flatMap((ecosystem) => ecosystem.found)];
-  return detectedPlan(ecosystems, found, [{ name: 'test', run: makefile.run }], config);
+  const atRoot = projects.filter(({ folder }) => folder === '');
+  const plan = detectedPlan(atRoot, [], config);
+  const found = unique([[makefile.found], ...atRoot.map((project) => project.found)]).join(', ');
+  return { ...plan, found, commands: [{ name: 'test', run: makefile.run }] };
 }
 
-function detectedPlan(
-  ecosystems: readonly Ecosystem[],
-  found: readonly string[],
-  commands: readonly ValidationCommand[],
-  config: ValidationConfig,
-): ValidationPlan {
-  const prepare = ecosystems.flatMap((ecosystem) =>
-    ecosystem.prepare.map(({ name, run }) => ({ name: named(name, ecosystem.name, ecosystems), run })),
-  );
-  const unique = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];
+function tooMany({ tests, found }: Project): Project['without_tests'][number] {
+  const { folder, files } = tests[0]!.covers[0]!;
   return {
-    source: 'detected',
-    found: unique([found]).join(', '),
-    prepare,
-    prepare_network: prepare.length > 0 && config.prepare_network,
-    prepared_paths: unique(ecosystems.map(({ prepared_paths }) => prepared_paths)),
-    lockfiles: unique(ecosystems.map(({ lockfiles }) => lockfiles)),
-    commands: [...commands],
-    limits: config.limits,
+    folder,
+    files,
+    why: `${found[0]} is one of more than ${maxNested} projects in folders; name commands in ${repositoryFile}`,
   };
 }
 
-/** `test`, or `test-npm` where several have one. */
-function named(name: string, ecosystem: string, all: readonly Ecosystem[]): string {
-  return all.length > 1 ? `${name}-${ecosystem}` : name;
+function detectedPlan(
+  projects: readonly Project[],
+  without_tests: Project['without_tests'],
+  config: ValidationConfig,
+): ValidationPlan {
+  const names = commandNames();
+  const tests = projects.flatMap((project) => project.tests.map((test) => ({ project, ...test })));
+  const commands = tests.map(({ project, run }) => ({ name: names('test', project, tests.length), run }));
+  const preparing = projects.flatMap((project) =>
+    project.prepare.map((command) => ({ project, ...command })),
+  );
+  // Projects of one workspace prepare it by the same line.
+  const lines = [...Map.groupBy(preparing, ({ run }) => run).values()].map(([first]) => first!);
+  const prepare = lines.map(({ project, name, run }) => ({
+    name: names(name, project, projects.length),
+    run,
+  }));
+  return {
+    source: 'detected',
+    found: unique(projects.map(({ found }) => found)).join(', '),
+    prepare,
+    prepare_network: prepare.length > 0 && config.prepare_network,
+    prepared_paths: unique(projects.map(({ prepared_paths }) => prepared_paths)),
+    lockfiles: unique(projects.map(({ lockfiles }) => lockfiles)),
+    commands,
+    limits: config.limits,
+    covers: tests.flatMap(({ covers }, at) =>
+      covers.map(({ folder, except, files }) => ({
+        command: commands[at]!.name,
+        folder,
+        except: [...except],
+        files: [...files],
+      })),
+    ),
+    without_tests:
+      without_tests.length === 0
+        ? undefined
+        : without_tests.map(({ folder, files, why }) => ({ folder, files: [...files], why })),
+  };
+}
+
+/** `test`, or where several have one `test-npm`, in a folder `test-npm-packages-a`; each once. */
+function commandNames() {
+  const given = new Set<string>();
+  return (verb: string, { name, folder }: Project, count: number): string => {
+    const place = folder === '' ? '' : `-${folder.replace(/[^\w.]+/g, '-')}`;
+    const wanted = count > 1 ? `${verb}-${name}${place}` : verb;
+    let unused = wanted;
+    for (let next = 2; given.has(unused); next++) unused = `${wanted}-${next}`;
+    given.add(unused);
+    return unused;
+  };
 }

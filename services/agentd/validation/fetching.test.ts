@@ -8,6 +8,8 @@ const yarn = 'yarn install --frozen-lockfile --ignore-scripts --non-interactive'
 const berry = 'YARN_NODE_LINKER=node-modules yarn install --immutable --mode=skip-build';
 const npm = 'npm ci --ignore-scripts --no-audit --no-fund';
 const cargo = 'CARGO_HOME="$PWD/.core-cache"/cargo cargo fetch --locked';
+const nested = '(cd api && npm ci --ignore-scripts --no-audit --no-fund)';
+const bun = 'BUN_INSTALL_CACHE_DIR="$TMPDIR/bun" bun install --frozen-lockfile --ignore-scripts';
 const go = 'GOMODCACHE="$PWD/.core-cache"/go GOFLAGS=-modcacherw go mod download';
 const pip = 'python3 -m pip install --no-input --target "$PWD/.core-cache"/python pytest -r requirements.txt';
 
@@ -26,7 +28,7 @@ describe('What a preparation depends on', () => {
     return lockedContent({ prepare: [{ name: 'install', run }], lockfiles: ['lock', 'package.json'] }, base);
   };
 
-  for (const run of [npm, pnpm, yarn, berry, cargo, go]) {
+  for (const run of [npm, pnpm, yarn, berry, cargo, go, bun, nested]) {
     it(`is the content of lockfiles and settings for: ${run}`, async () => {
       const first = await content(run);
       expect(first).to.include.keys('lock');
@@ -55,6 +57,9 @@ describe('What a preparation depends on', () => {
 
   const programs: [string, string, string][] = [
     [npm, '.npmrc', 'git = ./evil\n'],
+    [nested, '.npmrc', 'git = ./evil\n'],
+    [nested, 'api/.npmrc', 'git = ./evil\n'],
+    [bun, 'bunfig.toml', 'preload = ["./evil.ts"]\n'],
     [npm, '.npmrc', 'script-shell=./evil\n'],
     [pnpm, '.pnpmfile.cjs', 'module.exports = {}'],
     [pnpm, '.npmrc', 'pnpmfile=hooks.cjs'],

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { posix } from 'node:path';
 import { digestOf, sha256 } from '#kit/digest.ts';
 import type { ValidationPlan } from '../action.ts';
 import type { TreeReader, WholeTree } from '../git/tree.ts';
@@ -43,6 +43,12 @@ const fetchers: readonly Fetcher[] = [
     runs: [],
   },
   {
+    command: new RegExp(`^bun install(?=.* --frozen-lockfile)(?=.* --ignore-scripts)${options}`),
+    settings: ['.npmrc', 'bunfig.toml'],
+    programs: /preload|git|shell|node-options/i,
+    runs: [],
+  },
+  {
     command: new RegExp(`^cargo fetch( --[\\w-]+)*? --locked${options}`),
     settings: ['.cargo/config.toml', '.cargo/config', 'rust-toolchain.toml', 'rust-toolchain'],
     programs: /wrapper|credential|rustc|directory|path\s*=|git-fetch-with-cli/i,
@@ -53,7 +59,22 @@ const fetchers: readonly Fetcher[] = [
 
 /** As the detectors set them. */
 const variables =
-  /^((CARGO_HOME|GOMODCACHE)=[\w"$./-]+ |GOFLAGS=-modcacherw |YARN_NODE_LINKER=node-modules )*/;
+  /^((CARGO_HOME|GOMODCACHE|BUN_INSTALL_CACHE_DIR)=[\w"$./-]+ |GOFLAGS=-modcacherw |GOWORK=off |YARN_NODE_LINKER=node-modules )*/;
+
+/** A line that runs in a folder, as the detectors write it. */
+const inFolder = /^\(cd ([\w@%+=:,./-]+) && ([^()]+)\)$/;
+
+interface Use {
+  readonly fetcher: Fetcher;
+  /** Paths of its settings and programs begin with it. */
+  readonly folder: string;
+}
+
+function useOf(line: string): Use | undefined {
+  const [, folder = '', inner = line] = inFolder.exec(line) ?? [];
+  const fetcher = fetchers.find(({ command }) => command.test(inner.replace(variables, '')));
+  return fetcher === undefined ? undefined : { fetcher, folder };
+}
 
 /**
  * What a preparation depends on of the files of its base: the content of lockfiles and settings, by path, where each command only
@@ -63,28 +84,41 @@ export async function lockedContent(
   { prepare, lockfiles }: Pick<ValidationPlan, 'prepare' | 'lockfiles'>,
   base: WholeTree,
 ): Promise<Readonly<Record<string, string | null>> | null> {
-  const used = prepare.map(({ run }) =>
-    fetchers.find(({ command }) => command.test(run.trim().replace(variables, ''))),
-  );
+  const used = prepare.map(({ run }) => useOf(run.trim()));
   if (lockfiles.length === 0) return null;
   const read = [
     ...lockfiles,
-    ...used.flatMap((fetcher) => [...(fetcher?.settings ?? []), ...(fetcher?.runs ?? [])]),
+    ...used.flatMap((use) => (use === undefined ? [] : [...settingsOf(use), ...programsOf(use)])),
   ];
   // What a link leads to is not looked at.
   const links = await base.others();
   if (links.some((link) => read.some((path) => path === link || path.startsWith(`${link}/`)))) return null;
   const content: Record<string, string | null> = {};
-  for (const fetcher of used) {
-    if (fetcher === undefined) return null;
-    for (const path of fetcher.runs) if ((await base.read(path)) !== null) return null;
-    for (const path of fetcher.settings) {
+  for (const use of used) {
+    if (use === undefined) return null;
+    for (const path of programsOf(use)) if ((await base.read(path)) !== null) return null;
+    for (const path of settingsOf(use)) {
       const bytes = await base.read(path);
-      if (bytes !== null && fetcher.programs.test(Buffer.from(bytes).toString('utf8'))) return null;
+      if (bytes !== null && use.fetcher.programs.test(Buffer.from(bytes).toString('utf8'))) return null;
       content[path] = bytes === null ? null : sha256(bytes);
     }
   }
   return { ...content, ...(await lockfileContent(lockfiles, base)) };
+}
+
+/** Managers read the settings of a folder and of those above it. */
+function settingsOf({ fetcher, folder }: Use): string[] {
+  return parentsOf(folder).flatMap((at) => fetcher.settings.map((name) => posix.join(at, name)));
+}
+
+function programsOf({ fetcher, folder }: Use): string[] {
+  return parentsOf(folder).flatMap((at) => fetcher.runs.map((name) => posix.join(at, name)));
+}
+
+/** A folder and those that hold it; the last is `''`, the root. */
+function parentsOf(folder: string): string[] {
+  const parts = folder === '' ? [] : folder.split('/');
+  return [...parts, ''].map((_, left) => parts.slice(0, parts.length - left).join('/'));
 }
 
 export async function lockfileContent(
@@ -104,7 +138,7 @@ const installedBy =
   /dependencies|overrides|resolutions|workspaces|packageManager|engines|^(name|os|cpu|libc|bin|files|pnpm)$/i;
 
 function digestOfLock(path: string, bytes: Uint8Array): string {
-  if (basename(path) !== 'package.json') return sha256(bytes);
+  if (posix.basename(path) !== 'package.json') return sha256(bytes);
   try {
     const manifest = JSON.parse(Buffer.from(bytes).toString('utf8')) as Record<string, unknown>;
     return digestOf(Object.fromEntries(Object.entries(manifest).filter(([name]) => installedBy.test(name))));

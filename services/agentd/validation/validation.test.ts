@@ -428,6 +428,8 @@ function planOf(plan: Partial<ValidationPlan>): ValidationPlan {
     prepared_paths: [],
     lockfiles: [],
     commands: [],
+    covers: undefined,
+    without_tests: undefined,
     limits: { seconds: 200, memory_mib: 1024, processes: 64, disk_mib: 64, output_bytes: 65536 },
     ...plan,
   };

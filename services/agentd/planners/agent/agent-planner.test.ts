@@ -153,6 +153,8 @@ describe('The planner of coding agents', function () {
           prepared_paths: [],
           lockfiles: [],
           commands: [{ name: 'test', run: 'npm test' }],
+          covers: undefined,
+          without_tests: undefined,
           limits: { seconds: 1, memory_mib: 1, processes: 1, disk_mib: 1, output_bytes: 1 },
         },
       },

@@ -1,0 +1,334 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { decode } from '#kit/decode.ts';
+import type { ValidationPlan } from '../action.ts';
+import type { TreeReader } from '../git/tree.ts';
+import { ValidationConfig } from './configuration.ts';
+import { untestedFiles, untestedTexts } from './coverage.ts';
+import { planValidation } from './detect.ts';
+import { kindOf } from './file-kinds.ts';
+
+const config = decode(
+  ValidationConfig,
+  JSON.parse(readFileSync(new URL('../../../config/validation.json', import.meta.url), 'utf8')),
+  'config/validation.json',
+);
+
+function treeOf(files: Readonly<Record<string, string>>): TreeReader {
+  return {
+    list: async () => Object.keys(files).sort(),
+    read: async (path) => (path in files ? Buffer.from(files[path]!) : null),
+  };
+}
+
+async function planOf(files: Readonly<Record<string, string>>): Promise<ValidationPlan> {
+  return (await planValidation(treeOf(files), config, { owner: 'demo', repo: 'hello' }))!;
+}
+
+const node = JSON.stringify({ scripts: { test: 'node --test' } });
+const dependent = JSON.stringify({ dependencies: { a: '1' } });
+const workspace = (globs: readonly string[], test?: string) =>
+  JSON.stringify({ workspaces: globs, ...(test && { scripts: { test } }) });
+const goModule = 'module example.org/x\n';
+const crate = '[package]\nname = "a"\n';
+const pytest = 'import pytest\n';
+
+interface Case {
+  readonly files: Readonly<Record<string, string>>;
+  /** Commands that run. */
+  readonly runs: readonly string[];
+  readonly changed: readonly string[];
+  readonly untested: readonly string[];
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  'Python in a Node project without Python tests': {
+    files: { 'package.json': node, 'api/app.py': '' },
+    runs: ['npm test'],
+    changed: ['api/app.py', 'src/a.ts', 'README.md', 'docs/logo.png', 'data/a.json'],
+    untested: ['not tested: api/app.py (no Python tests configured)'],
+  },
+  'Python in a Node project with Python tests': {
+    files: {
+      'package.json': node,
+      'api/requirements.txt': 'pytest\n',
+      'api/app.py': '',
+      'api/tests/test_app.py': pytest,
+    },
+    runs: ['npm test', '(cd api && PYTHONPATH="$PWD" .venv/bin/python -m pytest -p no:cacheprovider)'],
+    changed: ['api/app.py', 'tools/run.py', 'a.js'],
+    untested: ['not tested: tools/run.py (no Python tests configured)'],
+  },
+  'Node in a Python project': {
+    files: { 'pytest.ini': '', 'web/package.json': node, 'site/package.json': dependent },
+    runs: ['(cd web && npm test)', 'PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py', 'web/a.tsx', 'site/b.js', 'c.js'],
+    untested: [
+      'not tested: site/b.js (site/package.json has no test script)',
+      'not tested: c.js (no JavaScript tests configured)',
+    ],
+  },
+  'a Cargo workspace': {
+    files: {
+      'Cargo.toml': '[workspace]\nmembers = ["crates/*"]\nexclude = ["fuzz"]\n',
+      'crates/a/Cargo.toml': `${crate}[dependencies]\nb = { path = "../../lib/b" }\n`,
+      'lib/b/Cargo.toml': crate,
+      'fuzz/Cargo.toml': crate,
+      'tools/x/Cargo.toml': crate,
+    },
+    runs: [
+      'CARGO_HOME="$PWD/.core-cache"/cargo cargo test --workspace --offline --no-fail-fast',
+      '(cd fuzz && cargo test --offline --no-fail-fast)',
+    ],
+    changed: ['crates/a/src/lib.rs', 'lib/b/src/lib.rs', 'fuzz/src/main.rs', 'tools/x/src/main.rs'],
+    untested: ['not tested: tools/x/src/main.rs (tools/x/Cargo.toml is not a member of the workspace)'],
+  },
+  'a crate beside another': {
+    files: { 'Cargo.toml': crate, 'helper/Cargo.toml': crate },
+    runs: ['cargo test --offline --no-fail-fast', '(cd helper && cargo test --offline --no-fail-fast)'],
+    changed: ['src/lib.rs', 'helper/src/lib.rs', 'scripts/run.sh'],
+    untested: ['not tested: scripts/run.sh (no shell tests configured)'],
+  },
+  'nested Go modules': {
+    files: {
+      'go.mod': goModule,
+      'tools/go.mod': goModule,
+      'internal/a.go': '',
+      'pkg/testdata/go.mod': goModule,
+    },
+    runs: ['GOPROXY=off go test ./...', '(cd tools && GOPROXY=off go test ./...)'],
+    changed: ['internal/a.go', 'tools/b.go'],
+    untested: [],
+  },
+  'a Go workspace': {
+    files: {
+      'go.work': 'go 1.22\n\nuse (\n\t./a // first\n\t./b\n)\n',
+      'a/go.mod': goModule,
+      'b/go.mod': goModule,
+      'c/go.mod': goModule,
+      'd.go': '',
+    },
+    runs: ['GOPROXY=off go test ./a/... ./b/...', '(cd c && GOWORK=off GOPROXY=off go test ./...)'],
+    changed: ['a/x.go', 'b/x.go', 'c/x.go', 'd.go'],
+    untested: ['not tested: d.go (no Go tests configured)'],
+  },
+  'npm workspaces whose root tests itself': {
+    files: {
+      'package.json': workspace(['packages/*'], 'node --test'),
+      'packages/a/package.json': node,
+      'packages/b/package.json': '{}',
+    },
+    runs: ['npm test', 'npm test --workspaces --if-present'],
+    changed: ['packages/a/x.js', 'packages/b/x.js', 'x.js'],
+    untested: [],
+  },
+  'npm workspaces whose root tests all packages': {
+    files: {
+      'package.json': workspace(['packages/*'], 'npm test --workspaces --if-present'),
+      'packages/a/package.json': node,
+      'packages/b/package.json': '{}',
+    },
+    runs: ['npm test'],
+    changed: ['packages/a/x.js', 'packages/b/x.js'],
+    untested: ['not tested: packages/b/x.js (packages/b/package.json has no test script)'],
+  },
+  'npm workspaces of which one has the script that npm writes': {
+    files: {
+      'package.json': workspace(['packages/*']),
+      'packages/a/package.json': node,
+      'packages/b/package.json': '{"scripts":{"test":"echo \\"Error: no test specified\\" && exit 1"}}',
+    },
+    runs: ['(cd packages/a && npm test)'],
+    changed: ['packages/a/x.js', 'packages/b/x.js', 'build.js'],
+    untested: [
+      'not tested: packages/b/x.js (packages/b/package.json has no test script)',
+      'not tested: build.js (package.json has no test script)',
+    ],
+  },
+  'pnpm workspaces': {
+    files: {
+      'package.json': '{"private":true}',
+      'pnpm-lock.yaml': '',
+      'pnpm-workspace.yaml': 'packages:\n  - "packages/*"\n  - "!packages/old"\n',
+      'packages/a/package.json': node,
+      'packages/old/package.json': node,
+    },
+    runs: ['pnpm --recursive --if-present run test', '(cd packages/old && npm test)'],
+    changed: ['packages/a/x.js', 'packages/old/x.js'],
+    untested: [],
+  },
+  'yarn workspaces': {
+    files: {
+      'package.json': workspace(['packages/*']),
+      'yarn.lock': '# yarn lockfile v1\n',
+      'packages/a/package.json': node,
+      'packages/b/package.json': node,
+    },
+    runs: ['(cd packages/a && yarn test)', '(cd packages/b && yarn test)'],
+    changed: ['packages/b/x.js'],
+    untested: [],
+  },
+  'bun workspaces': {
+    files: { 'package.json': workspace(['a']), 'bun.lock': '{}', 'a/package.json': node },
+    runs: ['(cd a && bun run test)'],
+    changed: ['a/x.ts'],
+    untested: [],
+  },
+  'Maven modules, and a project beside them': {
+    files: {
+      'pom.xml':
+        '<project><modules><module>core</module></modules><profiles><profile><modules><module>extra</module></modules></profile></profiles></project>',
+      'core/pom.xml': '<project/>',
+      'extra/pom.xml': '<project/>',
+    },
+    runs: [
+      'cp -rs "$PWD/.core-cache"/m2 "$TMPDIR/m2" && mvn -B -o -Dmaven.repo.local="$TMPDIR/m2" test',
+      '(cd extra && cp -rs "$PWD/.core-cache"/m2 "$TMPDIR/m2" && mvn -B -o -Dmaven.repo.local="$TMPDIR/m2" test)',
+    ],
+    changed: ['core/src/A.java', 'extra/src/B.java'],
+    untested: [],
+  },
+  'Gradle subprojects': {
+    files: {
+      'settings.gradle.kts': 'rootProject.name = "x"\ninclude(":app", ":lib:core")\n',
+      gradlew: '',
+      'app/build.gradle.kts': '',
+      'lib/core/build.gradle': '',
+      'old/build.gradle': '',
+    },
+    runs: [
+      'cp -r "$PWD/.core-cache"/gradle "$TMPDIR/gradle" && GRADLE_USER_HOME="$TMPDIR/gradle" ./gradlew --no-daemon --offline --continue test',
+    ],
+    changed: ['app/src/A.kt', 'lib/core/B.java', 'old/C.java'],
+    untested: ['not tested: old/C.java (old is not included in settings.gradle.kts)'],
+  },
+  'a uv workspace': {
+    files: {
+      'pyproject.toml':
+        '[project]\nname = "x"\ndependencies = []\n[dependency-groups]\ntest = ["pytest"]\n[tool.uv.workspace]\nmembers = ["packages/*"]\n',
+      'uv.lock': '',
+      'packages/a/pyproject.toml': '[project]\nname = "a"\n[tool.pytest.ini_options]\n',
+      'packages/a/src/a/__init__.py': '',
+    },
+    runs: [
+      '(cd packages/a && PYTHONPATH="$PWD/src:$PWD:$PWD/../.." ../../.venv/bin/python -m pytest -p no:cacheprovider)',
+    ],
+    changed: ['packages/a/src/a/x.py', 'other.py'],
+    untested: ['not tested: other.py (no Python tests configured)'],
+  },
+  'a Poetry project': {
+    files: { 'pyproject.toml': '[tool.poetry]\nname = "x"\n[tool.pytest.ini_options]\n', 'poetry.lock': '' },
+    runs: ['PYTHONPATH="$PWD" .venv/bin/python -m pytest -p no:cacheprovider'],
+    changed: ['x.py'],
+    untested: [],
+  },
+  'a Makefile, which does not say what it tests': {
+    files: { Makefile: 'test:\n\t./run\n' },
+    runs: ['make test'],
+    changed: ['a.c', 'README.md'],
+    untested: ["may not be tested: a.c ('make test' does not say which files it tests)"],
+  },
+  'commands of the repository without coverage, which count for all of it': {
+    files: { '.core.json': '{"validation":{"commands":[{"name":"a","run":"./check"}]}}' },
+    runs: ['./check'],
+    changed: ['a.c'],
+    untested: [],
+  },
+  'commands of the repository with coverage': {
+    files: {
+      '.core.json':
+        '{"validation":{"commands":[{"name":"a","run":"./check","covers":[{"folder":"api","except":["api/old"],"files":["python"]}]}]}}',
+    },
+    runs: ['./check'],
+    changed: ['api/a.py', 'api/old/b.py', 'web/c.ts'],
+    untested: [
+      'not tested: api/old/b.py (no Python tests configured)',
+      'not tested: web/c.ts (no JavaScript tests configured)',
+    ],
+  },
+};
+
+describe('Which changed files a validation tests', () => {
+  for (const [title, { files, runs, changed, untested }] of Object.entries(cases)) {
+    it(`is known for ${title}`, async () => {
+      const plan = await planOf(files);
+      expect(plan.commands.map(({ run }) => run)).to.deep.equal(runs);
+      expect(new Set(plan.commands.map(({ name }) => name)).size).to.equal(runs.length);
+      expect(
+        untestedTexts(
+          untestedFiles(
+            plan,
+            changed.map((path) => ({ path })),
+          ),
+        ),
+      ).to.deep.equal(untested);
+    });
+  }
+
+  it('leaves out documentation, media, data and build files, and asks for tests of all that is unknown', () => {
+    const none = [
+      ...[
+        'README',
+        'README.md',
+        'LICENSE-MIT',
+        'docs/a.rst',
+        'a.svg',
+        'package.json',
+        '.gitignore',
+        '.env.example',
+      ],
+      ...[
+        'Makefile',
+        'Dockerfile',
+        'x/Cargo.lock',
+        'go.mod',
+        'build.gradle.kts',
+        'requirements.txt',
+        'CMakeLists.txt',
+      ],
+    ];
+    for (const path of none) expect(kindOf(path), path).to.equal(null);
+    expect(kindOf('a.zig')).to.equal('other');
+    expect(kindOf('bin/run', '#!/usr/bin/env node')).to.equal('javascript');
+    expect(kindOf('bin/run', '#!/usr/bin/python3.11')).to.equal('python');
+    expect(kindOf('bin/run', '#!/bin/sh')).to.equal('shell');
+    expect(kindOf('bin/run')).to.equal('other');
+    expect(kindOf('.bin/run.PY')).to.equal('python');
+  });
+
+  it('names each file that needs tests once, or some command covers it', () => {
+    const folder = fc.constantFrom('', 'a', 'a/b', 'c');
+    const files = fc.uniqueArray(fc.constantFrom('python', 'go', 'resource'), { minLength: 1 });
+    const scope = fc.record({ folder, except: fc.array(fc.constantFrom('a/b', 'c/d')), files });
+    const path = fc
+      .tuple(
+        fc.constantFrom('', 'a/', 'a/b/', 'ab/', 'c/d/'),
+        fc.constantFrom('x.py', 'x.go', 'x.md', 'x.html'),
+      )
+      .map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(fc.array(scope), fc.uniqueArray(path), (scopes, paths) => {
+        const covers = scopes.map((one) => ({ command: 'test', ...one }));
+        const commands = covers.length === 0 ? [] : [{ name: 'test', run: 'x' }];
+        const plan = { source: 'detected' as const, commands, covers, without_tests: undefined };
+        const found = untestedFiles(
+          plan,
+          paths.map((one) => ({ path: one })),
+        ).map((one) => one.path);
+        const below = (one: string, at: string) => at === '' || one.startsWith(`${at}/`);
+        const expected = paths.filter((one) => {
+          const kind = kindOf(one);
+          if (kind === null) return false;
+          return !covers.some(
+            (cover) =>
+              (cover.files as string[]).includes(kind) &&
+              below(one, cover.folder) &&
+              !cover.except.some((at) => below(one, at)),
+          );
+        });
+        expect(found).to.deep.equal(expected);
+      }),
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import type { ValidationPlan } from '../action.ts';
+import { kindOf, testsOf } from './file-kinds.ts';
+
+export interface ChangedFile {
+  readonly path: string;
+  /** Of a file whose name has no extension. */
+  readonly first_line?: string;
+}
+
+export interface UntestedFile {
+  readonly path: string;
+  /** For example `no Python tests configured`. */
+  readonly why: string;
+  /** False if a command may test the file, but does not say which files it tests. */
+  readonly certain: boolean;
+}
+
+type Coverage = Pick<ValidationPlan, 'source' | 'commands' | 'covers' | 'without_tests'>;
+type Scope = Pick<NonNullable<ValidationPlan['covers']>[number], 'folder' | 'except' | 'files'>;
+
+/**
+ * The changed files that need tests and that no command of the plan is about. A command that a person configured without saying
+ * what it covers counts for the whole repository; of a detected one without coverage nothing is known.
+ */
+export function untestedFiles(plan: Coverage, files: readonly ChangedFile[]): UntestedFile[] {
+  const { commands, covers = [], without_tests = [] } = plan;
+  const silent = commands.filter(({ name }) => !covers.some(({ command }) => command === name));
+  if (silent.length > 0 && plan.source !== 'detected') return [];
+  return files.flatMap(({ path, first_line }): UntestedFile[] => {
+    const kind = kindOf(path, first_line);
+    if (kind === null || covers.some((scope) => isIn(scope, path, kind))) return [];
+    if (silent.length > 0) {
+      const names = silent.map(({ run }) => `'${run}'`).join(', ');
+      return [{ path, certain: false, why: `${names} does not say which files it tests` }];
+    }
+    const reason = without_tests
+      .filter((scope) => isIn({ ...scope, except: [] }, path, kind))
+      .toSorted((a, b) => b.folder.length - a.folder.length)[0];
+    return [{ path, certain: true, why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
+  });
+}
+
+/** A line for each reason, for example `not tested: api/app.py (no Python tests configured)`. */
+export function untestedTexts(untested: readonly UntestedFile[]): string[] {
+  return [...Map.groupBy(untested, ({ why }) => why)].map(([why, files]) => {
+    const what = files[0]!.certain ? 'not tested' : 'may not be tested';
+    return `${what}: ${files.map(({ path }) => path).join(', ')} (${why})`;
+  });
+}
+
+function isIn({ folder, except, files }: Scope, path: string, kind: string): boolean {
+  return files.includes(kind) && isBelow(path, folder) && !except.some((part) => isBelow(path, part));
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return folder === '' || path.startsWith(`${folder}/`);
+}
