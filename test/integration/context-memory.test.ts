@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -5,6 +6,18 @@ import { OutcomeRequest, RecordRequest } from '#kit/contracts/context/memory.ts'
 import { agentSource, tokenSource } from '#kit/contracts/context/memory-source.ts';
 import { decode } from '#kit/decode.ts';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
+
+interface Pair {
+  readonly a: string;
+  readonly b: string;
+  /** How many memories there are after both. */
+  readonly keep: number;
+}
+
+function readPairs(): Pair[] {
+  const file = new URL('../fixtures/context/memory-pairs.json', import.meta.url);
+  return JSON.parse(readFileSync(file, 'utf8')) as Pair[];
+}
 
 describe('The memory', () => {
   let place: MemoryPlace;
@@ -120,13 +133,12 @@ describe('The memory', () => {
       expect(await place.remember(again)).to.deep.equal(second);
     });
 
-    it('stores a near-duplicate once and keeps who said it', async () => {
-      const text =
-        'The integration tests need a running Gitea, which the fixtures start on a free port of their own.';
+    it('stores the same text once and keeps who said it', async () => {
+      const text = 'The integration tests need a running Gitea, which the fixtures start on a free port.';
       const first = await place.remember({ layer: 'semantic', content: text, source: 'mira' });
       const second = await place.remember({
         layer: 'semantic',
-        content: text.replace('running', 'runing'),
+        content: text.replace('The integration', ' the  Integration').slice(0, -1),
         source: 'jo',
       });
       expect(second).to.include({ id: first.id, created: false, duplicate_of: first.id });
@@ -135,6 +147,87 @@ describe('The memory', () => {
         'mira',
         'jo',
       ]);
+    });
+
+    for (const { a, b, keep } of readPairs()) {
+      it(`has ${keep} after ${JSON.stringify(a.slice(-30))} and ${JSON.stringify(b.slice(-30))}`, async () => {
+        entities('repo:demo/a');
+        const about = ['repo:demo/a'];
+        const [first, second] = [
+          await place.remember({ layer: 'semantic', content: a, about }),
+          await place.remember({ layer: 'semantic', content: b, about }),
+        ];
+        expect(await place.lines()).to.have.lengthOf(keep);
+        if (keep === 1) {
+          expect(second).to.deep.include({ id: first.id, created: false, similar_to: [] });
+          return;
+        }
+        expect(second).to.deep.include({ created: true, duplicate_of: null, similar_to: [first.id] });
+        const { content, similar_to } = await place.memory.read(second.id);
+        expect([content, similar_to]).to.deep.equal([b, [first.id]]);
+        expect((await place.memory.read(first.id)).similar_to).to.deep.equal([second.id]);
+        const { results } = await place.memory.lookup({ query: a.split(' ').slice(0, 9).join(' ') });
+        expect(results.map(({ id }) => id)).to.deep.equal([second.id, first.id]);
+        const edges = rows(
+          "SELECT f.id AS newer, t.id AS older FROM edges JOIN nodes f ON f.node = from_node JOIN nodes t ON t.node = to_node WHERE type = 'SIMILAR_TO'",
+        );
+        expect(edges).to.deep.equal([{ newer: second.id, older: first.id }]);
+        await place.memory.forget({ id: first.id }, 'mira');
+        expect((await place.memory.read(second.id)).similar_to).to.deep.equal([]);
+      });
+    }
+
+    it('links an imported memory to the similar ones that are there', async () => {
+      const [{ a, b }] = readPairs() as [Pair];
+      const first = await place.remember({ layer: 'semantic', content: a });
+      const second = await place.remember({ layer: 'semantic', content: b });
+      const lines = await place.lines();
+      await place.close();
+      place = openMemory();
+      await place.memory.importAll(lines);
+      expect((await place.memory.read(first.id)).similar_to).to.deep.equal([second.id]);
+    });
+
+    it('does not let a memory that nobody vouches for pass a similar one that is vouched for', async () => {
+      const [{ a, b }] = readPairs() as [Pair];
+      const longer = `${b} Surely.`;
+      const vouched = await place.remember({ layer: 'semantic', content: a, source: 'mira' });
+      const other = await place.remember({ layer: 'semantic', content: longer, source: 'token:bot' });
+      const found = async () =>
+        (await place.memory.lookup({ query: 'release train of billing' })).results.map(({ id }) => id);
+      expect(await found()).to.deep.equal([vouched.id, other.id]);
+      const newest = await place.remember({ layer: 'semantic', content: `${b} Rarely so.`, source: 'mira' });
+      expect((await found())[0]).to.equal(newest.id);
+    });
+
+    it('finds an older similar memory first by a word that only it has', async () => {
+      const [{ a, b }] = readPairs() as [Pair];
+      const older = await place.remember({ layer: 'semantic', content: a });
+      const newer = await place.remember({ layer: 'semantic', content: b });
+      for (const [query, first] of [
+        ['does the release train leave on Tuesday', older],
+        ['does the release train leave on Thursday', newer],
+      ] as const)
+        expect((await place.memory.lookup({ query })).results[0]!.id).to.equal(first.id);
+    });
+
+    it('never joins memories of different sessions, subjects or steps', async () => {
+      const summary = { layer: 'episodic', kind: 'summary', content: 'The tests passed.' };
+      const playbook = {
+        layer: 'procedural',
+        content: 'Restart it',
+        subject: 'worker',
+        steps: ['stop', 'start'],
+      };
+      const requests = [
+        { ...summary, session: 'one' },
+        { ...summary, session: 'two' },
+        playbook,
+        { ...playbook, subject: 'Worker' },
+        { ...playbook, steps: ['stop start'] },
+        { ...playbook, steps: [], content: 'Restart it stop start' },
+      ];
+      for (const request of requests) expect(await place.remember(request)).to.include({ created: true });
     });
 
     it('keeps texts apart that differ in a number or a negation, in their layer or in what they are about', async () => {
@@ -349,7 +442,7 @@ describe('The memory', () => {
       const first = await place.remember(fact('Mira runs the release', 1));
       const second = await place.remember({
         ...fact('Jo runs the release', 10),
-        subject: ' RELEASE',
+        subject: ' Release ',
         predicate: 'Is  run by',
       });
       expect(second.closed).to.deep.equal([first.id]);
@@ -359,6 +452,28 @@ describe('The memory', () => {
       expect(rows(`SELECT valid_to FROM nodes WHERE id = '${first.id}'`)).to.deep.equal([
         { valid_to: day(10) },
       ]);
+    });
+
+    it('tells subjects apart by their case', async () => {
+      const said = { layer: 'semantic', predicate: 'is tested by', valid_from: day(1) };
+      const pairs = [
+        ['src/Auth.ts', 'src/auth.ts'],
+        ['User', 'user'],
+        ['ÄPFEL', 'äpfel'],
+      ] as const;
+      for (const [one, other] of pairs) {
+        const first = await place.remember({ ...said, subject: one, content: 'unit tests' });
+        const second = await place.remember({ ...said, subject: other, content: 'hand', valid_from: day(2) });
+        expect(second, one).to.deep.include({ created: true, closed: [] });
+        const third = await place.remember({
+          ...said,
+          subject: other,
+          content: 'unit tests',
+          valid_from: day(3),
+        });
+        expect(third, other).to.deep.include({ created: true, closed: [second.id] });
+        expect((await place.memory.read(first.id)).valid_to).to.equal(null);
+      }
     });
 
     it('remembers what holds again after it did not', async () => {

@@ -61,7 +61,7 @@ function forgetSource(record: GraphRecord, forgetting: Forgetting, at: string): 
 function passOn(record: GraphRecord, row: MemoryRow): boolean {
   const others = record
     .prepare(
-      `SELECT sighting, source FROM memory_sightings WHERE memory = ? AND source IS NOT ? AND exact = 1
+      `SELECT sighting, source FROM memory_sightings WHERE memory = ? AND source IS NOT ?
        ORDER BY sighting`,
     )
     .all(row.memory, row.source) as { sighting: number; source: string | null }[];

@@ -4,9 +4,10 @@ import type { GraphRecord } from '../record/graph-record.ts';
 import { placeFact } from './fact-timeline.ts';
 import { lineOf } from './memory-line.ts';
 import { type MemoryRow, memoryById, type Remembered } from './memory-row.ts';
-import { bandsOfMemory } from './minhash.ts';
+import { fingerprintOf } from './minhash.ts';
 import { countOutcomes, putOutcome, putSighting } from './record-memory.ts';
-import { rememberSignature } from './signatures.ts';
+import { rememberFingerprint } from './signatures.ts';
+import { linkSimilar } from './similar.ts';
 import { storeMemory } from './store-memory.ts';
 
 export interface NumberedLine {
@@ -67,8 +68,11 @@ function create(record: GraphRecord, line: MemoryLine): boolean {
   for (const sighting of sightings) putSighting(record, row.memory, sighting);
   for (const outcome of outcomes) putOutcome(record, row.memory, outcome);
   if (outcomes.length > 0) countOutcomes(record, row.memory);
-  const bands = bandsOfMemory(memory);
-  if (bands !== null) rememberSignature(record, row.memory, bands);
+  const fingerprint = fingerprintOf(memory);
+  if (fingerprint !== null) {
+    linkSimilar(record, row, fingerprint);
+    rememberFingerprint(record, row.memory, fingerprint);
+  }
   placeFact(record, row);
   return (
     record.prepare('SELECT 1 FROM memory_about WHERE memory = ? AND linked = 0').all(row.memory).length > 0

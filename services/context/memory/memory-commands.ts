@@ -1,7 +1,7 @@
 import { forgetMemories, markWiped } from './forget-memory.ts';
 import { importMemories, linkMemories } from './import-memories.ts';
+import { rebuildMemoryIndex } from './rebuild-index.ts';
 import { recordMemory, recordMemoryOutcome } from './record-memory.ts';
-import { rebuildMemoryIndex } from './signatures.ts';
 
 export const memoryCommands = {
   recordMemory,

@@ -7,11 +7,10 @@ import { aboutOf, type MemoryRow, statementOf } from './memory-row.ts';
 export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
   const sightings = prepared(
     db,
-    `SELECT source, key, digest, seen_at, first, exact FROM memory_sightings WHERE memory = ?
+    `SELECT source, key, digest, seen_at, first FROM memory_sightings WHERE memory = ?
        ORDER BY seen_at, first DESC, coalesce(source, ''), coalesce(key, '')`,
-  ).all(row.memory) as unknown as (Omit<MemoryLine['sightings'][number], 'first' | 'exact'> & {
+  ).all(row.memory) as unknown as (Omit<MemoryLine['sightings'][number], 'first'> & {
     first: number;
-    exact: number;
   })[];
   const outcomes = prepared(
     db,
@@ -22,11 +21,7 @@ export function lineOf(db: DatabaseSync, row: MemoryRow): MemoryLine {
     ...{ id, layer, kind, content, about: aboutOf(db, row.memory) },
     ...statementOf(row),
     ...{ recorded_at, valid_from, valid_to: stated_to },
-    sightings: sightings.map(({ first, exact, ...rest }) => ({
-      ...rest,
-      first: first === 1,
-      exact: exact === 1,
-    })),
+    sightings: sightings.map(({ first, ...rest }) => ({ ...rest, first: first === 1 })),
     outcomes: outcomes.map(({ run, worked, at }) => ({ run, worked: worked === 1, at })),
   };
 }

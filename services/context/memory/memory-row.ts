@@ -44,6 +44,20 @@ export function aboutOf(db: DatabaseSync, memory: number): string[] {
   return (rows as { entity: string }[]).map(({ entity }) => entity);
 }
 
+const maxSimilar = 10;
+
+/** Ids of the memories that a memory is linked to as similar, older and newer ones, newest first. */
+export function similarTo(db: DatabaseSync, memory: number): string[] {
+  const rows = prepared(
+    db,
+    `SELECT m.id FROM (
+       SELECT to_node AS memory FROM edges WHERE from_node = ?1 AND type = 'SIMILAR_TO'
+       UNION SELECT from_node FROM edges WHERE to_node = ?1 AND type = 'SIMILAR_TO'
+     ) JOIN memories m USING (memory) ORDER BY m.valid_from DESC, m.recorded_at DESC, m.memory DESC LIMIT ${maxSimilar}`,
+  ).all(memory) as { id: string }[];
+  return rows.map(({ id }) => id);
+}
+
 /** The key under which a memory was first recorded; null where none of its recordings has one. */
 export function keyOf(db: DatabaseSync, memory: number): string | null {
   const row = prepared(
@@ -83,16 +97,20 @@ export function memoryFacts(db: DatabaseSync, row: MemoryRow) {
       kind,
       title: titleOf(content),
       about: aboutOf(db, row.memory),
+      similar_to: similarTo(db, row.memory),
     },
     ...statementOf(row),
     ...{ worked, failed, recorded_at, valid_from, valid_to: valid_to === noEnd ? null : valid_to },
   };
 }
 
-/** The name under which facts on the same subject and predicate meet; null for what is no fact. */
+/**
+ * The name under which facts on the same subject and predicate meet; null for what is no fact. The case of a subject counts:
+ * `src/Auth.ts` and `src/auth.ts` are two.
+ */
 export function factOf({ layer, subject, predicate }: Pick<Remembered, 'layer' | 'subject' | 'predicate'>) {
   if (layer !== 'semantic' || subject === null || predicate === null) return null;
-  return `${normalisedName(subject)}\n${normalisedName(predicate)}`;
+  return `${subject.replaceAll(/\s+/gu, ' ').trim()}\n${normalisedName(predicate)}`;
 }
 
 /** True if it has a place in the order of a session. */

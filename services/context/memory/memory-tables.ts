@@ -1,7 +1,7 @@
 /**
  * What was remembered. `memories.valid_to` is the effective end, the far future for none, so that it can be compared; what the
  * caller stated is kept beside it. `memory_about` names entities by id, known here or not yet; the ABOUT edges follow from it.
- * Everything here but `memory_index` and `memory_bands` (later `memory_signatures`) is the only copy. The long columns stand last: what filters reads past none.
+ * Everything here but `memory_index` and `memory_signatures` is the only copy. The long columns stand last: what filters reads past none.
  */
 export const memoryTables = `
   CREATE TABLE memories (
@@ -112,4 +112,17 @@ export const signatureTables = `
     )
     GROUP BY memory;
   DROP TABLE memory_bands;
+`;
+
+/**
+ * Duplicates are found by the number of their text, similar memories by their bands. What was signed in another way is signed again
+ * when the record is opened.
+ */
+export const fingerprintTables = `
+  ALTER TABLE memory_sightings DROP COLUMN exact;
+  DROP TABLE memory_signatures;
+  CREATE TABLE memory_signatures (
+    memory INTEGER PRIMARY KEY REFERENCES memories (memory) ON DELETE CASCADE,
+    text INTEGER, band1 INTEGER, band2 INTEGER, band3 INTEGER, band4 INTEGER, band5 INTEGER, band6 INTEGER
+  ) STRICT;
 `;

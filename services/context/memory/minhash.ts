@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { factOf, isTurn, type Remembered } from './memory-row.ts';
-import { comparedText, distinguishingMarks, normalised, trigrams } from './normalise.ts';
+import { folded, normalised, trigrams } from './normalise.ts';
 
 /**
  * MinHash (Broder 1997) with locality-sensitive bands. Of two sets with Jaccard 0.9, one of 6 bands of 5 rows agrees with a
@@ -36,13 +36,22 @@ type ComparedMemory = Pick<
   'layer' | 'session' | 'kind' | 'subject' | 'predicate' | 'about' | 'content' | 'steps'
 >;
 
-/** Where a memory meets those that say the same, within its layer and what it is about; null for facts and turns, which meet otherwise. */
-export function bandsOfMemory(memory: ComparedMemory): readonly number[] | null {
+/** Where a memory meets others of its layer that are about the same: those of the same text, and those of a similar one. */
+export interface Fingerprint {
+  readonly text: number;
+  readonly bands: readonly number[];
+}
+
+/** null for facts and turns, which meet others by their subject and their place. */
+export function fingerprintOf(memory: ComparedMemory): Fingerprint | null {
   if (isTurn(memory) || factOf(memory) !== null) return null;
   const { layer, about, content, steps } = memory;
-  const text = comparedText(content, steps);
-  const scope = [layer, ...about, '', distinguishingMarks(text)].join('\n');
-  return bandsOf(signatureOf(trigrams(normalised(text))), scope);
+  const scope = [layer, ...about].join('\n');
+  const digest = hash('sha256', `${scope}\n\n${folded(content, steps)}`, 'buffer');
+  return {
+    text: digest.readUIntBE(0, 6),
+    bands: bandsOf(signatureOf(trigrams(normalised(content, steps))), scope),
+  };
 }
 
 /** Where the texts of one scope meet that are probably alike: 52-bit numbers, one for each band. */

@@ -1,30 +1,42 @@
-/** What of a memory is compared with others. */
-export function comparedText(content: string, steps: readonly string[]): string {
-  return steps.length === 0 ? content : [content, ...steps].join('\n');
+/**
+ * Equal for memories that say the same: differences in white space, in the case of plain words and in the final punctuation do not
+ * count; every other character does. Plain words are of letters only and outside of "…" and `…`: `src/Auth.ts`, `userId` and
+ * `--Force` keep their case. A final question mark counts: a question states nothing.
+ */
+export function folded(content: string, steps: readonly string[] = []): string {
+  return JSON.stringify([content, ...steps].map(foldedText));
 }
 
-/** How a text is compared: without case, punctuation and the width of its spaces. */
-export function normalised(text: string): string {
-  return text
+function foldedText(text: string): string {
+  const parts = text.trim().replaceAll(/\s+/gu, ' ').replace(finalPunctuation, '').split(quoted);
+  return parts.map((part, nth) => (nth % 2 === 1 ? part : part.replaceAll(plainWord, lowered))).join('');
+}
+
+/** Only behind a word or a closing bracket: `cp a .` and `HEAD..` end otherwise than in punctuation. */
+const finalPunctuation = /(?<=[\p{L}\p{M})\]"'”’»`])[.!。！…]$|(?<=\p{N})[.。]$/u;
+const quoted = /(`[^`]*`|"[^"]*")/u;
+const plainWord = /(?<=^|[ (])[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*(?=[),;:.!?…。，]*(?: |$))/gu;
+
+/** camelCase keeps its case: it is a name. */
+function lowered(word: string): string {
+  const lower = word.toLowerCase();
+  const isMixed = word !== word.toUpperCase() && word.slice(1) !== lower.slice(1);
+  return isMixed ? word : lower;
+}
+
+/** How likeness of texts is measured: without case, punctuation and the width of its spaces. */
+export function normalised(content: string, steps: readonly string[] = []): string {
+  return [content, ...steps]
+    .join('\n')
     .normalize('NFKC')
     .toLowerCase()
     .replaceAll(/[\p{P}\s]+/gu, ' ')
     .trim();
 }
 
-/** How a name is compared; its punctuation belongs to it. */
+/** How a name is looked for; its punctuation belongs to it. */
 export function normalisedName(name: string): string {
   return name.normalize('NFKC').toLowerCase().replaceAll(/\s+/gu, ' ').trim();
-}
-
-/**
- * What makes texts say different things however alike they look: their numbers and their negations, in order. Texts
- * that differ here are never duplicates.
- */
-export function distinguishingMarks(text: string): string {
-  const lower = text.normalize('NFKC').toLowerCase().replaceAll('’', "'");
-  const marks = lower.match(/\p{N}+(?:[.,:]\p{N}+)*|\b(?:not|no|never|none|without|nor|cannot)\b|n't\b/gu);
-  return (marks ?? []).join(' ');
 }
 
 /** The 3-grams of a normalised text; of a shorter text itself. */

@@ -2,14 +2,23 @@ import type { MemoryLine, OutcomeReply, OutcomeRequest, RecordReply } from '#kit
 import { isVouchedFor } from '#kit/contracts/context/memory-source.ts';
 import { Conflict, InvalidInput, NotFound, Refused } from '#kit/errors.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
+import { findDuplicate, requirePlace } from './duplicates.ts';
 import { placeFact } from './fact-timeline.ts';
 import { withoutForgotten } from './forget-memory.ts';
-import { isTurn, type MemoryRow, memoryById, memoryRow, noEnd, type Remembered } from './memory-row.ts';
-import { bandsOfMemory } from './minhash.ts';
-import { findDuplicate, requirePlace } from './near-duplicates.ts';
+import {
+  isTurn,
+  type MemoryRow,
+  memoryById,
+  memoryRow,
+  noEnd,
+  type Remembered,
+  similarTo,
+} from './memory-row.ts';
+import { fingerprintOf } from './minhash.ts';
 import { jaccard, trigrams } from './normalise.ts';
 import type { PreparedRecording, Recording } from './prepare-recording.ts';
-import { rememberSignature } from './signatures.ts';
+import { rememberFingerprint } from './signatures.ts';
+import { linkSimilar } from './similar.ts';
 import { project, storeMemory } from './store-memory.ts';
 
 /**
@@ -23,7 +32,7 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
     repeated !== null && isVouchedFor(prepared.recording.source) && !isVouchedFor(repeated.source);
   if (repeated !== null && !takesOver) {
     if (repeated.digest === digest)
-      return replyOf(repeated.row, { created: false, duplicate: repeated.first === 0, masked }, []);
+      return replyOf(record, repeated.row, { created: false, duplicate: repeated.first === 0, masked });
     throw new Conflict(
       'memory_key_taken',
       `key ${JSON.stringify(key)} is that of ${repeated.row.id}, recorded with digest ${repeated.digest}; this one has ${digest}`,
@@ -34,22 +43,25 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   const recording = { ...prepared.recording, content };
   if (!record.replaying) checkEntities(record, recording.about);
   const memory = rememberedFrom(recording, prepared);
-  const bands = bandsOfMemory(memory);
-  const duplicate = findDuplicate(record, memory, bands, recording.at);
+  const fingerprint = fingerprintOf(memory);
+  const duplicate = findDuplicate(record, memory, fingerprint, recording.at);
   if (duplicate === null) requirePlace(record, memory);
   const sighting = { source: recording.source, key, digest, seen_at: recorded_at };
   if (takesOver) record.prepare('UPDATE memory_sightings SET key = NULL WHERE key = ?').run(key);
   if (duplicate !== null) {
-    noteRepetition(record, duplicate.row.memory, { ...sighting, first: false, exact: duplicate.exact });
-    return replyOf(duplicate.row, { created: false, duplicate: true, masked }, []);
+    noteRepetition(record, duplicate.memory, { ...sighting, first: false });
+    return replyOf(record, duplicate, { created: false, duplicate: true, masked });
   }
   const seq = isTurn(memory) ? (memory.seq ?? nextSeq(record, memory)) : memory.seq;
   const row = storeMemory(record, { ...memory, seq });
-  putSighting(record, row.memory, { ...sighting, first: true, exact: true });
-  if (bands !== null) rememberSignature(record, row.memory, bands);
+  putSighting(record, row.memory, { ...sighting, first: true });
+  if (fingerprint !== null) {
+    linkSimilar(record, row, fingerprint);
+    rememberFingerprint(record, row.memory, fingerprint);
+  }
   const closed = placeFact(record, row);
   const placed = row.fact === null ? row : memoryRow(record.db, row.memory);
-  return replyOf(placed, { created: true, duplicate: false, masked }, closed);
+  return replyOf(record, placed, { created: true, duplicate: false, masked }, closed);
 }
 
 function rememberedFrom(recording: Recording, { id, recorded_at }: PreparedRecording): Remembered {
@@ -79,29 +91,28 @@ type Sighting = MemoryLine['sightings'][number];
 
 /** Who said it again is kept once for each source; a key always, for it stands for its request. */
 function noteRepetition(record: GraphRecord, memory: number, sighting: Sighting): void {
-  const known = record.prepare(
-    'SELECT 1 FROM memory_sightings WHERE memory = ? AND source IS ? AND exact >= ?',
-  );
-  const { source, key, exact } = sighting;
-  if (key === null && known.get(memory, source, exact ? 1 : 0) !== undefined) return;
+  const known = record.prepare('SELECT 1 FROM memory_sightings WHERE memory = ? AND source IS ?');
+  const { source, key } = sighting;
+  if (key === null && known.get(memory, source) !== undefined) return;
   putSighting(record, memory, sighting);
 }
 
 export function putSighting(record: GraphRecord, memory: number, sighting: Sighting): void {
-  const { source, key, digest, seen_at, first, exact } = sighting;
-  const flags = { first: first ? 1 : 0, exact: exact ? 1 : 0 };
-  record.insert('memory_sightings', { memory, source, key, digest, seen_at, ...flags });
+  const { source, key, digest, seen_at, first } = sighting;
+  record.insert('memory_sightings', { memory, source, key, digest, seen_at, first: first ? 1 : 0 });
 }
 
 function replyOf(
+  record: GraphRecord,
   row: MemoryRow,
   { created, duplicate, masked }: { created: boolean; duplicate: boolean; masked: number },
-  closed: readonly string[],
+  closed: readonly string[] = [],
 ): RecordReply {
   return {
     id: row.id,
     created,
     duplicate_of: duplicate ? row.id : null,
+    similar_to: similarTo(record.db, row.memory),
     closed: [...closed],
     valid_from: row.valid_from,
     valid_to: row.valid_to === noEnd ? null : row.valid_to,

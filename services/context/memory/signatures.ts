@@ -1,69 +1,59 @@
 import type { GraphRecord } from '../record/graph-record.ts';
-import { aboutOf, type MemoryRow } from './memory-row.ts';
-import { bandCount, bandsOfMemory } from './minhash.ts';
+import type { MemoryRow } from './memory-row.ts';
+import { bandCount, type Fingerprint } from './minhash.ts';
 
 const bandColumns = Array.from({ length: bandCount }, (_, n) => `band${n + 1}`);
+const columns = ['text', ...bandColumns];
 
-/** Memories that have one of the bands, the newest first, at most so many. */
-export function bandMates(record: GraphRecord, bands: readonly number[], max: number): number[] {
-  openBandIndex(record);
+/** Memories that share one of these numbers of their fingerprints, newest first. */
+export function sharing(record: GraphRecord, marks: readonly number[], max: number): MemoryRow[] {
+  const newest = rowsSharing(record, marks, max);
+  if (newest.length === 0) return [];
+  return record
+    .prepare('SELECT * FROM memories WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory DESC')
+    .all(JSON.stringify(newest)) as unknown as MemoryRow[];
+}
+
+/** Numbers of the memories, newest first. */
+export function rowsSharing(record: GraphRecord, marks: readonly number[], max: number): number[] {
+  openMarkIndex(record);
   const read = record.prepare(
-    'SELECT memory FROM temp.memory_bands WHERE band = ? ORDER BY memory DESC LIMIT ?',
+    'SELECT memory FROM temp.memory_marks WHERE mark = ? ORDER BY memory DESC LIMIT ?',
   );
-  const found = new Set(bands.flatMap((band) => read.all(band, max).map(({ memory }) => memory as number)));
+  const found = new Set(marks.flatMap((mark) => read.all(mark, max).map(({ memory }) => memory as number)));
   return [...found].sort((a, b) => b - a).slice(0, max);
 }
 
-/** Makes a memory findable for its later duplicates. */
-export function rememberSignature(record: GraphRecord, memory: number, bands: readonly number[]): void {
-  openBandIndex(record);
-  const named = Object.fromEntries(bands.map((band, n) => [bandColumns[n]!, band]));
+/** Makes a memory findable for its later duplicates and for similar ones. */
+export function rememberFingerprint(record: GraphRecord, memory: number, { text, bands }: Fingerprint): void {
+  openMarkIndex(record);
+  const named = Object.fromEntries([text, ...bands].map((mark, n) => [columns[n]!, mark]));
   record.insert('memory_signatures', { memory, ...named });
-  const add = record.prepare('INSERT OR IGNORE INTO temp.memory_bands VALUES (?, ?)');
-  for (const band of bands) add.run(band, memory);
+  const add = record.prepare('INSERT OR IGNORE INTO temp.memory_marks VALUES (?, ?)');
+  for (const mark of [text, ...bands]) add.run(mark, memory);
 }
 
 /** Before a memory goes: those that are gone would keep others from being found, until the record is opened again. */
-export function forgetSignature(record: GraphRecord, memory: number): void {
-  if (!hasBandIndex(record)) return;
-  const bands = record
-    .prepare(`SELECT ${bandColumns.join(', ')} FROM memory_signatures WHERE memory = ?`)
+export function forgetFingerprint(record: GraphRecord, memory: number): void {
+  if (!hasMarkIndex(record)) return;
+  const marks = record
+    .prepare(`SELECT ${columns.join(', ')} FROM memory_signatures WHERE memory = ?`)
     .get(memory);
-  const remove = record.prepare('DELETE FROM temp.memory_bands WHERE band = ? AND memory = ?');
-  for (const band of Object.values(bands ?? {})) remove.run(band, memory);
+  const remove = record.prepare('DELETE FROM temp.memory_marks WHERE mark = ? AND memory = ?');
+  for (const mark of Object.values(marks ?? {})) remove.run(mark, memory);
 }
 
-function hasBandIndex(record: GraphRecord): boolean {
-  const find = record.prepare("SELECT 1 FROM temp.sqlite_schema WHERE name = 'memory_bands'");
+function hasMarkIndex(record: GraphRecord): boolean {
+  const find = record.prepare("SELECT 1 FROM temp.sqlite_schema WHERE name = 'memory_marks'");
   return find.get() !== undefined;
 }
 
-/** Which memories have a band, in this connection's memory: on disk it would cost six pages for each memory. */
-function openBandIndex(record: GraphRecord): void {
-  if (hasBandIndex(record)) return;
-  const all = bandColumns.map((column) => `SELECT ${column} AS band, memory FROM memory_signatures`);
+/** Which memories have a mark, in this connection's memory: on disk it would cost seven pages for each memory. */
+function openMarkIndex(record: GraphRecord): void {
+  if (hasMarkIndex(record)) return;
+  const all = columns.map((column) => `SELECT ${column} AS mark, memory FROM memory_signatures`);
   record.db.exec(`
-    CREATE TEMP TABLE memory_bands (band INTEGER, memory INTEGER, PRIMARY KEY (band, memory)) WITHOUT ROWID;
-    INSERT OR IGNORE INTO temp.memory_bands ${all.join(' UNION ALL ')} ORDER BY band;
+    CREATE TEMP TABLE memory_marks (mark INTEGER, memory INTEGER, PRIMARY KEY (mark, memory)) WITHOUT ROWID;
+    INSERT OR IGNORE INTO temp.memory_marks ${all.join(' UNION ALL ')} ORDER BY mark;
   `);
-}
-
-/** Rebuilds the text index, and signs what has no signature, as after a recovery from a damaged record. */
-export function rebuildMemoryIndex(record: GraphRecord, _: null): null {
-  record.db.exec("INSERT INTO memory_index (memory_index) VALUES ('rebuild')");
-  record.db.exec("INSERT INTO memory_index (memory_index, rank) VALUES ('secure-delete', 1)");
-  const unsigned = record.db
-    .prepare(
-      `SELECT m.* FROM memories m LEFT JOIN memory_signatures s ON s.memory = m.memory
-       WHERE s.memory IS NULL AND m.fact IS NULL
-         AND NOT (m.layer = 'episodic' AND m.session IS NOT NULL AND m.kind <> 'summary')
-       ORDER BY m.memory`,
-    )
-    .all() as unknown as MemoryRow[];
-  for (const row of unsigned) {
-    const steps = JSON.parse(row.steps) as string[];
-    const bands = bandsOfMemory({ ...row, about: aboutOf(record.db, row.memory), steps });
-    if (bands !== null) rememberSignature(record, row.memory, bands);
-  }
-  return null;
 }

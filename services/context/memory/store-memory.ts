@@ -2,7 +2,7 @@ import type { GraphRecord, NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
 import { aboutOf, factOf, type MemoryRow, memoryRow, noEnd, type Remembered, titleOf } from './memory-row.ts';
 import { countWords, normalisedName } from './normalise.ts';
-import { forgetSignature } from './signatures.ts';
+import { forgetFingerprint } from './signatures.ts';
 
 const excerptLength = 500;
 
@@ -127,7 +127,7 @@ export function removeMemory(record: GraphRecord, row: MemoryRow): void {
   record
     .prepare("INSERT INTO memory_index (memory_index, rowid, content, context) VALUES ('delete', ?, ?, ?)")
     .run(row.memory, row.content, row.context);
-  forgetSignature(record, row.memory);
+  forgetFingerprint(record, row.memory);
   record.deleteNode(row.memory);
   const procedure = row.layer === 'procedural' ? record.nodeOf(nodeId.procedure(procedureName(row))) : null;
   if (procedure === null) return;

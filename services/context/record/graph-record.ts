@@ -63,11 +63,24 @@ export const journalTable = `
   INSERT INTO journal_position VALUES (0);
 `;
 
+/** The version of the record that wrote what is made from other rows; its highest row, as that of `journal_position`. */
+export const indexedTable = `
+  CREATE TABLE indexed_version (version INTEGER NOT NULL) STRICT;
+  INSERT INTO indexed_version VALUES (0);
+`;
+
 /** Labels of spec.md; the second of a pair is the projection's to add. */
 export const nodeLabels = ['CoreEntity', 'Memory', 'ReasoningRun', 'Task', 'Action'] as const;
 export type NodeLabel = (typeof nodeLabels)[number];
 
-export const edgeTypes = ['CORE_RELATION', 'ABOUT', 'PLANS_FOR', 'PROPOSES', 'NEXT_ACTION'] as const;
+export const edgeTypes = [
+  'CORE_RELATION',
+  'ABOUT',
+  'SIMILAR_TO',
+  'PLANS_FOR',
+  'PROPOSES',
+  'NEXT_ACTION',
+] as const;
 export type EdgeType = (typeof edgeTypes)[number];
 
 export interface NodeInput {

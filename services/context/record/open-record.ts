@@ -1,10 +1,11 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed, messageOf } from '#kit/errors.ts';
-import { migrate } from '#kit/storage/database.ts';
+import { migrate, transaction } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { isSqliteDamage, storageError } from '#kit/storage/storage-error.ts';
 import { openForWriting, recordFolder, recordPath, recordThing } from './connection.ts';
+import { GraphRecord } from './graph-record.ts';
 import {
   finishRecovery,
   notedDamage,
@@ -93,10 +94,19 @@ function damageFoundBy(path: string, check: (db: DatabaseSync) => readonly strin
   }
 }
 
-function bringUpToDate(path: string, { versions }: RecordContents): void {
+/** Brings the tables up to date, and makes again what an older version made from other rows. */
+function bringUpToDate(path: string, { versions, restoreSteps }: RecordContents): void {
   const db = openForWriting(path);
   try {
     migrate(db, { ...recordThing, migrations: versions });
+    const { indexed } = db.prepare('SELECT max(version) AS indexed FROM indexed_version').get() as {
+      indexed: number;
+    };
+    if (indexed === versions.length) return;
+    transaction(db, () => {
+      restoreSteps.rebuild(new GraphRecord(db));
+      db.prepare('UPDATE indexed_version SET version = ?').run(versions.length);
+    });
   } finally {
     db.close();
   }

@@ -15,11 +15,15 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
+import { transaction } from '#kit/storage/database.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { prepareRecording } from '../memory/prepare-recording.ts';
 import { openForWriting } from '../record/connection.ts';
 import { GraphRecord } from '../record/graph-record.ts';
 import { noteDamage } from '../record/recovery.ts';
 import { openRecord } from './access.ts';
+import { writeCommands } from './commands.ts';
+import { migrate, versions } from './schema.ts';
 
 const nodes = 4_000;
 const module = new URL('./access.ts', import.meta.url).href;
@@ -98,6 +102,43 @@ describe('The record of an installation', () => {
     await once(child, 'message');
     return child;
   }
+
+  it('signs and links memories that an older version stored, also after a crash between its steps', () => {
+    mkdirSync(folder);
+    const old = openForWriting(path);
+    migrate(old, versions.length - 1);
+    const at = '2026-01-01T00:00:00.000Z';
+    const texts = ['ten', 'two', 'two'].map(
+      (count) => `The deploy script needs ${count} approvals of people who did not write any of the changes.`,
+    );
+    for (const [nth, text] of texts.entries()) {
+      const id = `memory:${nth}`;
+      old
+        .prepare(
+          "INSERT INTO nodes (node, id, label, kind, title, valid_from, changed) VALUES (?, ?, 'Memory', 'x', ?, ?, ?)",
+        )
+        .run(nth + 1, id, text, at, nth + 1);
+      old
+        .prepare(
+          `INSERT INTO memories (memory, id, layer, kind, words, recorded_at, valid_from, valid_to, context, content)
+           VALUES (?, ?, 'semantic', 'x', 9, ?, ?, '9999-12-31T23:59:59.999Z', '', ?)`,
+        )
+        .run(nth + 1, id, at, at, text);
+    }
+    // A crash: the tables are new, what is made from them is not there yet.
+    migrate(old);
+    old.close();
+    openRecord(state).close();
+    const db = openForWriting(path);
+    const duplicate = transaction(db, () =>
+      writeCommands.recordMemory(
+        new GraphRecord(db),
+        prepareRecording({ layer: 'semantic', kind: 'x', content: texts[0]!.toLowerCase() }),
+      ),
+    );
+    db.close();
+    expect(duplicate).to.deep.include({ duplicate_of: 'memory:0', similar_to: ['memory:2', 'memory:1'] });
+  });
 
   it('takes a record that was emptied after an orderly end for a damaged one, not for a new one', () => {
     fill();

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { putRunGraph } from '../execution/run-graph.ts';
-import { rebuildMemoryIndex } from '../memory/signatures.ts';
+import { rebuildMemoryIndex } from '../memory/rebuild-index.ts';
 import { project } from '../memory/store-memory.ts';
 import type { GraphRecord } from '../record/graph-record.ts';
 import type { RestoreSteps } from '../record/recovery.ts';
@@ -22,6 +22,7 @@ function rebuild(record: GraphRecord): void {
   record.db.exec(
     "UPDATE ingested_files SET source = ''; UPDATE ingested_repositories SET basis = NULL, relink = 1",
   );
+  record.db.exec('DELETE FROM memory_signatures');
   rebuildMemoryIndex(record, null);
   rebuildTexts(record, { after: 0, milliseconds: Number.POSITIVE_INFINITY });
 }

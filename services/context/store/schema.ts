@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { migrate as migrateTo } from '#kit/storage/database.ts';
 import { executionTables } from '../execution/execution-queries.ts';
 import { ingestTables, linkTables } from '../ingest/ingest-tables.ts';
-import { memoryTables, signatureTables } from '../memory/memory-tables.ts';
+import { fingerprintTables, memoryTables, signatureTables } from '../memory/memory-tables.ts';
 import { recordThing } from '../record/connection.ts';
-import { identityTable, journalTable, recordTables } from '../record/graph-record.ts';
+import { identityTable, indexedTable, journalTable, recordTables } from '../record/graph-record.ts';
 import { searchTables } from '../search/text-index.ts';
 import { vectorTables } from '../vectors/vectors.ts';
 
@@ -44,6 +44,7 @@ export const versions: readonly string[] = [
   leanerIndexes,
   linkTables,
   journalTable,
+  [fingerprintTables, indexedTable].join('\n'),
 ];
 
 /** @param wanted the version to stop at; less than all of them only to have an old record */

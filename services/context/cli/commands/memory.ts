@@ -217,15 +217,16 @@ function lookupLines(
   ];
 }
 
-function rememberLines({ id, created, duplicate_of, closed, masked }: RecordReply): string[] {
+function rememberLines({ id, created, duplicate_of, similar_to, closed, masked }: RecordReply): string[] {
   const first = created
     ? `remembered as ${id}`
     : duplicate_of === null
       ? `known already as ${id}`
-      : `much the same as ${duplicate_of}, which it was joined to`;
+      : `known already as ${duplicate_of}, in the same words`;
   return [
     first,
     ...closed.map((old) => `closes ${old}`),
+    ...(created ? similar_to.map((other) => `similar to ${other}; both are kept`) : []),
     ...(masked === 0 ? [] : [`${counted(masked, 'secret')} in it masked`]),
   ];
 }

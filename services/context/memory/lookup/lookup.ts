@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { LookupReply, LookupResult } from '#kit/contracts/context/memory.ts';
 import { withFallingScores } from '../../search/ranking/order.ts';
 import { isTurn, type MemoryRow, memoryFacts, memoryRow } from '../memory-row.ts';
+import { newestOfSimilarFirst } from '../similar.ts';
 import { isNamed, nameOf, spread, weightOf } from './order.ts';
 import {
   type Condition,
@@ -66,13 +67,19 @@ export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<Looku
   const weighed = found.map((one) => ({ row: one.row, one, score: weighedScore(one, input.sessions) }));
   const most = Math.max(...weighed.map(({ score }) => score), Number.MIN_VALUE);
   const name = nameOf(input.query);
-  const ranked = weighed
+  const byScore = weighed
     .map((item) => (isNamed(item.row, name) ? { ...item, score: item.score + most } : item))
     .sort((a, b) => b.score - a.score || b.row.memory - a.row.memory);
+  const ranked = newestOfSimilarFirst(db, byScore, hasWordsOf);
   const best = ranked[0]?.score ?? 1;
   const shown = (input.sessions === null ? spread(ranked, input.limit) : ranked).slice(0, input.limit);
   const results = withFallingScores(shown.map(({ one, score }) => resultOf(db, one, score / best)));
   return { results, source: 'record', unknown_about };
+}
+
+/** True if the one has every word of the query that the other has. */
+function hasWordsOf({ one }: { one: Found }, other: { one: Found }): boolean {
+  return [...other.one.terms.keys()].every((term) => one.terms.has(term));
 }
 
 function weighedScore({ row, score }: Found, sessions: readonly string[] | null): number {

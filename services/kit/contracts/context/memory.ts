@@ -80,9 +80,11 @@ export type RecordRequest = Written<t.TypeOf<typeof RecordRequest>>;
 
 export const RecordReply = t.strict({
   id: t.string,
-  /** False for a repeated key and for a near-duplicate, whose `id` is that of the memory that was there. */
+  /** False for a repeated key and for the same text again, whose `id` is that of the memory that was there. */
   created: t.boolean,
   duplicate_of: nullable(t.string),
+  /** Other memories whose text is nearly the same and may contradict this one, newest first. */
+  similar_to: t.array(t.string),
   /** Facts whose validity this one ended. */
   closed: t.array(t.string),
   /** As the memory has it, other facts considered. */
@@ -125,6 +127,8 @@ const facts = {
   kind: t.string,
   title: t.string,
   about: t.array(t.string),
+  /** Other memories whose text is nearly the same, newest first, at most 10. */
+  similar_to: t.array(t.string),
   source: nullable(t.string),
   subject: nullable(t.string),
   predicate: nullable(t.string),
@@ -244,7 +248,6 @@ export const MemoryLine = t.strict({
       digest: t.string,
       seen_at: Timestamp,
       first: t.boolean,
-      exact: t.boolean,
     }),
   ),
   outcomes: t.array(t.strict({ run: nullable(Name), worked: t.boolean, at: Timestamp })),
