@@ -5,6 +5,16 @@ export const answers: readonly (readonly [
   params?: Readonly<Record<string, unknown>>,
 ])[] = [
   ['MATCH (n:CoreEntity) RETURN count(*) AS c', [{ c: 6 }]],
+  ['RETURN 1 AS `__proto__`, 2 AS b', [JSON.parse('{"__proto__":1,"b":2}')]],
+  [
+    'UNWIND [1, 2] AS n RETURN {a: n} AS `__proto__`, n AS constructor ORDER BY constructor',
+    [1, 2].map((n) => JSON.parse(`{"__proto__":{"a":${n}},"constructor":${n}}`)),
+  ],
+  ['RETURN {a: [{b: 1}]} AS x', [{ x: { a: [{ b: 1 }] } }]],
+  [
+    'RETURN [{b: 1}, {c: [{d: "x"}, [{e: 1.5}]]}] AS x',
+    [{ x: [{ b: 1 }, { c: [{ d: 'x' }, [{ e: 1.5 }]] }] }],
+  ],
   [
     'MATCH (n:CoreEntity) RETURN n.kind AS kind, count(*) AS c ORDER BY c DESC, kind',
     [

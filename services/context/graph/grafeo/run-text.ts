@@ -23,9 +23,15 @@ export async function runText(
 
 function rowsOf(result: QueryResult, limit: number): Record<string, unknown>[] {
   const rows: Record<string, unknown>[] = [];
+  // A row by names cannot have a column `__proto__`; rows by place are all made at once.
+  const byPlace = result.columns.includes('__proto__') ? result.rows() : null;
   let bytes = 0;
   for (let index = 0; index < Math.min(result.length, limit); index++) {
-    const row = plain(Object.fromEntries(Object.entries(result.get(index)))) as Record<string, unknown>;
+    const entries =
+      byPlace === null
+        ? Object.entries(result.get(index))
+        : result.columns.map((column, place) => [column, byPlace[index]![place]] as const);
+    const row = plain(Object.fromEntries(entries)) as Record<string, unknown>;
     bytes += JSON.stringify(row).length;
     if (bytes > maxReplyBytes) throw tooLargeReply(`row ${index + 1} of the result`);
     rows.push(row);

@@ -85,6 +85,13 @@ describe('what the embedded engine cannot do rightly', () => {
     ['WITH [[1]] AS l RETURN l[0] + 2 AS x', 'adding a single value to a list'],
     ["MATCH (n) RETURN n[$text] = '1' AS x", 'comparing text with a number'],
     ['MATCH (n) RETURN any(y IN [n.path] WHERE y > 1) AS x', 'may hold null'],
+    ['RETURN {`__proto__`: 1} AS x', 'the key __proto__ in a map'],
+    ['RETURN [{a: {__proto__: [1]}}] AS x', 'the key __proto__ in a map'],
+    ['MATCH ({number: "1"}) RETURN 1 AS x', 'comparing text with a number'],
+    ['MATCH (a), ({number: "1"}) RETURN 1 AS x', 'comparing text with a number'],
+    ['MATCH (a)-[{weight: "1"}]->() RETURN a', 'comparing text with a number'],
+    ['MATCH (a) WHERE ({number: "1"})-->(a) RETURN a', 'comparing text with a number'],
+    ['MATCH (a) WHERE (a)-->({number: "1"}) RETURN a', 'comparing text with a number'],
     ['MATCH (a)-->+(b) RETURN a', 'a quantified path'],
     ['MATCH (n:A WHERE n.x > 1) RETURN n', 'WHERE inside a pattern'],
     [`RETURN ${'['.repeat(52)}1${']'.repeat(52)} AS x`, 'brackets more than 50 deep'],
@@ -97,6 +104,11 @@ describe('what the embedded engine cannot do rightly', () => {
   }
 
   for (const query of [
+    'RETURN {a: [{b: 1}]} AS x',
+    'RETURN [{b: 1}, {c: [{d: 1}, [{e: 1}]]}] AS x',
+    'RETURN ({b: 1}) AS x, [({b: 1}), ({c: 1})] AS y, {a: ({b: [({c: 1})]})} AS z',
+    'UNWIND [{b: 1}] AS m WITH m.b AS b RETURN {a: [x IN [1] | {b: x}], b: [{c: b}]} AS x',
+    'MATCH (n) RETURN collect({a: 1}) AS x, head([{b: 1}]) AS y',
     'MATCH (`create`:A) WHERE (true) RETURN `create`.id AS `set`, count(null) AS count, 2 AS order',
     'RETURN [null] AS a, (false) AS b, {a: null, b: CASE WHEN true THEN 1 END} AS c',
     'MATCH (a), p = shortestPath((a)-[*..5]-(b)) WHERE a.id <> b.id WITH p WHERE length(p) > 1 RETURN length(p) AS l',

@@ -194,6 +194,7 @@ export const constructs: readonly Construct[] = [
     'write toString(x)',
     sums((left, right) => !((left | right) & list) && areOddText(left, right)),
   ),
+  row('the key __proto__ in a map', 'it leaves it out', 'choose another key', isProtoKey),
   row('a negative slice bound', 'it ignores it', 'count from the start with size(list)', (query, index) =>
     boundsAt(query, index).some((bound) => (plainNumber(query, bound) ?? 0) < 0),
   ),
@@ -473,10 +474,23 @@ function isPatternValue(tokens: readonly Token[], index: number): boolean {
   const open = tokens[index]!.within ?? -1;
   if (!isSign(tokens[index], ':') || !isSign(tokens[open], '{')) return false;
   for (let at = open - 1; at >= 0; at--) {
-    if (isSign(tokens[at], '(', '[')) return !isCall(tokens, at - 1);
+    if (isSign(tokens[at], '[')) return isSign(tokens[at - 1], '-');
+    if (isSign(tokens[at], '(')) return !isCall(tokens, at - 1) && (at < open - 1 || isNode(tokens, at));
     if (!(isSign(tokens[at], ':', '|', '*', '..') || tokens[at]!.kind !== 'sign')) return false;
   }
   return false;
+}
+
+/** Whether a bracket right before a map opens a node, as in `MATCH ({a: 1})`, and not an expression, as in `RETURN ({a: 1})`. */
+function isNode(tokens: readonly Token[], open: number): boolean {
+  const [before, after] = [tokens[open - 1], tokens[closingOf(tokens, open) + 1]];
+  if (isSign(before, '-', '>') || isSign(after, '-', '<') || isWord(before, 'MATCH')) return true;
+  return isSign(before, ',') && !isInsideOfValue(tokens, open);
+}
+
+function isProtoKey({ tokens }: Query, index: number): boolean {
+  const open = tokens[index]!.within ?? -1;
+  return isSign(tokens[open], '{') && isName(tokens[index]) && tokens[index]!.text === '__proto__';
 }
 
 function isListWord({ tokens }: Query, index: number, word: 'IN' | 'UNWIND'): boolean {

@@ -123,7 +123,8 @@ async function taken(result: Result, limit: number): Promise<Rows> {
   let bytes = 0;
   for await (const record of result) {
     if (rows.length === limit) return { columns, rows, truncated: true };
-    const row = plain(record.toObject()) as Record<string, unknown>;
+    const entries = columns.map((column) => [column, record.get(column)] as const);
+    const row = plain(Object.fromEntries(entries)) as Record<string, unknown>;
     bytes += JSON.stringify(row).length;
     if (bytes > maxReplyBytes) throw tooLargeReply(`row ${rows.length + 1} of the result`);
     rows.push(row);
