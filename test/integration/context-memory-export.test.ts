@@ -27,7 +27,7 @@ describe('Export and import of the memory', () => {
     });
     await from.remember({
       layer: 'semantic',
-      content: 'the tests are 🦊 slow',
+      content: 'the "tests" are 🦊 slow',
       about: ['repo:demo/a'],
       key: 'k2',
       source: 'x',
