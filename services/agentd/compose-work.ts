@@ -78,7 +78,7 @@ function composeWork(
 ) {
   const secrets = secretFinder(policy.released_secrets);
   const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
-  const forges = createForges(forgesConfig, forgeFolders);
+  const forges = createForges(forgesConfig, forgeFolders, secrets);
 
   const sandboxConfig = {
     ...validationConfig,
@@ -94,7 +94,7 @@ function composeWork(
   function forgeNamed(name: string) {
     const forge = forges.get(name);
     if (forge !== undefined) return forge;
-    if (name === smokeForge.name) return createSmokeForge(forgeFolders);
+    if (name === smokeForge.name) return createSmokeForge(forgeFolders, secrets);
     throw new Failed(
       'forge_not_configured',
       `forge '${name}' is not in config/forges.json any more; it has ${[...forges.keys()].join(', ')}`,

@@ -110,9 +110,14 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
       return examineForges(readConcern(ForgesConfig, 'forges', folders), forgeFolders, answerMs(sources));
     },
     async localForge() {
-      const { readConcern } = await import('#kit/config/concern.ts');
-      const { ForgesConfig, localForgeAdmin } = await import('./forges/registry.ts');
-      return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders);
+      const [{ readConcern }, { ForgesConfig, localForgeAdmin }, { readReleasedSecrets, secretFinder }] =
+        await Promise.all([
+          import('#kit/config/concern.ts'),
+          import('./forges/registry.ts'),
+          import('#kit/redaction/secret-finder.ts'),
+        ]);
+      const secrets = secretFinder(readReleasedSecrets(folders));
+      return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders, secrets);
     },
     async addCheckout(ref, path) {
       const { addCheckout } = await import('./checkouts-file.ts');

@@ -3,9 +3,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { decode } from '#kit/decode.ts';
+import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { findIssue, findRepository } from './find-issue.ts';
 import { createForges, type Forges, ForgesConfig } from './registry.ts';
+
+const none = secretFinder([]);
 
 describe('The issue that a person names', () => {
   let forges: Forges;
@@ -20,7 +23,7 @@ describe('The issue that a person names', () => {
         { name: 'work', kind: 'gitea', base_url: 'https://git.example.org:3000/forge' },
       ],
     };
-    forges = createForges(decode(ForgesConfig, config, 'forges'), { stateDir, secretsDir: stateDir });
+    forges = createForges(decode(ForgesConfig, config, 'forges'), { stateDir, secretsDir: stateDir }, none);
   });
 
   function checkout(...remotes: readonly [name: string, url: string][]): string {

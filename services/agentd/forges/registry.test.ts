@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { decode } from '#kit/decode.ts';
+import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { failure } from '../../../test/contract/forge.contract.ts';
 import { makeBareRepository } from '../../../test/fixtures/forges/bare-repository.ts';
 import type { ForgeServer } from '../../../test/fixtures/forges/forge-server.ts';
@@ -10,6 +11,8 @@ import { startGiteaServer } from '../../../test/fixtures/forges/gitea-server.ts'
 import type { ForgeFolders } from './configured-forge.ts';
 import { forgeFor } from './find-forge.ts';
 import { createForges, ForgesConfig, localForgeAdmin } from './registry.ts';
+
+const none = secretFinder([]);
 
 describe('the forges of config/forges.json', () => {
   const ref = { owner: 'demo', repo: 'hello' };
@@ -48,13 +51,13 @@ describe('the forges of config/forges.json', () => {
   it('ships a local forge, and GitHub for those who have a token', async () => {
     const path = new URL('../../../config/forges.json', import.meta.url);
     const shipped = decode(ForgesConfig, JSON.parse(readFileSync(path, 'utf8')), 'config/forges.json');
-    const forges = createForges(shipped, folders);
+    const forges = createForges(shipped, folders, none);
     expect([...forges.values()].map(({ name, kind }) => ({ name, kind }))).to.deep.equal([
       { name: 'local', kind: 'local' },
       { name: 'github', kind: 'github' },
     ]);
     expect(forges.get('github')!.missing()).to.contain(join(folders.secretsDir, 'github-token'));
-    const forgeAdmin = localForgeAdmin(shipped, folders);
+    const forgeAdmin = localForgeAdmin(shipped, folders, none);
     const made = await forgeAdmin.init({ ...ref, from: null });
     expect(made.folder).to.equal(join(folders.stateDir, 'forge/demo/hello'));
     expect((await forgeFor(forges, ref)).name).to.equal('local');
@@ -62,17 +65,17 @@ describe('the forges of config/forges.json', () => {
   });
 
   it('finds the only forge that knows a repository', async () => {
-    const forges = createForges(config(), folders);
+    const forges = createForges(config(), folders, none);
     server.state.addRepository({ ...ref, bare: makeBareRepository(folder) });
     expect((await forgeFor(forges, ref)).name).to.equal('work');
-    await localForgeAdmin(config(), folders).init({ owner: 'demo', repo: 'mine', from: null });
+    await localForgeAdmin(config(), folders, none).init({ owner: 'demo', repo: 'mine', from: null });
     expect((await forgeFor(forges, { owner: 'demo', repo: 'mine' })).name).to.equal('local');
   });
 
   it('does not choose between two forges that know a repository', async () => {
-    const forges = createForges(config(), folders);
+    const forges = createForges(config(), folders, none);
     server.state.addRepository({ ...ref, bare: makeBareRepository(folder) });
-    await localForgeAdmin(config(), folders).init({ ...ref, from: null });
+    await localForgeAdmin(config(), folders, none).init({ ...ref, from: null });
     const error = await failure(forgeFor(forges, ref));
     expect(error).to.include({ name: 'Conflict', code: 'forge_ambiguous' });
     expect(error.message).to.contain('local, work');
@@ -80,9 +83,9 @@ describe('the forges of config/forges.json', () => {
   });
 
   it('does not guess while a forge that may know the repository cannot be asked', async () => {
-    await localForgeAdmin(config(), folders).init({ ...ref, from: null });
+    await localForgeAdmin(config(), folders, none).init({ ...ref, from: null });
     server.faults.push({ path: /./, times: 9, answer: { status: 401, body: { message: 'token expired' } } });
-    const error = await failure(forgeFor(createForges(config(), folders), ref));
+    const error = await failure(forgeFor(createForges(config(), folders, none), ref));
     expect(error).to.include({ name: 'Unavailable', code: 'forge_unavailable', exitCode: 5 });
     expect(error.message).to.contain("'work'").and.contain('token expired');
     expect(error.hint).to.contain('--forge local');
@@ -90,20 +93,20 @@ describe('the forges of config/forges.json', () => {
 
   it('stops asking when it is cancelled', async () => {
     server.faults.push({ path: /./, answer: 'hang' });
-    const asked = forgeFor(createForges(config(), folders), ref, AbortSignal.timeout(30));
+    const asked = forgeFor(createForges(config(), folders, none), ref, AbortSignal.timeout(30));
     expect(await failure(asked)).to.include({ name: 'Interrupted', code: 'interrupted' });
   });
 
   it('says who was asked for a repository that nobody knows', async () => {
     rmSync(join(folders.secretsDir, 'work-token'));
-    const error = await failure(forgeFor(createForges(config(), folders), ref));
+    const error = await failure(forgeFor(createForges(config(), folders, none), ref));
     expect(error).to.include({ name: 'NotFound', code: 'repository_not_found', exitCode: 4 });
     expect(error.message).to.contain('asked: local').and.contain('not asked: work');
     expect(server.state.requests).to.deep.equal([]);
   });
 
   it('lists the choices for a forge that is not there', async () => {
-    const error = await failure(forgeFor(createForges(config(), folders), { ...ref, forge: 'gitlab' }));
+    const error = await failure(forgeFor(createForges(config(), folders, none), { ...ref, forge: 'gitlab' }));
     expect(error).to.include({ name: 'NotFound', code: 'forge_not_found' });
     expect(error.message).to.contain('local, work');
   });
@@ -129,7 +132,7 @@ describe('the forges of config/forges.json', () => {
       [{ name: 'a', kind: 'gitea', base_url: 'https://x', clone_base_url: 'http://x' }],
       [{ name: 'a', kind: 'github', clone_base_url: 'http://github.com' }],
     ]) {
-      const call = async () => createForges(decode(ForgesConfig, { forges }, 'config/forges.json'), folders);
+      const call = async () => createForges(decode(ForgesConfig, { forges }, 'config/forges.json'), folders, none);
       expect(await failure(call())).to.include({ name: 'InvalidInput', code: 'forges_invalid' });
     }
     for (const forge of [

@@ -3,6 +3,7 @@ import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { choiceBy } from '#kit/decode.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import { type ForgeKind, traitsOf } from '#kit/forges/registry.ts';
+import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
 import type { ForgeReport } from '../ports/forge-report.ts';
 import type { ConfiguredForge, ForgeFolders } from './configured-forge.ts';
 import { examineForge } from './examine.ts';
@@ -10,6 +11,7 @@ import { gitea } from './gitea/gitea-forge.ts';
 import { github } from './github/github-forge.ts';
 import { local, placeOf } from './local/local-forge.ts';
 import { LocalForgeAdmin } from './local/local-forge-admin.ts';
+import { MaskedForge } from './masked-forge.ts';
 import type { ForgeAdapter } from './settings.ts';
 
 const adapters = { local, github, gitea } satisfies Record<ForgeKind, ForgeAdapter<t.Mixed>>;
@@ -58,9 +60,9 @@ export function checkForgesConfig(config: ForgesConfig): ForgesConfig {
 }
 
 /** @throws InvalidInput (`forges_invalid`) */
-export function createForges(config: ForgesConfig, folders: ForgeFolders): Forges {
+export function createForges(config: ForgesConfig, folders: ForgeFolders, secrets: SecretFinder): Forges {
   const { forges } = checkForgesConfig(config);
-  return new Map(forges.map((settings) => [settings.name, createForge(settings, folders)]));
+  return new Map(forges.map((settings) => [settings.name, createForge(settings, folders, secrets)]));
 }
 
 /** How each configured forge stands, all of them asked side by side. */
@@ -70,25 +72,36 @@ export function examineForges(
   answerMs: number,
 ): Promise<ForgeReport[]> {
   const { forges } = checkForgesConfig(config);
-  return Promise.all(forges.map((settings) => examineForge(createForge(settings, folders, 100), answerMs)));
+  const created = forges.map((settings) => createForge(settings, folders, secretFinder([]), 100));
+  return Promise.all(created.map((forge) => examineForge(forge, answerMs)));
 }
 
 /** The forge of `core-status --smoke`, there without being configured and found by its name alone. */
-export function createSmokeForge(folders: ForgeFolders): ConfiguredForge {
+export function createSmokeForge(folders: ForgeFolders, secrets: SecretFinder): ConfiguredForge {
   const { name, root } = smokeForge;
-  return createForge({ name, kind: 'local', root, account: undefined }, folders);
+  return createForge({ name, kind: 'local', root, account: undefined }, folders, secrets);
 }
 
-function createForge(settings: ForgeSettings, folders: ForgeFolders, retry_ms = 1_000): ConfiguredForge {
+function createForge(
+  settings: ForgeSettings,
+  folders: ForgeFolders,
+  secrets: SecretFinder,
+  retry_ms = 1_000,
+): ConfiguredForge {
   const adapter: ForgeAdapter<t.Mixed> = adapters[settings.kind];
-  return adapter.create(settings, { folders, retry_ms });
+  return new MaskedForge(adapter.create(settings, { folders, retry_ms }), secrets);
 }
 
 /**
  * What people do on the local forge by hand.
  * @throws NotFound `forge_not_found` when no local forge is configured, Conflict `forge_ambiguous` when several are
  */
-export function localForgeAdmin(config: ForgesConfig, folders: ForgeFolders, name?: string): LocalForgeAdmin {
+export function localForgeAdmin(
+  config: ForgesConfig,
+  folders: ForgeFolders,
+  secrets: SecretFinder,
+  name?: string,
+): LocalForgeAdmin {
   const found = config.forges.filter((settings) => settings.kind === 'local');
   const named = found.filter((settings) => name === undefined || settings.name === name);
   const [settings, another] = named;
@@ -103,5 +116,5 @@ export function localForgeAdmin(config: ForgesConfig, folders: ForgeFolders, nam
       `several forges are local: ${named.map((entry) => entry.name).join(', ')}`,
     );
   }
-  return new LocalForgeAdmin(...placeOf(settings, folders));
+  return new LocalForgeAdmin(...placeOf(settings, folders), secrets);
 }

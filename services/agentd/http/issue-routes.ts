@@ -21,7 +21,7 @@ export function issueRoutes(agent: CoreAgent, signal: AbortSignal): Route[] {
         const { issues, ...repository } = await agent.issues(issueQuery(query), signal);
         const json: IssueList = {
           ...repository,
-          issues: issues.map(({ author, labels, body, locked, ...issue }) => ({
+          issues: issues.map(({ author, labels, body, locked, masked, ...issue }) => ({
             ...issue,
             author: author.login,
             labels: [...labels],

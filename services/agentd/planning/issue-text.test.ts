@@ -1,28 +1,9 @@
 import { expect } from 'chai';
 import { NotFound } from '#kit/errors.ts';
-import { MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
+import { MaskTally, secretFinder } from '#kit/redaction/secret-finder.ts';
 import type { Author, Comment, Issue } from '../ports/forge.ts';
 import type { Run } from '../runs/run.ts';
-import { isUnchanged, maskedIssue } from './issue-text.ts';
-
-/** Finds one word. */
-function finderOf(word: string): SecretFinder {
-  return {
-    find: (text) =>
-      text.includes(word)
-        ? [
-            {
-              kind: 'word',
-              line: 1,
-              fingerprint: 'sha256:0',
-              start: text.indexOf(word),
-              end: text.indexOf(word) + word.length,
-            },
-          ]
-        : [],
-    mask: (text) => text.replaceAll(word, '[redacted word]'),
-  };
-}
+import { isUnchanged, tallied } from './issue-text.ts';
 
 const ref = { owner: 'demo', repo: 'hello' };
 const { signal } = new AbortController();
@@ -52,8 +33,8 @@ describe('An issue that was planned', () => {
   const heard = [comment('1', 'mira'), comment('2', 'core-bot')];
 
   /** As a run stored it, whose planner read `issue` and `heard`. */
-  function ports(now: readonly Comment[], secret = 'never said') {
-    const text = maskedIssue({ issue, comments: heard }, new MaskTally(finderOf(secret)));
+  function ports(now: readonly Comment[], read = issue) {
+    const text = tallied({ issue: read, comments: heard }, new MaskTally(secretFinder([])));
     const source = { issue: { content: 'digest' } } as NonNullable<Run['source']>;
     return {
       store: {
@@ -93,7 +74,7 @@ describe('An issue that was planned', () => {
   });
 
   it('counts as changed if that is unknown', async () => {
-    const masked = ports(heard, 'It is.');
+    const masked = ports(heard, { ...issue, masked: [{ kind: 'word', fingerprint: 'sha256:0' }] });
     expect(await isUnchanged(masked, ref, issue, 'run_1', signal)).to.equal(false);
     const pruned = {
       ...ports(heard),

@@ -1,5 +1,5 @@
 import { NotFound } from '#kit/errors.ts';
-import type { MaskTally } from '#kit/redaction/secret-finder.ts';
+import type { MaskedSecret, MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Comment, Forge, Issue, RepositoryRef } from '../ports/forge.ts';
 import type { RunStore } from '../runs/run-store.ts';
 
@@ -26,17 +26,24 @@ export async function storedIssue(
   return JSON.parse(Buffer.from(await store.artifact(runId, digest)).toString('utf8')) as StoredIssue;
 }
 
-/** The texts without secrets, from which alone anything is made; and how many of them held one. */
-export function maskedIssue({ issue, comments }: IssueText, tally: MaskTally): StoredIssue {
-  const clean: IssueText = {
-    issue: tally.maskDeep(issue, issuePlace),
-    comments: comments.map((comment) => tally.maskDeep(comment, commentPlace(comment))),
+/** Issue and comments as they are stored; what their forge masked in them goes to the tally. */
+export function tallied({ issue, comments }: IssueText, tally: MaskTally): StoredIssue {
+  const texts = [issue, ...comments];
+  tally.add(hiddenIn(issue, issuePlace));
+  for (const comment of comments) tally.add(hiddenIn(comment, tally.mask(commentPlace(comment))));
+  return {
+    issue: withoutHidden(issue),
+    comments: comments.map(withoutHidden),
+    masked: texts.filter(({ masked = [] }) => masked.length > 0).length,
   };
-  const read = [issue, ...comments];
-  const masked = [clean.issue, ...clean.comments].filter(
-    (text, index) => JSON.stringify(text) !== JSON.stringify(read[index]),
-  );
-  return { ...clean, masked: masked.length };
+}
+
+function hiddenIn({ masked = [] }: Pick<Issue, 'masked'>, place: string): MaskedSecret[] {
+  return masked.map((secret) => ({ ...secret, place }));
+}
+
+function withoutHidden<T extends Pick<Issue, 'masked'>>({ masked: _, ...text }: T): Omit<T, 'masked'> {
+  return text;
 }
 
 /** Where a masked secret stood, for people. */

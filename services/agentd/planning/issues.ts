@@ -1,6 +1,7 @@
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Refused } from '#kit/errors.ts';
+import { maskedText } from '#kit/redaction/masked-text.ts';
 import type { ChangedIssue, Forge, Issue, IssueFilter, RepositoryRef } from '../ports/forge.ts';
 import type { RunStatus } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
@@ -89,9 +90,10 @@ export async function changedIssues(
   const { found, until, more } = await page({ forge, ref, since: query.since, forge_time }, limits, signal);
   const issues: ChangedIssues['issues'] = [];
   for (const issue of found) {
-    const { body, labels, ...rest } = issue;
+    const { body, labels, masked: _, ...rest } = issue;
     const planned_at = await plannedAt(ports, ref, issue, signal);
-    issues.push({ ...rest, labels: [...labels], body_sha256: sha256(body), planned_at });
+    // The bridge compares it with the digest of a webhook's text, in which released secrets are masked too.
+    issues.push({ ...rest, labels: [...labels], body_sha256: sha256(maskedText(body)), planned_at });
   }
   return { forge: forge.name, ...ref, until, more, issues };
 }

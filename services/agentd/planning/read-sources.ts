@@ -9,7 +9,7 @@ import { type TreeReader, treeReader } from '../git/tree.ts';
 import type { Forge, Issue, Repository } from '../ports/forge.ts';
 import { maskedEvents, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
-import { type IssueText, maskedIssue, type PlannedIssue, storedIssue } from './issue-text.ts';
+import { type IssueText, issuePlace, type PlannedIssue, storedIssue, tallied } from './issue-text.ts';
 
 /** What planning starts from: the issue as it was read, its secrets masked, and the repository at one commit. */
 export interface Sources extends IssueText {
@@ -53,12 +53,12 @@ export async function readSources(
 
   const { issue, comments } =
     number === null
-      ? await taskOf(ports.store, run)
+      ? await taskOf(ports.store, tally, run)
       : {
           issue: await forge.issue(repository, number, watch.signal),
           comments: await forge.comments(repository, number, {}, watch.signal),
         };
-  const text = maskedIssue({ issue, comments }, tally);
+  const text = tallied({ issue, comments }, tally);
   watch.progress({ step: 'source', state: 'info', message: `fetching ${name}` });
   await mirror.update(repository.clone_url, await forge.gitCredential(), watch.signal);
   const base_branch = repository.default_branch;
@@ -80,7 +80,11 @@ export async function readSources(
 }
 
 /** The task of a run in the form of an issue: its first line is the title, who asked for the plan its author. */
-async function taskOf(store: RunStore, { run_id, request, created_at }: Run): Promise<IssueText> {
+async function taskOf(
+  store: RunStore,
+  tally: MaskTally,
+  { run_id, request, created_at }: Run,
+): Promise<IssueText> {
   const task = request.task!;
   const text = Buffer.from(await store.artifact(run_id, task.content))
     .toString('utf8')
@@ -100,7 +104,7 @@ async function taskOf(store: RunStore, { run_id, request, created_at }: Run): Pr
     updated_at: created_at,
     html_url: null,
   };
-  return { issue, comments: [] };
+  return { issue: tally.maskDeep(issue, issuePlace), comments: [] };
 }
 
 const maxTitle = 120;

@@ -58,6 +58,12 @@ export interface Author {
   readonly bot: boolean;
 }
 
+/** A secret that was masked in a text. */
+export interface HiddenSecret {
+  readonly kind: string;
+  readonly fingerprint: string;
+}
+
 export interface Issue {
   readonly number: number;
   readonly title: string;
@@ -69,6 +75,8 @@ export interface Issue {
   readonly created_at: string;
   readonly updated_at: string;
   readonly html_url: string | null;
+  /** Left out if its texts held no secrets. */
+  readonly masked?: readonly HiddenSecret[] | undefined;
 }
 
 export interface IssueFilter {
@@ -101,6 +109,8 @@ export interface Comment {
   readonly author: Author;
   readonly created_at: string;
   readonly html_url: string | null;
+  /** Left out if its texts held no secrets. */
+  readonly masked?: readonly HiddenSecret[] | undefined;
 }
 
 export interface PullRequest {

@@ -5,6 +5,7 @@ import { Problem } from '#kit/contracts/problem.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { type Route, routeWithBytes } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
+import { maskedText } from '#kit/redaction/masked-text.ts';
 import {
   type IngressRequest,
   type IngressSource,
@@ -79,12 +80,13 @@ function ingressRoute(source: IngressSource, parts: IngressRouteParts, log: Ingr
 function keptReply({ event, duplicate }: AcceptedEvent, unknown: readonly string[]): IngressReply {
   const { event_id, state, target, role, run_id, reason, notes } = event;
   const kept = { event_id, state, duplicate, target, role, run_id, reason };
-  return { ...kept, notes: [...notes], unknown_members: [...unknown] };
+  return { ...kept, notes: [...notes], unknown_members: unknown.map(maskedText) };
 }
 
 function ignoredReply({ code, message }: Extract<ReadEvent, { event: null }>): IngressReply {
   const none = { event_id: null, duplicate: false, target: null, role: null, run_id: null };
-  return { ...none, state: 'ignored', reason: { code, message }, notes: [], unknown_members: [] };
+  const reason = { code, message: maskedText(message) };
+  return { ...none, state: 'ignored', reason, notes: [], unknown_members: [] };
 }
 
 /** So many lines in a minute: whoever sets up a webhook sees each request, and a flood fills no disk. */

@@ -8,6 +8,7 @@ import { sha256 } from '#kit/digest.ts';
 import { InvalidInput, Unauthorized } from '#kit/errors.ts';
 import type { WebhookDialect } from '#kit/forges/forge-traits.ts';
 import { dialectOf, type WebhookForge } from '#kit/forges/registry.ts';
+import { maskedText } from '#kit/redaction/masked-text.ts';
 import type { SecretFile } from '#kit/webhooks/secret-file.ts';
 import { isSigned } from '#kit/webhooks/signature.ts';
 import type { ForgeIngressConfig } from '../configuration.ts';
@@ -147,7 +148,7 @@ export class ForgeWebhookSource implements IngressSource {
     return this.#eventOf({
       ...{ event_id: `${this.name}:${delivery}`, body_sha256: sha256(body), by },
       ...{ action, kind, label: label?.name ?? null, actor: sender?.login ?? null },
-      issue: { id, title, body_sha256: sha256(text ?? ''), state, labels, url, updated_at },
+      issue: { id, title, body_sha256: sha256(maskedText(text ?? '')), state, labels, url, updated_at },
       found: this.#target(issue, repository),
     });
   }
@@ -220,14 +221,15 @@ interface IssueNews extends Pick<NewEvent, 'event_id' | 'body_sha256' | 'by'> {
 
 interface PlannedFields {
   readonly title: string;
+  /** Of the text with its secrets masked. */
   readonly body_sha256: string;
   readonly state: string;
   readonly labels: readonly string[];
 }
 
-/** Everything that planning reads of an issue, but for its comments. */
+/** Everything that planning reads of an issue, except its comments, with secrets masked: webhooks have them, core-agentd does not. */
 export function plannedFieldsText({ title, body_sha256, state, labels }: PlannedFields): string {
-  return JSON.stringify([title, body_sha256, state, [...labels].sort()]);
+  return JSON.stringify([maskedText(title), body_sha256, state, labels.map(maskedText).sort()]);
 }
 
 function notUsed(action: string, { actions }: ForgeIngressConfig): ReadEvent {

@@ -50,10 +50,10 @@ export class EventQueue {
 
   /**
    * What the event says is kept without secrets.
-   * @throws InvalidInput (`event_id_holds_secret`), Conflict (`event_id_reused`), Unavailable (`disk_full`, `database_unavailable`)
+   * @throws InvalidInput (`event_id_holds_secret`, `event_target_holds_secret`), Conflict (`event_id_reused`), Unavailable (`disk_full`, `database_unavailable`)
    */
   async accept(event: NewEvent): Promise<AcceptedEvent> {
-    refuseSecretId(event);
+    refuseSecretNames(event);
     const { content, notes, skip } = event;
     const masked = { ...event, ...this.#redactor.redactDeep({ content, notes, skip }) };
     return this.#rows.accept(masked, this.#sameContentMs);
@@ -179,13 +179,20 @@ export class EventQueue {
   }
 }
 
-/** An id names its event in answers, logs and lists, and cannot be masked: the masked one would name another. */
-function refuseSecretId({ event_id, source }: NewEvent): void {
-  const [found] = findSecrets(event_id);
+/** Ids and targets name things in answers, logs and requests, and cannot be masked: the masked name would be another. */
+function refuseSecretNames({ event_id, source, target }: NewEvent): void {
+  refuseSecret(event_id, 'event_id_holds_secret', `the id of an event from ${source}`);
+  for (const name of target === null ? [] : [target.owner, target.repo])
+    refuseSecret(name, 'event_target_holds_secret', `the repository of an event from ${source}`);
+}
+
+/** @throws InvalidInput */
+function refuseSecret(text: string, code: string, what: string): void {
+  const [found] = findSecrets(text);
   if (found === undefined) return;
   throw new InvalidInput(
-    'event_id_holds_secret',
-    `the id of an event from ${source} holds what looks like a secret (${found.kind}): an id is kept and shown, so it must hold none`,
+    code,
+    `${what} holds what looks like a secret (${found.kind}): it is stored and shown, so it must hold none`,
   );
 }
 

@@ -9,6 +9,7 @@ import {
   Timestamp,
   UtcTimestamp,
 } from '../decode.ts';
+import { textMasked } from '../redaction/masked-text.ts';
 import { Account } from './account.ts';
 import { ApprovalProgress } from './approval.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from './vocabulary.ts';
@@ -164,11 +165,11 @@ export const ApprovalBody = t.strict({
   /** The approval that was seen with it; when somebody has decided otherwise since, nothing is recorded. */
   seen_approval: optional(nullable(oneOf(approvals))),
   /** Obligatory for a rejection. */
-  reason: optional(nullable(NonEmptyString)),
+  reason: optional(nullable(textMasked(NonEmptyString))),
   /** Approves also what builds on a validation that failed. */
   anyway: optional(t.boolean),
   /** Kept as claimed; who decided is the name of the token. */
-  approver: optional(nullable(NonEmptyString)),
+  approver: optional(nullable(textMasked(NonEmptyString))),
   /** Of the decision in the name of the token; needed where the policy requires it. */
   signature: optional(nullable(GivenSignature)),
 });

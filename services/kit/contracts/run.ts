@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { NonEmptyString, nullable, oneOf, optional, Timestamp } from '../decode.ts';
+import { textMasked } from '../redaction/masked-text.ts';
 import { ProposedAction } from './action.ts';
 import { gates, runStatuses } from './vocabulary.ts';
 
@@ -122,7 +123,7 @@ export const ExecuteBody = t.strict({
 });
 
 /** Body of `POST /v1/runs/{run_id}/cancel`. */
-export const CancelBody = t.strict({ reason: optional(nullable(NonEmptyString)) });
+export const CancelBody = t.strict({ reason: optional(nullable(textMasked(NonEmptyString))) });
 
 const ChainPlace = t.strict({ seq: t.number, hash: t.string });
 
@@ -147,7 +148,7 @@ export const RecordState = t.strict({
 export type RecordState = t.TypeOf<typeof RecordState>;
 
 /** Body of `POST /v1/runs/{run_id}/recover`. */
-export const RecoverBody = t.strict({ accept_loss: t.literal(true), reason: NonEmptyString });
+export const RecoverBody = t.strict({ accept_loss: t.literal(true), reason: textMasked(NonEmptyString) });
 
 /** `POST …/resume` and `…/undo` take no members. */
 export const EmptyBody = t.strict({});

@@ -11,7 +11,7 @@ import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
 import { whatIsOpen } from '../../runs/what-is-open.ts';
 import { type CommandContext, type Run, show } from '../command.ts';
-import { notEmpty } from '../option-values.ts';
+import { freeText, notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
 import { watched } from '../progress.ts';
 import { commandLine, shortRunId } from '../suggestions.ts';
@@ -413,7 +413,7 @@ class Walk {
     const { input } = await import('@inquirer/prompts');
     const message = 'Why? The next planning of this issue learns from it:';
     const validate = (text: string) => text.trim() !== '' || 'a rejection needs a reason';
-    return input({ message, validate, theme: this.#theme() }, { output: process.stderr });
+    return freeText(await input({ message, validate, theme: this.#theme() }, { output: process.stderr }));
   }
 }
 

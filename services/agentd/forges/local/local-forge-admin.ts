@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { decode, oneOf } from '#kit/decode.ts';
 import { syncFolder } from '#kit/durable-file.ts';
 import { Conflict, codeOf, InvalidInput } from '#kit/errors.ts';
+import { type SecretFinder, secretFinder } from '#kit/redaction/secret-finder.ts';
 import {
   type Author,
   associations,
@@ -11,6 +12,7 @@ import {
   type PullRequest,
   type RepositoryRef,
 } from '../../ports/forge.ts';
+import { maskedAnswer } from '../masked-forge.ts';
 import { nameOf } from '../names.ts';
 import {
   copyBranches,
@@ -48,11 +50,13 @@ type State = 'open' | 'closed' | 'all';
 export class LocalForgeAdmin {
   readonly #folder: ForgeFolder;
   readonly #account: string;
+  readonly #secrets: SecretFinder;
 
   /** @param account Core's own, which no person can write under */
-  constructor(folder: ForgeFolder, account: string) {
+  constructor(folder: ForgeFolder, account: string, secrets: SecretFinder = secretFinder([])) {
     this.#folder = folder;
     this.#account = account;
+    this.#secrets = secrets;
   }
 
   /**
@@ -127,11 +131,12 @@ export class LocalForgeAdmin {
       created_at: created,
     };
     await writeRecord(recordPath(folder, 'issues', number), record);
-    return { ...record, state: 'open', updated_at: created, html_url: null };
+    return this.#masked({ ...record, state: 'open', updated_at: created, html_url: null });
   }
 
   async listIssues(ref: RepositoryRef, state: State): Promise<readonly Issue[]> {
-    return readIssues(await this.#folder.open(ref), { state, limit: Number.POSITIVE_INFINITY });
+    const issues = await readIssues(await this.#folder.open(ref), { state, limit: Number.POSITIVE_INFINITY });
+    return issues.map((issue) => this.#masked(issue));
   }
 
   async closeIssue(ref: RepositoryRef, number: number, by: string): Promise<void> {
@@ -151,16 +156,20 @@ export class LocalForgeAdmin {
     const author = this.#person(request.author, request.association);
     const { folder, issue } = await openIssue(this.#folder, request, request.number);
     if (issue.locked) throw new Conflict('issue_locked', `${nameOf(request, request.number)} is locked`);
-    return writeComment(folder, request.number, request.body, author);
+    return this.#masked(await writeComment(folder, request.number, request.body, author));
   }
 
   async listPullRequests(ref: RepositoryRef, state: State): Promise<readonly PullRequest[]> {
     const pulls = await readPullRequests(await this.#folder.open(ref));
-    return pulls.filter((pull) => state === 'all' || (pull.state === 'open') === (state === 'open'));
+    return pulls
+      .filter((pull) => state === 'all' || (pull.state === 'open') === (state === 'open'))
+      .map((pull) => this.#masked(pull));
   }
 
+  /** The patch is given byte for byte. */
   async pullRequest(ref: RepositoryRef, number: number): Promise<{ pull: PullRequest; patch: Uint8Array }> {
-    const { folder, pull } = await openPull(this.#folder, ref, number);
+    const { folder, pull: written } = await openPull(this.#folder, ref, number);
+    const pull = this.#masked(written);
     const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
     if (pull.head_commit === null) return { pull, patch: new Uint8Array() };
     // After a merge the base contains the head; its state before is the merge's first parent.
@@ -197,6 +206,10 @@ export class LocalForgeAdmin {
       await writeRecordOnce(endPath(folder, 'issues', closed), { state: 'closed', by, at, commit: null });
     }
     return { commit, into: pull.base };
+  }
+
+  #masked<T extends object>(answer: T): T {
+    return maskedAnswer(this.#secrets, answer, `answer of forge '${this.#folder.name}'`);
   }
 
   #person(login: string, association: string): Author {
