@@ -10,6 +10,7 @@ import { type RunningContext, startContext } from '../fixtures/context/context-s
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
+import { startDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { storedIn } from '../fixtures/world/stored-texts.ts';
 import {
@@ -32,6 +33,8 @@ const secrets = {
   file: secretOf('File1'),
   reason: secretOf('Reason1'),
   cancel: secretOf('Cancel1'),
+  label: secretOf('Label1'),
+  option: secretOf('Option1'),
   output: secretOf('Output1'),
 };
 const mark = '[redacted github_token]';
@@ -97,6 +100,57 @@ describe('Secrets in texts that Core gets', () => {
     expect(shown.stdout).to.contain('masked  ').and.contain(fingerprintOf(secrets.body));
     requireNoSecret(storedIn(world.home), 'the state folder');
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+  });
+
+  it('are in no list of issues: not over HTTP, not on a terminal, not in JSON', async () => {
+    const { newIssue } = world.forgeAdmin;
+    await newIssue.call(world.forgeAdmin, {
+      ...{ ...ref, title: `Greet ${secrets.title}`, body: `With ${secrets.body}` },
+      ...{ author: 'mira', association: 'contributor', labels: [`of ${secrets.label}`] },
+    });
+    const daemon = await startDaemon(world);
+    try {
+      const query = `owner=${ref.owner}&repo=${ref.repo}`;
+      for (const path of [`issues?${query}`, `issues/changed?${query}&since=2020-01-01T00:00:00Z`]) {
+        const answer = await fetch(`${daemon.url}/v1/${path}`, {
+          headers: { authorization: `Bearer ${daemon.token}` },
+        });
+        const text = await answer.text();
+        expect(answer.status, text).to.equal(200);
+        expect(JSON.parse(text).issues[0], path).to.include({ title: `Greet ${mark}` });
+        expect(JSON.parse(text).issues[0].labels, path).to.deep.equal([`of ${mark}`]);
+        requireNoSecret(text, path);
+      }
+    } finally {
+      await daemon.close();
+    }
+    for (const more of [[], ['--json']]) {
+      const where = ['--owner', ref.owner, '--repo', ref.repo, ...more];
+      const listed = await world.command(['forge', 'issue', 'list', ...where]);
+      expect(listed.stdout).to.contain('[redacted github_token]');
+      const made = await world.command(['forge', 'issue', 'new', '--title', secrets.title, ...where]);
+      expect(made.code, made.stderr).to.equal(0);
+      for (const { stdout, stderr } of [listed, made]) requireNoSecret(stdout + stderr, 'core forge issue');
+    }
+  });
+
+  it('are in nothing that a command prints of its own options', async () => {
+    const run = await planned();
+    const option = ['--reason', `because of ${secrets.option}`];
+    const commands = [
+      ['reject', run.run_id, '1', ...option],
+      ['reject', run.run_id, '2', ...option, '--json'],
+      ['show', run.run_id, '--verbose'],
+      ['actions', run.run_id],
+      ['cancel', run.run_id, ...option],
+      ['cancel', run.run_id, ...option, '--json'],
+    ];
+    for (const command of commands) {
+      const { stdout, stderr } = await world.command(command);
+      requireNoSecret(stdout + stderr, `core ${command[0]}`);
+    }
+    expect(JSON.stringify(await world.agent.run(run.run_id))).to.contain(`because of ${mark}`);
+    requireNoSecret(storedIn(world.home), 'the state folder');
   });
 
   it('are counted in the run, by kind, place and fingerprint', async () => {

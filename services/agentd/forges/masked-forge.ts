@@ -164,8 +164,19 @@ export function maskedAnswer<T extends object>(secrets: SecretFinder, answer: T,
   return found.size === 0 ? whole : { ...whole, masked: [...found.values()] };
 
   function masked(text: string): string {
-    for (const secret of secrets.find(text)) found.set(secret.fingerprint, hidden(secret));
-    return secrets.mask(text);
+    const plain = unescaped(text);
+    const shown = secrets.find(plain).length > secrets.find(text).length ? plain : text;
+    for (const secret of secrets.find(shown)) found.set(secret.fingerprint, hidden(secret));
+    return secrets.mask(shown);
+  }
+}
+
+/** Without the escapes of a URL, which hide where a secret begins. */
+function unescaped(text: string): string {
+  try {
+    return text.includes('%') ? decodeURIComponent(text) : text;
+  } catch {
+    return text;
   }
 }
 

@@ -132,7 +132,8 @@ describe('the forges of config/forges.json', () => {
       [{ name: 'a', kind: 'gitea', base_url: 'https://x', clone_base_url: 'http://x' }],
       [{ name: 'a', kind: 'github', clone_base_url: 'http://github.com' }],
     ]) {
-      const call = async () => createForges(decode(ForgesConfig, { forges }, 'config/forges.json'), folders, none);
+      const call = async () =>
+        createForges(decode(ForgesConfig, { forges }, 'config/forges.json'), folders, none);
       expect(await failure(call())).to.include({ name: 'InvalidInput', code: 'forges_invalid' });
     }
     for (const forge of [

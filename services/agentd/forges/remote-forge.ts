@@ -157,10 +157,11 @@ export abstract class RemoteForge implements ConfiguredForge {
       noRepository(this.name, ref, cause),
     );
     const found = this.decode(RepositoryReply, reply.data, call.what);
+    const canonical = { owner: found.owner.login, repo: found.name };
+    checkRepositoryRef(canonical);
     const url = checkedCloneUrl(found.clone_url, this.options);
     return {
-      owner: found.owner.login,
-      repo: found.name,
+      ...canonical,
       default_branch: found.default_branch,
       clone_url: url,
       push_url: url,
