@@ -23,7 +23,7 @@ import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import { canBePlanned, draftOf, type Run, willPublish } from './runs/run.ts';
-import { issueLease, patientLease, type RunQuery, type RunStore } from './runs/run-store.ts';
+import { issueLease, patientLease, type RunChoice, type RunQuery, type RunStore } from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
 /** Its notices say that the context service did not answer. */
@@ -118,14 +118,15 @@ export class CoreAgent {
    * The identifier of the run that a person names in any way that the store knows.
    * @param folder where they stand: its repository is meant by `last`, and where several have an issue of the number
    */
-  runId(name: string, folder: string): Promise<string> {
-    return this.#store.resolve(name, async () => {
+  runId(name: string, folder: string, choice: Omit<RunChoice, 'here'> = {}): Promise<string> {
+    const here = async () => {
       const work = await this.#work();
       return work.repositoryOf(folder).catch((error) => {
         if (error instanceof CoreError) return null;
         throw error;
       });
-    });
+    };
+    return this.#store.resolve(name, { ...choice, here });
   }
 
   /** The issue that a person names: a number of the repository of `folder`, `owner/repo#12`, or the address of its page. */

@@ -3,11 +3,26 @@ import { risks } from '#kit/contracts/vocabulary.ts';
 import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Risk } from '../../services/agentd/action.ts';
-import type { DataOf } from '../../services/agentd/runs/event.ts';
-import { executorLease, type RunQuery, type RunStore } from '../../services/agentd/runs/run-store.ts';
+import type { DataOf, NewEvent } from '../../services/agentd/runs/event.ts';
+import {
+  executorLease,
+  type RunNeed,
+  type RunQuery,
+  type RunStore,
+} from '../../services/agentd/runs/run-store.ts';
 import { failure } from '../fixtures/failure.ts';
 import { until } from '../fixtures/until.ts';
-import { decided, executionStarted, planned, sampleRequest, sourceRead, turn } from './run-store.sample.ts';
+import {
+  decided,
+  executionStarted,
+  intended,
+  planned,
+  resulted,
+  sampleAction,
+  sampleRequest,
+  sourceRead,
+  turn,
+} from './run-store.sample.ts';
 
 /** A store under test. `another` opens a second one on the same runs, as another process would. */
 export interface StoreUnderTest {
@@ -129,10 +144,10 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const first = await store.create(sampleRequest({ repo: 'first' }));
       const second = await store.create(sampleRequest({ repo: 'second' }));
       const { owner, forge } = first.request;
-      const at = (repo: string) => store.resolve('last', async () => ({ owner, repo, forge }));
+      const at = (repo: string) => store.resolve('last', { here: async () => ({ owner, repo, forge }) });
       expect(await at('first')).to.equal(first.run_id);
       expect(await at('third')).to.equal(second.run_id);
-      expect(await store.resolve('last', async () => null)).to.equal(second.run_id);
+      expect(await store.resolve('last', { here: async () => null })).to.equal(second.run_id);
     });
 
     it('takes of an issue the run that waits with a plan before a planning that was cut off', async () => {
@@ -145,6 +160,90 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       const unclear = await failure(store.resolve('7'));
       expect(String(unclear)).to.contain(second.run_id).and.not.contain(cut.run_id);
       expect(unclear).to.have.property('hint').that.contains('core cancel RUN');
+    });
+
+    describe('of the runs of an issue, takes the one that a command can work with', () => {
+      const first = 'act_1_create_branch';
+      const begun = (runId: string) => [
+        ...planned(runId),
+        decided(sampleAction(runId, 1, 'create_branch')),
+        executionStarted({ selected: [first] }),
+        intended(first),
+      ];
+      const ended: NewEvent = {
+        type: 'execution_finished',
+        data: { execution_id: 'exe_1', stopped: null, message: 'done' },
+      };
+      const kinds = {
+        failed: () => [
+          { type: 'planning_started', data: { pid: 1 } },
+          { type: 'planning_failed', data: { code: 'no_patch', message: 'no patch', retryable: false } },
+        ],
+        unreachable: () => [
+          { type: 'planning_started', data: { pid: 1 } },
+          { type: 'planning_failed', data: { code: 'forge_timeout', message: 'late', retryable: true } },
+        ],
+        cut: () => [],
+        waits: (runId) => planned(runId),
+        published: (runId) => [...begun(runId), resulted(first), ended],
+        stopped: (runId) => begun(runId),
+        rejected: (runId) => [
+          ...planned(runId),
+          ...[1, 2, 3].map((ordinal) =>
+            decided(
+              sampleAction(
+                runId,
+                ordinal,
+                (['create_branch', 'apply_patch', 'commit'] as const)[ordinal - 1]!,
+              ),
+              'reject',
+            ),
+          ),
+        ],
+      } satisfies Record<string, (runId: string) => readonly NewEvent[]>;
+      type Kind = keyof typeof kinds;
+      const table: readonly (readonly [RunNeed, readonly Kind[], Kind])[] = [
+        // The last of the list is the newest run.
+        ['show', ['published', 'failed'], 'published'],
+        ['show', ['published', 'unreachable'], 'published'],
+        ['show', ['published', 'cut'], 'published'],
+        ['show', ['rejected', 'failed'], 'rejected'],
+        ['show', ['failed', 'cut'], 'cut'],
+        ['show', ['waits', 'failed', 'cut'], 'waits'],
+        ['show', ['stopped', 'failed'], 'stopped'],
+        ['undo', ['published', 'failed'], 'published'],
+        ['undo', ['published', 'cut'], 'published'],
+        ['undo', ['published', 'waits'], 'published'],
+        ['undo', ['published', 'rejected', 'failed'], 'published'],
+        ['undo', ['stopped', 'waits'], 'stopped'],
+        ['resume', ['stopped', 'failed'], 'stopped'],
+        ['resume', ['unreachable', 'rejected'], 'unreachable'],
+        ['resume', ['stopped', 'waits'], 'stopped'],
+        ['decide', ['waits', 'failed'], 'waits'],
+        ['decide', ['waits', 'rejected'], 'waits'],
+        ['execute', ['waits', 'failed'], 'waits'],
+      ];
+      for (const [need, runs, chosen] of table) {
+        it(`${need}: ${chosen} of ${runs.join(', ')}`, async () => {
+          const ids = new Map<Kind, string>();
+          for (const kind of runs) {
+            const { run_id } = await store.create(sampleRequest({ number: 7 }));
+            const events = kinds[kind](run_id);
+            if (events.length > 0) await store.append(run_id, () => events as NewEvent[]);
+            ids.set(kind, run_id);
+          }
+          let others: readonly string[] = [];
+          const found = await store.resolve('7', {
+            need,
+            others: (rest) => {
+              others = rest.map(({ run_id }) => run_id);
+            },
+          });
+          expect(found).to.equal(ids.get(chosen));
+          const rest = runs.filter((kind) => kind !== chosen).map((kind) => ids.get(kind)!);
+          expect(others).to.have.members(rest);
+        });
+      }
     });
 
     it('finds the run of an issue by its number, the one that waits before those that have ended', async () => {
@@ -170,10 +269,12 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(codeOf(unclear)).to.equal('run_ambiguous');
       expect(String(unclear)).to.contain(`${first.run_id}  ${owner}/first#7  `);
       expect(String(unclear)).to.contain(`${second.run_id}  ${owner}/second#7  `);
-      expect(await store.resolve('7', async () => ({ owner, repo: 'first' }))).to.equal(first.run_id);
-      expect(codeOf(await failure(store.resolve('7', async () => ({ owner, repo: 'third' }))))).to.equal(
-        'run_ambiguous',
+      expect(await store.resolve('7', { here: async () => ({ owner, repo: 'first' }) })).to.equal(
+        first.run_id,
       );
+      expect(
+        codeOf(await failure(store.resolve('7', { here: async () => ({ owner, repo: 'third' }) }))),
+      ).to.equal('run_ambiguous');
       expect(await store.resolve(`${owner}/second#7`)).to.equal(second.run_id);
       const again = await store.create(sampleRequest({ number: 7, repo: 'second' }));
       expect(String(await failure(store.resolve(`${owner}/second#7`)))).to.contain(again.run_id);

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { fitted } from '#kit/cli/fit-text.ts';
 import { jsonText } from '#kit/cli/output.ts';
+import type { RunSummary } from '#kit/contracts/run.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { RunNeed } from '../runs/run-store.ts';
 import { notEmpty } from './option-values.ts';
 import type { Services } from './services.ts';
 import { commandLine, type Suggestions } from './suggestions.ts';
@@ -64,6 +66,14 @@ export function withRef(command: Command): Command {
     .requiredOption('--repo <name>', 'name of the repository', notEmpty('--repo'));
 }
 
+const shownOthers = 5;
+
+function othersText(runId: string, word: string, others: readonly RunSummary[]): string {
+  const named = others.slice(0, shownOthers).map(({ run_id, status }) => `${run_id} ${status}`);
+  const more = others.length > shownOthers ? [`and ${others.length - shownOthers} more`] : [];
+  return `'${word}' is ${runId} here; other runs of the issue: ${[...named, ...more].join(', ')}`;
+}
+
 /** With `--run-id` every argument is an action. */
 export async function runAndActions(
   context: CommandContext,
@@ -71,24 +81,36 @@ export async function runAndActions(
   names: readonly string[],
   { runId: option }: RunOption,
   command: string,
+  need: RunNeed,
 ): Promise<{ readonly id: string; readonly actions: readonly string[] }> {
-  if (option === undefined) return { id: await runNamed(context, id, {}, command), actions: names };
+  if (option === undefined) return { id: await runNamed(context, id, {}, command, need), actions: names };
   const actions = id === undefined ? names : [id, ...names];
-  return { id: await runNamed(context, option, {}, command), actions };
+  return { id: await runNamed(context, option, {}, command, need), actions };
 }
 
 /** The identifier of the run that a command is about. */
 export async function runNamed(
-  { services, suggestions }: CommandContext,
+  { services, suggestions, terminal }: CommandContext,
   id: string | undefined,
   { runId: option }: RunOption,
   command: string,
+  need?: RunNeed,
 ): Promise<string> {
   if (id !== undefined && option !== undefined && id !== option) {
     throw new InvalidInput('run_twice', `${command} names two runs, '${id}' and '${option}'; give one`);
   }
   const found = id ?? option;
-  if (found !== undefined && found.trim() !== '') return services.agent.runId(found, process.cwd());
+  if (found !== undefined && found.trim() !== '') {
+    let others: readonly RunSummary[] = [];
+    const run_id = await services.agent.runId(found, process.cwd(), {
+      ...(need === undefined ? {} : { need }),
+      others: (runs) => {
+        others = runs;
+      },
+    });
+    if (others.length > 0) terminal.err(`${othersText(run_id, found, others)}\n`);
+    return run_id;
+  }
   throw new InvalidInput(
     'run_missing',
     `${command} needs a run: its identifier or a unique beginning of it, last, or its issue as 12 or owner/repo#12`,

@@ -5,7 +5,7 @@ import type { Step, Undoing, UndoResult } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person, UndoStep, Watch } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
-import type { ActionState, Run } from '../runs/run.ts';
+import { type ActionState, mayHaveEffects, type Run } from '../runs/run.ts';
 import { executorLease, type RunStore } from '../runs/run-store.ts';
 import { findAction } from './decisions.ts';
 import { Effects, endsExecution } from './effects.ts';
@@ -19,7 +19,7 @@ export async function previewUndo({ store, executors: open }: UndoParts, runId: 
   checkUndoable(run);
   const executors = await open(run, new Effects(noLease, run.updated_at));
   const steps: UndoStep[] = [];
-  for (const state of undoable(run)) {
+  for (const state of mayHaveEffects(run)) {
     const { action_id, kind } = state.definition;
     const { effect, message } = await executors[kind].undoing(stepOf(run, state, idle));
     steps.push({ action_id, kind, effect, message });
@@ -46,7 +46,7 @@ export async function undoRun(
     crashPoint('undo.started');
     const executors = await parts.executors(run, effects);
     const results: UndoResult[] = [];
-    for (const { definition } of undoable(run)) {
+    for (const { definition } of mayHaveEffects(run)) {
       if (watch.signal.aborted || lease.lost.aborted) break;
       results.push(await takeBack(store, run, definition.action_id, executors, watch));
     }
@@ -116,13 +116,6 @@ const shownAs = { undone: 'succeeded', kept: 'info', failed: 'failed' } as const
 
 const idle: Watch = { progress: () => {}, signal: new AbortController().signal };
 
-/** Actions that may have left something behind, the last first: also those whose outcome is not known. */
-function undoable(run: Run): ActionState[] {
-  return run.actions
-    .filter(({ state, intent }) => intent !== null && state !== 'undone' && state !== 'pending')
-    .toReversed();
-}
-
 function stepOf(run: Run, state: ActionState, watch: Watch): Step<ActionDefinition> {
   return {
     run,
@@ -147,7 +140,7 @@ function checkUndoable(run: Run): void {
       hint: `What was taken back:\n./core show ${run.run_id}`,
     });
   if (run.undo !== null && !run.undo.finished) return;
-  if (run.plan === null || run.execution === null || undoable(run).length === 0) {
+  if (run.plan === null || run.execution === null || mayHaveEffects(run).length === 0) {
     throw new Conflict(
       'nothing_to_undo',
       `run ${run.run_id} is ${run.status}: it changed nothing, so there is nothing to undo`,
@@ -158,7 +151,7 @@ function checkUndoable(run: Run): void {
 function finished(run: Run, undo_id: string, results: readonly UndoResult[]): NewEvent {
   const failed = results.filter(({ state }) => state === 'failed').length;
   const kept = results.filter(({ state }) => state === 'kept');
-  const left = undoable(run).filter(
+  const left = mayHaveEffects(run).filter(
     ({ definition }) =>
       !run.undo?.results.some(
         ({ action_id, state }) => action_id === definition.action_id && state !== 'failed',

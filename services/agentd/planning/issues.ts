@@ -4,7 +4,7 @@ import { Refused } from '#kit/errors.ts';
 import { maskedText } from '#kit/redaction/masked-text.ts';
 import type { ChangedIssue, Forge, Issue, IssueFilter, RepositoryRef } from '../ports/forge.ts';
 import type { RunStatus } from '../runs/run.ts';
-import type { RunStore } from '../runs/run-store.ts';
+import type { RunQuery, RunStore } from '../runs/run-store.ts';
 import { isUnchanged } from './issue-text.ts';
 
 export interface IssueQuery extends RepositoryRef {
@@ -17,7 +17,7 @@ export interface IssueQuery extends RepositoryRef {
   readonly sort?: NonNullable<IssueFilter['sort']>;
 }
 
-/** An issue with the newest run that planned it. */
+/** An issue with the newest run that planned it; a planning that failed counts only where there is no other run. */
 export interface ListedIssue extends Issue {
   readonly planned: {
     readonly run_id: string;
@@ -41,7 +41,10 @@ export async function listIssues(ports: Ports, query: IssueQuery, signal: AbortS
   const found = await forge.listIssues({ owner, repo }, filter, signal);
   const issues: ListedIssue[] = [];
   for (const issue of found) {
-    const newest = await newestRun(ports, { owner, repo }, issue.number);
+    const of = { owner, repo };
+    const newest =
+      (await newestRun(ports, of, issue.number, { without_failed_plannings: true })) ??
+      (await newestRun(ports, of, issue.number));
     if (newest === null) {
       issues.push({ ...issue, planned: null });
       continue;
@@ -55,8 +58,13 @@ export async function listIssues(ports: Ports, query: IssueQuery, signal: AbortS
   return { forge: forge.name, owner, repo, issues };
 }
 
-async function newestRun({ store, forge }: Ports, ref: RepositoryRef, number: number) {
-  const { runs } = await store.list({ forge: forge.name, ...ref, number, limit: 1 });
+async function newestRun(
+  { store, forge }: Ports,
+  ref: RepositoryRef,
+  number: number,
+  query: Pick<RunQuery, 'without_failed_plannings'> = {},
+) {
+  const { runs } = await store.list({ forge: forge.name, ...ref, number, limit: 1, ...query });
   return runs[0] ?? null;
 }
 

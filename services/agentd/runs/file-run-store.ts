@@ -18,8 +18,8 @@ import { onlyRun, runByWord } from './run-name.ts';
 import {
   executorLease,
   type Lease,
-  type RepositoryHere,
   type RunChanges,
+  type RunChoice,
   type RunPage,
   type RunQuery,
   type RunStore,
@@ -74,8 +74,8 @@ export class FileRunStore implements RunStore {
     return this.#begun.abandon(runId);
   }
 
-  async resolve(name: string, here?: RepositoryHere): Promise<string> {
-    const named = await runByWord(this, name, here);
+  async resolve(name: string, choice?: RunChoice): Promise<string> {
+    const named = await runByWord(this, name, choice);
     if (named !== null) return named;
     const prefix = runIdPrefix(name);
     return this.#guarded(async () => {

@@ -1,8 +1,9 @@
 import type { RunSummary } from '#kit/contracts/run.ts';
-import { InvalidInput, NotFound } from '#kit/errors.ts';
+import { CoreError, InvalidInput, NotFound } from '#kit/errors.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
-import { allRuns, type RepositoryHere, type RunStore } from './run-store.ts';
+import { type ActionState, canBePlanned, mayHaveEffects, type Run, waitsOf } from './run.ts';
+import { allRuns, type RunChoice, type RunNeed, type RunStore } from './run-store.ts';
 
 /**
  * The run that a word other than an identifier names: `last`, the newest of the repository around, else of all; `12`, `#12` or
@@ -11,9 +12,9 @@ import { allRuns, type RepositoryHere, type RunStore } from './run-store.ts';
  * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`) with the choices
  */
 export async function runByWord(
-  store: Pick<RunStore, 'list'>,
+  store: Pick<RunStore, 'list' | 'read'>,
   text: string,
-  here: RepositoryHere = async () => null,
+  { here = async () => null, need = 'show', others }: RunChoice = {},
 ): Promise<string | null> {
   const word = text.trim();
   if (word === 'last') {
@@ -33,27 +34,83 @@ export async function runByWord(
   const near = new Set(found.map(repositoryOf)).size > 1 ? await here() : null;
   const kept = near === null ? found : found.filter((run) => isOf(run, near));
   const runs = kept.length > 0 ? kept : found;
-  const waiting = withoutLeftPlannings(runs.filter(({ status }) => open.includes(status)));
-  const candidates = waiting.length > 0 ? waiting : runs;
+  const able = runs.length > 1 && need !== 'show' ? await ableTo(store, runs, need) : [];
+  const candidates = able.length > 0 ? preferred(able) : preferred(runs);
   const [newest] = candidates;
   if (newest === undefined) {
     throw new NotFound('run_not_found', `no run is of issue ${word}; ./core runs lists them`);
   }
   // Of runs that have ended the newest is what came of the issue last; of repositories and of runs that wait none is.
-  const several = new Set(candidates.map(repositoryOf)).size > 1 || waiting.length > 1;
+  const several = new Set(candidates.map(repositoryOf)).size > 1 || candidates.filter(isOpen).length > 1;
   if (several) throw ambiguous(word, candidates);
+  const rest = runs.filter(({ run_id }) => run_id !== newest.run_id);
+  if (rest.length > 0) others?.(rest);
   return newest.run_id;
 }
 
-/** A planning that was cut off counts only in a repository of which no other run waits with a plan. */
-function withoutLeftPlannings(runs: readonly RunSummary[]): readonly RunSummary[] {
-  const planned = new Set(runs.filter(({ actions }) => actions > 0).map(repositoryOf));
-  return runs.filter(
-    (run) => run.status !== 'interrupted' || run.actions > 0 || !planned.has(repositoryOf(run)),
-  );
+/**
+ * Runs at work or waiting with a plan, if there are any. Else of each repository the first of: runs that ended with a plan, plannings
+ * that were cut off, and plannings that failed, which left nothing behind.
+ */
+function preferred(runs: readonly RunSummary[]): readonly RunSummary[] {
+  const active = runs.filter((run) => rankOf(run) === 0);
+  if (active.length > 0) return active;
+  const best = new Map<string, number>();
+  for (const run of runs) {
+    const repository = repositoryOf(run);
+    best.set(repository, Math.min(best.get(repository) ?? rankOf(run), rankOf(run)));
+  }
+  return runs.filter((run) => rankOf(run) === best.get(repositoryOf(run)));
+}
+
+function rankOf(run: RunSummary): number {
+  if (isOpen(run) && (run.actions > 0 || run.status === 'planning')) return 0;
+  if (run.actions > 0) return 1;
+  return isOpen(run) ? 2 : 3;
+}
+
+function isOpen({ status }: RunSummary): boolean {
+  return open.includes(status);
 }
 
 const open: readonly RunSummary['status'][] = ['planning', 'awaiting_approval', 'executing', 'interrupted'];
+
+/** The runs that something can be done with. A run whose record cannot be read is not one of them. */
+async function ableTo(
+  store: Pick<RunStore, 'read'>,
+  runs: readonly RunSummary[],
+  need: Exclude<RunNeed, 'show'>,
+): Promise<readonly RunSummary[]> {
+  const able: RunSummary[] = [];
+  for (const run of runs) {
+    const read = await store.read(run.run_id).catch((error) => {
+      if (error instanceof CoreError) return null;
+      throw error;
+    });
+    if (read !== null && can[need](read)) able.push(run);
+  }
+  return able;
+}
+
+const can: Readonly<Record<Exclude<RunNeed, 'show'>, (run: Run) => boolean>> = {
+  decide: (run) => waitsOf(run).waiting > 0,
+  execute: (run) =>
+    isLeft(run) && run.actions.some((action) => action.approval === 'approved' && isUndone(action)),
+  resume: (run) => canBePlanned(run) || (run.undo !== null ? !run.undo.complete : wasCutOff(run)),
+  undo: (run) => run.undo?.finished === false || mayHaveEffects(run).length > 0,
+};
+
+function isLeft({ plan, undo, status }: Run): boolean {
+  return plan !== null && undo === null && status !== 'cancelled' && status !== 'superseded';
+}
+
+function isUndone({ state }: ActionState): boolean {
+  return state !== 'succeeded' && state !== 'undone';
+}
+
+function wasCutOff(run: Run): boolean {
+  return run.execution !== null && isLeft(run) && run.status !== 'completed';
+}
 
 function repositoryOf({ forge, owner, repo }: RunSummary): string {
   return `${forge}/${owner}/${repo}`;

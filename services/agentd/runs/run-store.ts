@@ -67,6 +67,19 @@ export interface RunChanges {
 /** The repository of the folder where somebody stands; asked only where the answer depends on it. */
 export type RepositoryHere = () => Promise<(RepositoryRef & { readonly forge?: string }) | null>;
 
+/** What a command does with the run that it is given: of the runs of an issue, those that it can be done with come first. */
+export type RunNeed = 'show' | 'decide' | 'execute' | 'resume' | 'undo';
+
+/** How a word is read that can mean several runs. */
+export interface RunChoice {
+  /** The repository that is meant by `last`, if it has runs, and if several have an issue with the number. */
+  readonly here?: RepositoryHere;
+  /** Default `show`. */
+  readonly need?: RunNeed;
+  /** Receives the other runs of the issue, newest first, where there are any. */
+  readonly others?: (runs: readonly RunSummary[]) => void;
+}
+
 /**
  * Durable runs. `append` is the only way to change one: under the run's append lock it reads the newest state, asks
  * `decide` what happens, and makes the answer durable before it returns. `decide` throws to refuse; nothing is written then.
@@ -86,10 +99,9 @@ export interface RunStore {
   abandon(runId: string): Promise<void>;
   /**
    * Takes a full id or a unique prefix, with or without `run_`; or `last`, and an issue as `12`, `#12` or `owner/repo#12`.
-   * @param here the repository that is meant by `last`, if it has runs, and if several have an issue with the number
    * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`)
    */
-  resolve(name: string, here?: RepositoryHere): Promise<string>;
+  resolve(name: string, choice?: RunChoice): Promise<string>;
   read(runId: string): Promise<Run>;
   events(runId: string, afterSeq?: number): Promise<RunEvent[]>;
   list(query: RunQuery): Promise<RunPage>;

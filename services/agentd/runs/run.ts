@@ -147,6 +147,13 @@ function waitingActions(actions: readonly ActionState[]): readonly ActionState[]
   );
 }
 
+/** Actions that may have left something behind, the last first: also those whose outcome is not known. */
+export function mayHaveEffects({ actions }: Pick<Run, 'actions'>): ActionState[] {
+  return actions
+    .filter(({ state, intent }) => intent !== null && state !== 'undone' && state !== 'pending')
+    .toReversed();
+}
+
 /** Has not started, so that it can still be decided. */
 export function isOpen({ state }: ActionState): boolean {
   return state === 'pending' || state === 'refused' || state === 'blocked';

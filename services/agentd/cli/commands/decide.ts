@@ -75,7 +75,7 @@ export function decide(decision: Decision) {
         const { upTo: up_to, reason = null, anyway = false, runId: _, ...others } = options;
         const { sign = false, key, digest: digests = [], as: _as, ...rest } = others;
         if (options.as !== undefined) return printRequest(context, decision, id, names, options);
-        const given = await runAndActions(context, id, names, options, decision);
+        const given = await runAndActions(context, id, names, options, decision, 'decide');
         const selection = { ...rest, actions: given.actions, ...(up_to === undefined ? {} : { up_to }) };
         return decided(context, decision, given.id, selection, { reason, anyway, sign, key, digests });
       }),

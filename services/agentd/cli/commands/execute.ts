@@ -34,7 +34,7 @@ export function executeApproved(program: Command, run: Run): void {
       run(async (context, id: string | undefined, options: ExecuteOptions) => {
         const { agent, person } = context.services;
         const { action: names = [], dryRun: dry_run = false } = options;
-        const before = await agent.run(await runNamed(context, id, options, 'execute-approved'));
+        const before = await agent.run(await runNamed(context, id, options, 'execute-approved', 'execute'));
         const selected = names.map((name) => actionNamed(before, name).definition.action_id);
         const actions = selected.length === 0 ? null : selected;
         const { repoDir } = options;
@@ -53,7 +53,7 @@ export function resume(program: Command, run: Run): void {
     .action(
       run(async (context, id: string | undefined, options: RunOption) => {
         const { agent, person } = context.services;
-        const { run_id, plan } = await agent.run(await runNamed(context, id, options, 'resume'));
+        const { run_id, plan } = await agent.run(await runNamed(context, id, options, 'resume', 'resume'));
         const by = await person();
         const goOn = (watch: Watch) => agent.resume({ run_id, by }, watch);
         const after = await (plan === null ? watchedPlanning(context, run_id, goOn) : watched(context, goOn));
@@ -112,7 +112,7 @@ export function undo(program: Command, run: Run): void {
       run(async (context, id: string | undefined, options: UndoOptions) => {
         const { services, terminal, json } = context;
         const { agent } = services;
-        const before = await agent.run(await runNamed(context, id, options, 'undo'));
+        const before = await agent.run(await runNamed(context, id, options, 'undo', 'undo'));
         const { run_id } = before;
         const steps = await agent.undoPlan(run_id);
         const { undoPlanView, undoResultView } = await import('../views/of-run.ts');

@@ -66,7 +66,7 @@ export function actions(program: Command, run: Run): void {
     .action(
       run(async (context, id: string | undefined, names: string[], options: RunOption) => {
         const { terminal, suggestions, services } = context;
-        const given = await runAndActions(context, id, names, options, 'actions');
+        const given = await runAndActions(context, id, names, options, 'actions', 'show');
         const found = await services.agent.run(given.id);
         const all = given.actions.length === 0;
         const chosen = all ? found.actions : given.actions.map((name) => actionNamed(found, name));

@@ -27,8 +27,8 @@ import { onlyRun, runByWord } from '../run-name.ts';
 import {
   executorLease,
   type Lease,
-  type RepositoryHere,
   type RunChanges,
+  type RunChoice,
   type RunPage,
   type RunQuery,
   type RunStore,
@@ -124,8 +124,8 @@ export class PostgresRunStore implements RunStore {
     return this.#begun.abandon(runId);
   }
 
-  async resolve(name: string, here?: RepositoryHere): Promise<string> {
-    const named = await runByWord(this, name, here);
+  async resolve(name: string, choice?: RunChoice): Promise<string> {
+    const named = await runByWord(this, name, choice);
     if (named !== null) return named;
     const prefix = runIdPrefix(name);
     const found = await this.#database.query<{ run_id: string }>(
