@@ -12,6 +12,8 @@ import type { Run } from './runs/run.ts';
 export interface Person {
   readonly name: string;
   readonly scopes: readonly string[];
+  /** sha256 of the token's text; left out of an account. */
+  readonly token?: string;
   /** At the identity provider that signed them in; left out of a token. */
   readonly providerAccount?: Account;
 }

@@ -8,7 +8,8 @@ import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken, type Tokens } from '#kit/tokens/tokens.ts';
-import type { ApprovalsNow } from './approval/current.ts';
+import type { Approval } from './action.ts';
+import { type ApprovalsNow, whyDeciderMayNot } from './approval/current.ts';
 import { httpContext } from './context/http-context.ts';
 import { forgeFor } from './forges/find-forge.ts';
 import { findIssue, findRepository } from './forges/find-issue.ts';
@@ -174,6 +175,7 @@ function composeWork(
     decisionPolicy: () => ({
       expires_after_days: policy.approval.expires_after_days,
       people: policy.people,
+      stands: (approval: Approval) => whyDeciderMayNot(approval, approvals()) === null,
     }),
     signatures,
   };

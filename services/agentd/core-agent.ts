@@ -240,7 +240,8 @@ export class CoreAgent {
 
   async decide(request: DecisionRequest): Promise<Run> {
     checkScope(request.by, 'approve');
-    const { decisionPolicy, delivery, signatures } = await this.#work();
+    const { approvalsFresh, decisionPolicy, delivery, signatures } = await this.#work();
+    await approvalsFresh();
     const policy = decisionPolicy();
     if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
     // Delivered before anything of the plan is approved, where the context service was away when it was made.

@@ -67,8 +67,19 @@ export function define(program: Command, run: RunCommand): void {
       }),
     );
   token
+    .command('rotate')
+    .description('give a token a new text; what it approved still counts, unlike after revoke and create')
+    .argument('<name>', 'which one')
+    .option('--days <n>', 'until it expires; without it, when it would have')
+    .action(
+      action(async ({ home, json, display }, name: string, options: { days?: string }) => {
+        const { tokenCommands } = await import('./token.ts');
+        return tokenCommands.rotate({ home, json, display, name, ...options });
+      }),
+    );
+  token
     .command('revoke')
-    .description('end a token; running services know at once')
+    .description('end a token; running services know at once, and what it approved no longer counts')
     .argument('<name>', 'which one')
     .option('--host <name>', "whose, of a service's token on several hosts; default: this host's")
     .action(

@@ -15,8 +15,8 @@ interface TokenOptions {
   readonly stdout?: NodeJS.WritableStream;
 }
 
-/** `core token create|list|revoke`. */
-export const tokenCommands = { create, list, revoke };
+/** `core token create|list|rotate|revoke`. */
+export const tokenCommands = { create, list, rotate, revoke };
 
 /** The text is in its file and is not printed: what a terminal shows is kept in logs and scrollback. */
 async function create(
@@ -79,7 +79,29 @@ async function revoke(
   const left = elsewhere.length === 0 ? [] : [`still in force: ${name} of ${elsewhere.join(', ')}`];
   return print(options, { ...shown(record, now), elsewhere }, [
     `token ${record.name} opens nothing any more; running services know at once`,
+    'what it approved no longer counts, also if you create a token of this name again; approve again what is still wanted',
     ...left,
+  ]);
+}
+
+/** Like `create`; what the token approved still counts. */
+async function rotate(
+  options: TokenOptions & {
+    readonly name: string;
+    /** Days until it expires; left out, it expires when it would have. */
+    readonly days?: string | undefined;
+  },
+): Promise<number> {
+  const { name, days } = options;
+  const ms = days === undefined ? null : inDays(days);
+  const { record, path, now } = await withRegistry(options, async (registry) => {
+    const expires = ms === null ? {} : { expires: new Date(registry.now() + ms).toISOString() };
+    return { ...(await registry.rotate({ name, ...expires })), now: registry.now() };
+  });
+  const until = record.expires === null ? '' : ` until ${record.expires}`;
+  return print(options, { ...shown(record, now), path }, [
+    `token ${record.name} has a new text${until}; what it approved still counts`,
+    `the text is in ${path}, readable by you alone; the old one opens nothing any more, and browsers that it signed in are signed out`,
   ]);
 }
 
@@ -107,7 +129,10 @@ function print(
   return exitCodes.done;
 }
 
-function shown({ name, kind, scopes: allowed, host, created, expires, revoked }: TokenRecord, now: number) {
+function shown(
+  { name, kind, scopes: allowed, sha256, host, created, expires, revoked, former = [] }: TokenRecord,
+  now: number,
+) {
   const expired = expires !== null && Date.parse(expires) <= now;
   const state = revoked !== null ? 'revoked' : expired ? 'expired' : 'in force';
   return {
@@ -118,6 +143,8 @@ function shown({ name, kind, scopes: allowed, host, created, expires, revoked }:
     expires,
     revoked,
     state,
+    sha256,
+    former,
     ...(host === undefined ? {} : { host }),
   };
 }

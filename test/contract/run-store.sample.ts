@@ -155,6 +155,7 @@ export function decided(
         decision,
         approver: 'mira',
         person: undefined,
+        token: undefined,
         account: undefined,
         standing: undefined,
         claimed_approver: null,

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
@@ -8,7 +8,8 @@ import { fileTokens, registeredOwnToken } from '#kit/tokens/open-registry.ts';
 import { openPostgresTokens, type SharedOptions } from '#kit/tokens/postgres-tokens.ts';
 import type { TokenRegistry } from '#kit/tokens/registry.ts';
 import { readRegistry } from '#kit/tokens/token-files.ts';
-import { createToken, ensureTokens, revokeToken, serviceToken } from '#kit/tokens/tokens.ts';
+import { fateOf } from '#kit/tokens/token-history.ts';
+import { createToken, ensureTokens, revokeToken, rotateToken, serviceToken } from '#kit/tokens/tokens.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -142,6 +143,69 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
       expect(near.registry.authenticate(text)?.scopes).to.deep.equal(['read', 'plan']);
       await proxy.close();
     });
+
+  for (const [when, cut] of [
+    ['does not arrive', 'cutBefore'],
+    ['arrives late', 'cutBefore'],
+    ['is not answered', 'cutAfter'],
+  ] as const)
+    it(`completes a rotation later where a commit ${when}, and no text opens beside the other`, async () => {
+      const proxy = await startCuttingProxy(settings);
+      const near = await host('alpha');
+      const before = await near.registry.create({ name: 'ci', scopes: ['read'] });
+      const cutOff = await openPostgresTokens(near.folders, proxy.settings, { host: 'alpha' });
+      opened.push(cutOff);
+      proxy[cut]('COMMIT');
+      expect(codeOf(await failure(cutOff.rotate({ name: 'ci' })))).to.equal('database_unavailable');
+      if (when === 'arrives late') await proxy.sendLate();
+      const text = readFileSync(join(near.folders.tokens, 'ci.token'), 'utf8').trim();
+      expect(text).not.to.equal(before.text);
+      await until('the rotation', () => {
+        const opens = [before.text, text].filter((one) => near.registry.authenticate(one) !== null);
+        expect(opens).to.have.length(1);
+        return opens[0] === text;
+      });
+      const fate = fateOf(near.registry.list(), 'ci', before.record.sha256);
+      expect(fate?.rotations).to.have.length(1);
+      await proxy.close();
+    });
+
+  it('does not complete a rotation of a token that was revoked meanwhile', async () => {
+    const a = await host('alpha');
+    const { record } = await a.registry.create({ name: 'ci', scopes: ['read'] });
+    await end();
+    rotateToken(a.folders, { name: 'ci' });
+    const other = await host('beta');
+    await other.registry.revoke('ci');
+    const again = await open(a.folders, { host: 'alpha' });
+    expect(fateOf(again.list(), 'ci', record.sha256)?.revoked).to.be.a('string');
+    const own = readRegistry(a.folders.registry)!.records.find(({ name }) => name === 'ci');
+    expect(own?.revoked).to.be.a('string');
+  });
+
+  it('rotates a token that another host made, and ends its copy there', async () => {
+    const [a, b] = [await host('alpha'), await host('beta')];
+    const first = await a.registry.create({ name: 'ci', scopes: ['read'] });
+    await until('its registration', () => b.registry.authenticate(first.text) !== null);
+    const second = await b.registry.rotate({ name: 'ci' });
+    await until('the rotation', () => a.registry.authenticate(second.text) !== null);
+    await until('the end of the copy', () => !existsSync(first.path));
+    expect(a.registry.authenticate(first.text)).to.equal(null);
+    expect(fateOf(a.registry.list(), 'ci', first.record.sha256)?.revoked).to.equal(null);
+  });
+
+  it('makes another token of a service after it was revoked, beside that of another host', async () => {
+    const [a, b] = [await host('alpha'), await host('beta')];
+    await a.registry.revoke('bridge');
+    const { text } = await a.registry.create({ name: 'bridge', scopes: ['read', 'plan'] });
+    const rotated = await a.registry.rotate({ name: 'bridge' });
+    await until('the new one', () => b.registry.authenticate(rotated.text)?.name === 'bridge');
+    expect([a.registry.authenticate(text), serviceToken(a.folders, 'bridge')]).to.deep.equal([
+      null,
+      rotated.text,
+    ]);
+    expect(a.registry.authenticate(serviceToken(b.folders, 'bridge'))?.name).to.equal('bridge');
+  });
 
   it('registers what a host makes and revokes in its own files while it runs', async () => {
     const [a, b] = [await host('alpha'), await host('beta')];

@@ -340,7 +340,7 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
       return run.actions.map((action) => {
         const { action_id, digest } = action.definition;
         const none = { claimed_approver: null, reason: null, signature: undefined };
-        const unruled = { account: undefined, person: undefined, standing: undefined };
+        const unruled = { token: undefined, account: undefined, person: undefined, standing: undefined };
         const approval = {
           decision: 'approve',
           approver: 'mira',

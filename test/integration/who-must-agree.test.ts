@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { RunDetail } from '#kit/contracts/run.ts';
 import type { CoreError } from '#kit/errors.ts';
 import { createHttpClient } from '#kit/http/client.ts';
-import { createToken, ensureTokens, revokeToken, type Scope } from '#kit/tokens/tokens.ts';
+import { createToken, ensureTokens, revokeToken, rotateToken, type Scope } from '#kit/tokens/tokens.ts';
 import type { DecisionRequest, Person } from '../../services/agentd/agent.ts';
 import { statementOf } from '../../services/agentd/attestation/statement.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
@@ -289,8 +289,43 @@ describe('who must agree', () => {
       await refusal(two, 'approver_revoked', "the token 'jo' was revoked");
       await refusal(alone, 'approver_revoked', "the token 'jo' was revoked");
       createToken(folders(), { name: 'jo', scopes: ['read'] });
-      await refusal(alone, 'approver_revoked', 'without approve');
+      await refusal(alone, 'approver_revoked', 'a later token of that name does not stand for it');
       expect((await execute(await decide(alone, mira))).actions[0]!.state).to.equal('succeeded');
+    });
+
+    it('counts the token itself: another one of its name decides for itself, with rules and without', async () => {
+      const tokenOf = (name: string) => {
+        const { record } = createToken(folders(), { name, scopes: everything });
+        return { name, scopes: everything, token: record.sha256 };
+      };
+      const [first, other] = [tokenOf('jo'), tokenOf('mira')];
+      policy({ rules: [twoPeople] });
+      const two = await decide(await decide(await planned(), other), first);
+      policy({ rules: [] });
+      const alone = await decide(await planned(), first);
+      revokeToken(folders(), 'jo');
+      const second = tokenOf('jo');
+      await refusal(two, 'approver_revoked', 'a later token of that name does not stand for it');
+      await refusal(alone, 'approver_revoked', 'a later token of that name does not stand for it');
+      for (const run of [two, alone]) {
+        const done = await execute(await decide(run, second));
+        expect(done.actions[0]!.state).to.equal('succeeded');
+      }
+    });
+
+    it('counts an approval after its token was rotated, and the record names both tokens', async () => {
+      const { record } = createToken(folders(), { name: 'jo', scopes: everything });
+      const run = await decide(await planned(), { name: 'jo', scopes: everything, token: record.sha256 });
+      const digests = [record, ...[1, 2].map(() => rotateToken(folders(), { name: 'jo' }).record)].map(
+        ({ sha256 }) => sha256,
+      );
+      const done = await execute(run);
+      expect(done.actions[0]!.state).to.equal('succeeded');
+      expect(done.rotations.map(({ name, from, to }) => [name, from, to])).to.deep.equal([
+        ['jo', digests[0], digests[1]],
+        ['jo', digests[1], digests[2]],
+      ]);
+      await expectVerified(world, done);
     });
 
     it('starts nothing while the policy cannot be read', async () => {
@@ -347,6 +382,13 @@ describe('who must agree', () => {
       const run = await planned();
       revokeToken(folders(), 'mira');
       expect(outcomeOf(await execute(run), 'create_branch').code).to.equal('standing_changed');
+      const { record } = createToken(folders(), { name: 'mira', scopes: everything });
+      expect(build(await planned()), 'by its name').to.deep.equal(all('required'));
+      policy({ standing: [{ ...small(), author_token: record.sha256 }] });
+      expect(build(await planned()), 'by its digest').to.deep.equal(all('approved'));
+      rotateToken(folders(), { name: 'mira' });
+      expect((await execute(await planned())).actions[0]!.state, 'rotated').to.equal('succeeded');
+      revokeToken(folders(), 'mira');
       createToken(folders(), { name: 'mira', scopes: ['read', 'approve'] });
       expect(build(await planned())).to.deep.equal(all('required'));
     });

@@ -1,6 +1,6 @@
 import type { PlanTerms } from '#kit/contracts/approval.ts';
 import type { CodeOwners } from './code-owners.ts';
-import { type ApprovalsNow, whyNotAuthor } from './current.ts';
+import { type ApprovalsNow, authorOf } from './current.ts';
 import { needsText } from './progress.ts';
 import { ruleDigest } from './rule.ts';
 import { applied, type JudgedAction, requestersOf, rulesFor, whyNotCovered } from './terms.ts';
@@ -32,8 +32,7 @@ export async function planTerms(
         ? undefined
         : policy.approval.standing.find(
             (one) =>
-              whyNotAuthor(one.author, current) === null &&
-              whyNotCovered(one, policy, action, paths, now) === null,
+              authorOf(one, current).why === null && whyNotCovered(one, policy, action, paths, now) === null,
           );
     const use =
       standing === undefined

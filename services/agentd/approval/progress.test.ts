@@ -75,6 +75,7 @@ function approval({ token, approves, standing, expires, sameDigest, signed }: De
   return {
     decision: approves ? 'approve' : 'reject',
     approver: token,
+    token: undefined,
     account: undefined,
     person: known === null ? undefined : { name: known.person, known_as: [...known.known_as] },
     standing: standing ? { name: 'early', digest } : undefined,

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { Account } from '#kit/contracts/account.ts';
-import { integerBetween, NonEmptyString, optional, Timestamp } from '#kit/decode.ts';
+import { integerBetween, NonEmptyString, optional, Sha256, Timestamp } from '#kit/decode.ts';
 import { digestOf } from '#kit/digest.ts';
 import { TokenName } from '#kit/tokens/token.ts';
 import { ActionKind, Gate } from '../action.ts';
@@ -41,6 +41,8 @@ export const StandingApproval = t.strict({
   name: NonEmptyString,
   /** Name of the token of who answers for it; it must have the scope `admin`. */
   author: TokenName,
+  /** sha256 of that token; needed once a token of the name was revoked, so that the next one does not answer for it by its name alone. */
+  author_token: optional(Sha256),
   /** Globs of `owner/repo`. */
   repositories: t.array(NonEmptyString),
   ...conditions,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { sampleAction } from '../../../test/contract/run-store.sample.ts';
+import { tokenRecord } from '../../../test/fixtures/approved/token-record.ts';
 import { checkApprovalPolicy } from './check-policy.ts';
 import { planTerms, termsNotices } from './plan-terms.ts';
 import type { ApprovalPolicy, ApprovalRule, StandingApproval } from './rule.ts';
@@ -27,6 +28,7 @@ function standingWith(members: Partial<StandingApproval>): StandingApproval {
   return {
     name: 'early',
     author: 'mira',
+    author_token: undefined,
     repositories: ['demo/*'],
     paths: undefined,
     kinds: undefined,
@@ -121,7 +123,7 @@ describe('a standing approval', () => {
   });
 
   it('covers nothing that rules ask people about, nor without an author who may', async () => {
-    const tokens = [{ name: 'mira', scopes: ['admin' as const], revoked: null }];
+    const tokens = [tokenRecord({ name: 'mira', scopes: ['admin'] })];
     const planned = {
       request: { requested_by: 'bridge' },
       actions: [action],

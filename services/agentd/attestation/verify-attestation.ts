@@ -66,6 +66,7 @@ export async function verifyAttestation(
     const unsaid = {
       claimed_approver: null,
       reason: null,
+      token: undefined,
       account: undefined,
       person: undefined,
       standing: undefined,

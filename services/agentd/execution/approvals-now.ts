@@ -2,17 +2,19 @@ import { type Approval, approverText } from '#kit/contracts/action.ts';
 import type { ActionTerms } from '#kit/contracts/approval.ts';
 import { CoreError, Unavailable } from '#kit/errors.ts';
 import { whose } from '#kit/identity-name.ts';
+import { fateOf } from '#kit/tokens/token-history.ts';
 import {
   type ApprovalsNow,
+  authorOf,
   type ReadApprovals,
-  whyAccountMayNot,
-  whyNotAuthor,
+  whyDeciderMayNot,
   whyTokenMayNot,
 } from '../approval/current.ts';
 import { personOf } from '../approval/people.ts';
 import { asRecorded, type Identify, needsText, progressOf } from '../approval/progress.ts';
 import { ruleDigest } from '../approval/rule.ts';
 import { applied, requestersOf, rulesFor, touchedPaths, whyNotCovered } from '../approval/terms.ts';
+import type { TokenRotated } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 
 interface Problem {
@@ -52,13 +54,10 @@ function decisionProblem(
   current: ApprovalsNow,
   now: string,
 ): Problem | null {
-  const { approver, account, standing } = approval;
-  const why =
-    standing === undefined
-      ? (whyTokenMayNot(approver, 'approve', current) ?? whyAccountMayNot(account, current))
-      : null;
+  const { approver, standing } = approval;
+  const why = standing === undefined ? whyDeciderMayNot(approval, current) : null;
   if (why === null) return current.signatures.problemOf({ run_id, action_id }, approval, now);
-  const message = `the approval by ${approver} does not count any more: ${why}; approve it again`;
+  const message = `the approval by ${approver} no longer counts: ${why}; approve it again`;
   return { code: 'approver_revoked', message };
 }
 
@@ -151,6 +150,7 @@ function standingProblem(
 ): Problem | null {
   if (decision?.standing === undefined) return null;
   const { name, digest } = decision.standing;
+  const { approver, token, at } = decision;
   const changed = (why: string): Problem => ({
     code: 'standing_changed',
     message: `${approverText(decision)} does not count any more: ${why}; approve it yourself`,
@@ -162,9 +162,22 @@ function standingProblem(
     return changed(`it is ${digestNow.slice(0, 12)} in policy.json now, and was ${digest.slice(0, 12)}`);
   }
   const why =
-    whyNotAuthor(standing.author, current) ??
+    authorOf(standing, current).why ??
+    whyTokenMayNot({ name: approver, token, at }, 'admin', current) ??
     whyNotCovered(standing, current.policy, definition, pathsOf(run), now);
   return why === null ? null : changed(why);
+}
+
+/** The rotations by which tokens of these decisions still count and that the record of the run does not have yet, oldest first. */
+export function newRotations(run: Run, { decisions }: ActionState, read: ReadApprovals): TokenRotated[] {
+  const { tokens } = read();
+  const found = decisions.flatMap(({ approver: name, token }) =>
+    token === undefined
+      ? []
+      : (fateOf(tokens, name, token)?.rotations ?? []).map((rotation) => ({ name, ...rotation })),
+  );
+  const known = new Set(run.rotations.map(({ to }) => to));
+  return found.filter(({ to }) => !known.has(to) && known.add(to));
 }
 
 /** Paths that the patch of a run touches. */

@@ -29,7 +29,7 @@ const id = first.action_id;
 const future = '2999-01-01T00:00:00.000Z';
 const past = '2026-01-02T03:04:05.000Z';
 const by = { name: 'mira', scopes: ['approve'] };
-const week = { expires_after_days: 7, people: {} };
+const week = { expires_after_days: 7, people: {}, stands: () => true };
 
 const undoStarted: NewEvent = { type: 'undo_started', data: { undo_id: 'u', by: 'mira', pid: 1 } };
 const undoFinished: NewEvent = {
@@ -67,7 +67,12 @@ function request(change: Partial<DecisionRequest> = {}): DecisionRequest {
 }
 
 function approvals(run: Run, asked: DecisionRequest, days = 7): DataOf<'approval_recorded'>[] {
-  return decideActions(run, asked, { expires_after_days: days, people: {} }, unsigned).map((event) => {
+  return decideActions(
+    run,
+    asked,
+    { expires_after_days: days, people: {}, stands: () => true },
+    unsigned,
+  ).map((event) => {
     if (event.type !== 'approval_recorded') throw new TypeError(event.type);
     return event.data;
   });
@@ -93,6 +98,7 @@ describe('a decision', () => {
     const approval = {
       decision: 'approve',
       approver: 'mira',
+      token: undefined,
       person: undefined,
       account: undefined,
       standing: undefined,

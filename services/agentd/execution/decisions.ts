@@ -25,6 +25,8 @@ import { type ApprovalSignatures, requiredBy } from '../signatures/approval-sign
 export interface DecisionPolicy {
   readonly expires_after_days: number;
   readonly people: People;
+  /** False for a decision that no longer counts because its token or account was revoked. */
+  readonly stands: (approval: Approval) => boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ export interface DecisionPolicy {
 export function decideActions(
   run: Run,
   request: DecisionRequest,
-  { expires_after_days, people }: DecisionPolicy,
+  { expires_after_days, people, stands }: DecisionPolicy,
   signatures: ApprovalSignatures,
 ): NewEvent[] {
   if (request.actions.length === 0)
@@ -69,6 +71,7 @@ export function decideActions(
           approver: request.by.name,
           account: request.by.providerAccount,
           people,
+          stands,
           at,
           signed: signature !== undefined,
         })
@@ -81,6 +84,7 @@ export function decideActions(
     const approval: Approval = {
       decision: request.decision,
       approver: request.by.name,
+      token: request.by.token,
       account: request.by.providerAccount,
       person: action.terms === null ? undefined : person,
       standing: undefined,
@@ -107,6 +111,7 @@ interface Approving {
   readonly approver: string;
   readonly account: Account | undefined;
   readonly people: People;
+  readonly stands: DecisionPolicy['stands'];
   readonly at: string;
   readonly signed: boolean;
 }
@@ -114,10 +119,12 @@ interface Approving {
 /** Why an approval would not bring an action nearer to what its rules ask; null where it would, or where no rule asks. */
 function whyUseless(
   { run_id }: Run,
-  { definition, terms, decisions }: ActionState,
-  { approver, account, people, at, signed }: Approving,
+  { definition, terms, decisions: recorded }: ActionState,
+  { approver, account, people, stands, at, signed }: Approving,
 ): CoreError | null {
   if (terms === null) return null;
+  // A rejection stays, whatever became of its token.
+  const decisions = recorded.filter((one) => one.decision === 'reject' || stands(one));
   const { ordinal, kind, digest } = definition;
   const somebody = personOf(people, approver);
   const { text, rules } = progressOf({ terms, digest }, decisions, at);

@@ -11,7 +11,7 @@ import type { DataOf, NewEvent } from '../runs/event.ts';
 import { type ActionState, nowFor, type Run, willPublish } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
-import { problemNow } from './approvals-now.ts';
+import { newRotations, problemNow } from './approvals-now.ts';
 import { approvalProblem, findAction } from './decisions.ts';
 import { endsExecution } from './effects.ts';
 import { baseEvents, type LookAtBase } from './moved-base.ts';
@@ -203,9 +203,13 @@ export class Execution {
     return null;
   }
 
-  #approvalProblem(run: Run, state: ActionState): { code: string; message: string } | null {
+  #approvalProblem(
+    run: Run,
+    state: ActionState,
+    read = this.#approvals,
+  ): { code: string; message: string } | null {
     const now = nowFor(run);
-    return approvalProblem(state, now) ?? problemNow(run, state, now, this.#approvals);
+    return approvalProblem(state, now) ?? problemNow(run, state, now, read);
   }
 
   async #start(executor: Executor, step: Step<ActionDefinition>): Promise<Attempt> {
@@ -241,7 +245,9 @@ export class Execution {
     let intended: ActionIntent | string = 'refused';
     await this.#approvalsFresh();
     await this.#append((run) => {
-      const problem = this.#approvalProblem(run, findAction(run, actionId));
+      const state = findAction(run, actionId);
+      const current = onceNow(this.#approvals);
+      const problem = this.#approvalProblem(run, state, current);
       if (problem !== null || run.cancelling) {
         const outcome = {
           ...(problem ?? { code: 'cancelled', message: 'the run was cancelled' }),
@@ -251,7 +257,11 @@ export class Execution {
         return [{ type: 'action_refused', data: { action_id: actionId, state: 'refused', outcome } }];
       }
       intended = make(run);
-      return [{ type: 'action_intent', data: intended }];
+      const rotations = newRotations(run, state, current);
+      return [
+        ...rotations.map((data) => ({ type: 'token_rotated', data }) as const),
+        { type: 'action_intent', data: intended },
+      ];
     });
     return intended;
   }
@@ -465,5 +475,14 @@ function failure(error: unknown): ProblemOutcome {
     code: error.code,
     message: `${message}; resume after ${resume_at}`,
     facts: { ...facts, resume_at },
+  };
+}
+
+/** What decides about an approval and about what is recorded with it is read once. */
+function onceNow(read: ReadApprovals): ReadApprovals {
+  let current: ReturnType<ReadApprovals> | null = null;
+  return () => {
+    current ??= read();
+    return current;
   };
 }

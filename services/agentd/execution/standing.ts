@@ -1,6 +1,6 @@
 import { crashPoint } from '#kit/crash-point.ts';
 import type { Approval } from '../action.ts';
-import type { ReadApprovals } from '../approval/current.ts';
+import { authorOf, type ReadApprovals } from '../approval/current.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { nowFor, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
@@ -31,7 +31,8 @@ export async function approveStanding(
 function standingEvents(run: Run, read: ReadApprovals): NewEvent[] {
   if (run.status !== 'awaiting_approval' || run.cancelling || run.undo !== null) return [];
   const at = nowFor(run);
-  const { approval } = read().policy;
+  const current = read();
+  const { approval } = current.policy;
   const latest = Date.parse(at) + approval.expires_after_days * 86_400_000;
   return run.actions.flatMap((action): NewEvent[] => {
     const { action_id, digest } = action.definition;
@@ -42,6 +43,7 @@ function standingEvents(run: Run, read: ReadApprovals): NewEvent[] {
     const decision: Approval = {
       decision: 'approve',
       approver: use.author,
+      token: authorOf(standing, current).token ?? undefined,
       account: undefined,
       person: undefined,
       standing: { name: use.name, digest: use.digest },

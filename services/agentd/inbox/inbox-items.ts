@@ -1,8 +1,9 @@
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
 import type { Scope } from '#kit/tokens/token.ts';
+import type { Approval } from '../action.ts';
+import { type ApprovalsNow, whyDeciderMayNot } from '../approval/current.ts';
 import { personOf } from '../approval/people.ts';
 import { approvalEnd, approvalProgress, whyOfNoUse } from '../approval/progress.ts';
-import type { People } from '../approval/rule.ts';
 import { type ActionState, draftOf, type Run, summaryOf } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
 
@@ -19,7 +20,7 @@ export const neededScope: Readonly<Record<InboxKind, Scope>> = {
 };
 
 /** What of a run waits for people: at most one thing that is to be done, and one that is to be decided. */
-export function inboxItems(run: Run, people: People, now: Date): InboxItem[] {
+export function inboxItems(run: Run, current: Omit<ApprovalsNow, 'signatures'>, now: Date): InboxItem[] {
   const { run_id, forge, owner, repo, number, title, highest_risk, status, updated_at } = summaryOf(run);
   const about = { run_id, status, forge, owner, repo, number, title, highest_risk, since: updated_at };
   const item = (
@@ -94,7 +95,7 @@ export function inboxItems(run: Run, people: People, now: Date): InboxItem[] {
       ...item(kind, lapsed ? `${gate} ${approvalEnd(first)}` : gate, text, 'approve', run_id, '--gate', gate),
       gate,
       since: lapsed ? (approvalEnd(first) ?? updated_at) : updated_at,
-      people: whoMayDecide(ofGate, people, at),
+      people: whoMayDecide(ofGate, current, at),
     },
   ];
 }
@@ -134,7 +135,13 @@ function* toBeDone(
 }
 
 /** Of `people`, whose approval counts for one of these; null where no rule asks about one of them. */
-function whoMayDecide(actions: readonly ActionState[], people: People, at: string): string[] | null {
+function whoMayDecide(
+  actions: readonly ActionState[],
+  current: Omit<ApprovalsNow, 'signatures'>,
+  at: string,
+): string[] | null {
+  const { people } = current.policy;
+  const stands = (one: Approval) => one.decision === 'reject' || whyDeciderMayNot(one, current) === null;
   if (actions.some(({ terms }) => terms === null)) return null;
   return Object.keys(people).filter((name) => {
     const somebody = personOf(people, name);
@@ -143,7 +150,7 @@ function whoMayDecide(actions: readonly ActionState[], people: People, at: strin
       actions.some(
         ({ terms, definition: { digest }, decisions }) =>
           terms !== null &&
-          whyOfNoUse({ terms, digest }, decisions, at, { ...somebody, signed: true }) === null,
+          whyOfNoUse({ terms, digest }, decisions.filter(stands), at, { ...somebody, signed: true }) === null,
       )
     );
   });

@@ -33,7 +33,7 @@ export async function readInbox(
   const items: InboxItem[] = [];
   for (const { run_id } of await openRuns(runs, now)) {
     const run = await readable(runs, run_id);
-    if (run !== null) items.push(...inboxItems(run, current.policy.people, now));
+    if (run !== null) items.push(...inboxItems(run, current, now));
   }
   items.sort((one, other) => (one.since < other.since ? -1 : one.since > other.since ? 1 : 0));
   const mine = reader === null ? items : items.filter(reader.waits);

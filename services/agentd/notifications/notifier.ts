@@ -85,7 +85,7 @@ export class Notifier {
     for (const runId of runs) {
       const run = await this.#read(runId);
       if (run === null) continue;
-      const items = inboxItems(run, current.policy.people, new Date(time));
+      const items = inboxItems(run, current, new Date(time));
       for (const [name, person] of Object.entries(people)) {
         const quiet =
           person.quiet_hours === undefined ? null : quietUntil(person.quiet_hours, new Date(time));
@@ -184,7 +184,7 @@ export class Notifier {
     const run = await this.#read(run_id);
     if (run === null) return false;
     const current = await this.#parts.approvals();
-    const items = inboxItems(run, current.policy.people, new Date(this.#parts.now()));
+    const items = inboxItems(run, current, new Date(this.#parts.now()));
     return noticesFor(run, items, person, readerOf(current, name)).some((notice) => notice.id === id);
   }
 

@@ -21,8 +21,17 @@ describe('Sessions of the review page', () => {
     return new Sessions({ store: store(), tokens: openTokens(folders) });
   }
 
+  function identityOf(name: string) {
+    return {
+      name,
+      token: openTokens(folders)
+        .list()
+        .find((token) => token.name === name)!.sha256,
+    };
+  }
+
   async function signedIn(name = 'mira'): Promise<string> {
-    const { code } = await sessions.link(sessions.ownerOf({ name }));
+    const { code } = await sessions.link(sessions.ownerOf(identityOf(name)));
     const { browser } = (await sessions.openLink(code, null))!;
     return (await sessions.signIn(code, browser))!;
   }
@@ -40,10 +49,10 @@ describe('Sessions of the review page', () => {
   });
 
   it('begin with a link that works once, for its browser alone', async () => {
-    const { code, expires_at } = await sessions.link(sessions.ownerOf({ name: 'mira' }));
+    const { code, expires_at } = await sessions.link(sessions.ownerOf(identityOf('mira')));
     expect(Date.parse(expires_at) - now).to.equal(300_000);
     const first = (await sessions.openLink(code, null))!;
-    expect(first.identity).to.deep.equal({ name: 'mira', scopes: ['read', 'approve'] });
+    expect(first.identity).to.deep.equal({ ...identityOf('mira'), scopes: ['read', 'approve'] });
     expect(await sessions.openLink(code, null)).to.equal(null);
     expect(await sessions.openLink(code, 'x'.repeat(43))).to.equal(null);
     expect(await sessions.openLink(code, first.browser)).to.deep.equal(first);
@@ -55,7 +64,7 @@ describe('Sessions of the review page', () => {
   });
 
   it('do not begin with a link that is too old or unknown', async () => {
-    const { code } = await sessions.link(sessions.ownerOf({ name: 'mira' }));
+    const { code } = await sessions.link(sessions.ownerOf(identityOf('mira')));
     now += 300_000;
     expect(await sessions.openLink(code, null)).to.equal(null);
     expect(await sessions.openLink('', null)).to.equal(null);
@@ -75,7 +84,7 @@ describe('Sessions of the review page', () => {
 
   it('end when the token is revoked, and another one of its name does not revive them', async () => {
     const text = await signedIn();
-    const { code } = await sessions.link(sessions.ownerOf({ name: 'mira' }));
+    const { code } = await sessions.link(sessions.ownerOf(identityOf('mira')));
     revokeToken(folders, 'mira');
     expect(await sessions.identity(text)).to.equal(null);
     expect(await sessions.openLink(code, null)).to.equal(null);
@@ -88,7 +97,7 @@ describe('Sessions of the review page', () => {
     const texts = [await signedIn(), await signedIn(), await signedIn()];
     const other = await signedIn('yuki');
     await sessions.end(texts[0]!);
-    const { code } = await sessions.link(sessions.ownerOf({ name: 'mira' }));
+    const { code } = await sessions.link(sessions.ownerOf(identityOf('mira')));
     expect((await identities(texts)).map((one) => one?.name)).to.deep.equal([undefined, 'mira', 'mira']);
     expect(await sessions.endAll('mira')).to.equal(2);
     expect(await identities(texts)).to.deep.equal([null, null, null]);
@@ -106,7 +115,7 @@ describe('Sessions of the review page', () => {
       accountScopes: (of, groups) => (of.subject === '1' && groups.includes('leads') ? scopes : []),
     });
     const text = await accounts.begin(owner, 60_000);
-    const byLink = await accounts.begin(accounts.ownerOf({ name: 'mira' }));
+    const byLink = await accounts.begin(accounts.ownerOf(identityOf('mira')));
     expect(await accounts.identity(text)).to.deep.include({ scopes, providerAccount: account });
     scopes = ['read'];
     expect((await accounts.identity(text))?.scopes).to.deep.equal(['read']);

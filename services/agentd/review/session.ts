@@ -38,10 +38,9 @@ export class Sessions {
   }
 
   /** The owner of the sessions that a token begins. */
-  ownerOf({ name }: Pick<Identity, 'name'>): SessionOwner {
-    const record = this.#options.tokens.list().find((token) => token.name === name);
-    if (record === undefined) throw new Unauthorized('token_invalid', `there is no token ${name}`);
-    return { kind: 'token', name, sha256: record.sha256 };
+  ownerOf({ name, token }: Pick<Identity, 'name' | 'token'>): SessionOwner {
+    if (token === undefined) throw new Unauthorized('token_invalid', `${name} is not a token`);
+    return { kind: 'token', name, sha256: token };
   }
 
   /** A code that signs in once. */
@@ -132,7 +131,7 @@ export class Sessions {
       .list()
       .find(({ name, sha256 }) => name === owner.name && sha256 === owner.sha256);
     if (record === undefined || !inForce(record, this.#options.tokens.now())) return null;
-    return { name: record.name, scopes: record.scopes };
+    return { name: record.name, scopes: record.scopes, token: record.sha256 };
   }
 }
 

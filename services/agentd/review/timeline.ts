@@ -74,6 +74,7 @@ const words: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   planning_failed: ({ code, message }) => `${code}: ${message}`,
   approval_recorded: ({ action_id, approval }) =>
     `${approval.decision} of ${action_id} by ${approverText(approval)}${approval.reason === null ? '' : `: ${approval.reason}`}`,
+  token_rotated: ({ name }) => `the token ${name} has a new text, and its approvals still count`,
   execution_started: ({ kind, by, dry_run }) => `${kind} by ${by}${dry_run ? ', a dry run' : ''}`,
   workspace_opened: ({ vcs, warning }) =>
     `${vcs.kind} ${vcs.version}${warning === null ? '' : `; ${warning}`}`,

@@ -139,6 +139,10 @@ export const MaskedSecret = t.strict({
 
 const ChainPlace = t.strict({ seq: t.number, hash: Sha256 });
 
+/** Both tokens by the sha256 of their texts. */
+export const TokenRotated = t.strict({ name: t.string, from: Sha256, to: Sha256, at: Timestamp });
+export type TokenRotated = t.TypeOf<typeof TokenRotated>;
+
 const eventData = {
   /** `head_kept`: the head of this chain also lies outside the run's folder, from its first event on. */
   run_created: t.strict({ request: RunRequest, head_kept: optional(t.literal(true)) }),
@@ -199,6 +203,8 @@ const eventData = {
   plan_sealed: t.strict({ plan: PlanFacts }),
   planning_failed: t.strict({ code: t.string, message: t.string, retryable: optional(t.boolean) }),
   approval_recorded: t.strict({ action_id: t.string, approval: Approval }),
+  /** A token that decided here was rotated, and its decisions still count. Recorded before the first action that needs this. */
+  token_rotated: TokenRotated,
   execution_started: t.strict({
     execution_id: t.string,
     kind: oneOf(['execute', 'resume']),

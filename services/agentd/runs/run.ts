@@ -3,7 +3,7 @@ import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import type { MaskedSecret } from '#kit/redaction/secret-finder.ts';
 import type { ActionKind, Gate, StateOf } from '../action.ts';
 import type { ActionDefinition, ActionOf } from '../actions/registry.ts';
-import type { DataOf, IssueFacts, NewEvent, PlanFacts, RunRequest, Usage } from './event.ts';
+import type { DataOf, IssueFacts, NewEvent, PlanFacts, RunRequest, TokenRotated, Usage } from './event.ts';
 
 export type { RunStatus, RunSummary };
 export { runStatuses };
@@ -75,6 +75,8 @@ export interface Run {
         readonly intents: readonly DataOf<'undo_intent'>[];
       })
     | null;
+  /** Of tokens whose decisions still counted after it. */
+  readonly rotations: readonly TokenRotated[];
   /** As the forge was seen to have it last; null before anybody asked. */
   readonly pull_request: (DataOf<'pull_request_seen'> & { readonly at: string }) | null;
   /** Who asked it to stop last, and why; null when nobody did. */

@@ -49,6 +49,8 @@ export const Approval = t.strict({
   decision: oneOf(['approve', 'reject']),
   /** Name of the token or account that gave it; of a standing approval, of its author. */
   approver: t.string,
+  /** sha256 of the token's text, so that a later token of the same name is not it; left out of an account, and in records of older versions. */
+  token: optional(Sha256),
   /** Of the approver, at the identity provider; left out of a token. */
   account: optional(Account),
   /** Whose token it was by `people` of the policy, and the owners of CODEOWNERS that they are; where rules ask about the action. */

@@ -7,6 +7,8 @@ import { readRegistry, registryVersion } from './token-files.ts';
 export interface Identity {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** sha256 of the token's text; left out of an account and of a key of a run. */
+  readonly token?: string;
   /** Whoever the identity provider signed in; left out of a token. */
   readonly providerAccount?: Account;
 }
@@ -66,7 +68,8 @@ export function tokensOf(current: () => readonly TokenRecord[], now: () => numbe
   return {
     authenticate(text) {
       const found = recordOf(text);
-      return found === null || !inForce(found, now()) ? null : { name: found.name, scopes: found.scopes };
+      if (found === null || !inForce(found, now())) return null;
+      return { name: found.name, scopes: found.scopes, token: found.sha256 };
     },
     list: current,
     now,

@@ -4,7 +4,7 @@ import type { Folders } from '../folders.ts';
 import { type Identity, openTokens, type TokenFolders } from './check-tokens.ts';
 import type { TokenRegistry } from './registry.ts';
 import { tokenPath } from './token-files.ts';
-import { createToken, ownToken, revokeToken } from './tokens.ts';
+import { createToken, ownToken, revokeToken, rotateToken } from './tokens.ts';
 
 export interface OpenOptions {
   /** Called with which of this host's own tokens the database does not take. */
@@ -27,8 +27,8 @@ export async function openRegistry(folders: Folders, options: OpenOptions = {}):
  * @throws NotFound (`token_missing`), Conflict (`token_not_registered`) where the database knows another one of that name
  */
 export async function registeredOwnToken(folders: Folders, registry: TokenRegistry): Promise<Identity> {
-  const { text, name, scopes } = ownToken(folders);
-  const own = { name, scopes };
+  const { text, ...own } = ownToken(folders);
+  const { name, scopes } = own;
   // It may have been made after the registry was opened.
   await registry.lookUp?.(text);
   if (registry.shared === null || registry.authenticate(text) !== null) return own;
@@ -54,6 +54,7 @@ export function fileTokens(folders: TokenFolders): TokenRegistry {
     ...openTokens(folders),
     shared: null,
     create: async (token) => createToken(folders, token),
+    rotate: async (token) => rotateToken(folders, token),
     async revoke(name, host) {
       if (host === undefined) return { record: revokeToken(folders, name), elsewhere: [] };
       throw new NotFound(

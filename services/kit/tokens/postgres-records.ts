@@ -1,7 +1,7 @@
 import { Unavailable } from '../errors.ts';
 import type { Database } from '../postgres/database.ts';
 import { changesBetween } from './shared-records.ts';
-import type { TokenRecord } from './token.ts';
+import type { FormerToken, TokenRecord } from './token.ts';
 
 interface Row {
   readonly sha256: string;
@@ -12,6 +12,7 @@ interface Row {
   readonly created: Date;
   readonly expires: Date | null;
   readonly revoked: Date | null;
+  readonly former: readonly FormerToken[];
 }
 
 interface LookRow extends Omit<Row, 'sha256'> {
@@ -65,17 +66,17 @@ export async function changeRecords(
     const before = (await sql.query<Row>('SELECT * FROM tokens ORDER BY position')).map(recordOf);
     const { written, gone } = changesBetween(before, next(before, row!.now.getTime()));
     if (gone.length > 0) await sql.query('DELETE FROM tokens WHERE sha256 = ANY($1)', [gone]);
-    for (const { sha256, name, kind, scopes, host, created, expires, revoked } of written)
+    for (const { sha256, name, kind, scopes, host, created, expires, revoked, former = [] } of written)
       await sql.query(
-        `INSERT INTO tokens (sha256, name, kind, scopes, host, created, expires, revoked)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        `INSERT INTO tokens (sha256, name, kind, scopes, host, created, expires, revoked, former)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (sha256) DO UPDATE SET scopes = excluded.scopes, revoked = excluded.revoked`,
-        [sha256, name, kind, scopes, host ?? '', created, expires, revoked],
+        [sha256, name, kind, scopes, host ?? '', created, expires, revoked, JSON.stringify(former)],
       );
   });
 }
 
-function recordOf({ sha256, name, kind, scopes, host, created, expires, revoked }: Row): TokenRecord {
+function recordOf({ sha256, name, kind, scopes, host, created, expires, revoked, former }: Row): TokenRecord {
   return {
     name,
     kind,
@@ -84,6 +85,7 @@ function recordOf({ sha256, name, kind, scopes, host, created, expires, revoked 
     created: created.toISOString(),
     expires: expires?.toISOString() ?? null,
     revoked: revoked?.toISOString() ?? null,
+    former: former.length === 0 ? undefined : [...former],
     host,
   };
 }

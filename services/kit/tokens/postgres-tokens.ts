@@ -7,11 +7,21 @@ import { type Moment, momentIn, msUntil } from '../moment.ts';
 import { openPostgres } from '../postgres/database.ts';
 import { registryOf, type TokenFolders, tokensOf } from './check-tokens.ts';
 import { changeRecords, lookAtRecords } from './postgres-records.ts';
-import type { MadeToken, RevokedToken, TokenRegistry } from './registry.ts';
+import type { RevokedToken, TokenRegistry } from './registry.ts';
 import { joinRecords } from './shared-records.ts';
 import { inForce, type TokenRecord } from './token.ts';
 import { readRegistry, readTokenFile, registryVersion, tokenPath } from './token-files.ts';
-import { createToken, type NewToken, revokeToken, tokenExists, tokenNotFound } from './tokens.ts';
+import {
+  createToken,
+  type MadeToken,
+  type NewToken,
+  type RotateToken,
+  requireRotatable,
+  revokeTokenOf,
+  rotateToken,
+  tokenExists,
+  tokenNotFound,
+} from './tokens.ts';
 
 /** Milliseconds between two looks at the database: a notification would need a connection more, and PgBouncer passes none on. */
 const lookMs = 500;
@@ -63,7 +73,7 @@ export async function openPostgresTokens(
   const timer = setInterval(() => {
     if (waiting === 0) turn(follow).catch(() => {});
   }, lookMs).unref();
-  return { ...tokens, lookUp, fresh, shared: database.name, create, revoke, close };
+  return { ...tokens, lookUp, fresh, shared: database.name, create, rotate, revoke, close };
 
   function isFresh(): boolean {
     return seen !== null && msUntil(seen.until) >= 0;
@@ -145,19 +155,16 @@ export async function openPostgresTokens(
       await changeRecords(database, (all) => joinRecords(all, own, host).records);
       await look();
     }
-    const revoked = new Set(
-      records.filter((record) => record.revoked !== null).map((record) => record.sha256),
-    );
-    for (const record of own)
-      if (record.revoked === null && revoked.has(record.sha256)) revokeHere(record.name);
-    report(joinRecords(records, own, host).refused);
+    const { refused, ended } = joinRecords(records, own, host);
+    for (const record of ended) revokeHere(record);
+    report(refused);
     joined = `${version} ${registryVersion(folder)}`;
   }
 
   /** Whoever only reads its registry, as a container does, leaves it as it is: the database decides. */
-  function revokeHere(name: string): void {
+  function revokeHere(record: TokenRecord): void {
     try {
-      revokeToken(folders, name);
+      revokeTokenOf(folders, record);
     } catch (error) {
       if (codeOf(error) !== 'config_not_writable') throw error;
     }
@@ -191,15 +198,40 @@ export async function openPostgresTokens(
         await changeRecords(database, (all, now) => {
           const old = all.find(({ name, kind }) => name === token.name && kind !== 'service');
           if (old !== undefined && inForce(old, now)) throw tokenExists(token.name, old.host);
-          made = createToken(folders, token, now);
+          made = createToken(folders, token, now, old);
           return [...all.filter((record) => record !== old), { ...made.record, host }];
         });
         await follow();
       } catch (error) {
         // It is in registry.json: the next look would register it, although its creation is reported as failed.
-        if (made !== undefined) revokeHere(token.name);
+        if (made !== undefined) revokeHere(made.record);
         throw error;
       }
+      return made!;
+    });
+  }
+
+  /** Of a service, this host's. What is in registry.json when the database fails is registered by the next look. */
+  async function rotate(token: RotateToken): Promise<MadeToken> {
+    const { name } = token;
+    return turn(async () => {
+      await follow();
+      const own = readRegistry(registryOf(folders))?.records ?? [];
+      let made: MadeToken | undefined;
+      await changeRecords(database, (all, now) => {
+        if (made !== undefined) return joinRecords(all, [made.record], host).records;
+        const named = all.filter((record) => record.name === name);
+        if (named.length === 0) throw tokenNotFound(name, all);
+        const old = named.find(
+          ({ kind, sha256 }) => kind !== 'service' || own.some((record) => record.sha256 === sha256),
+        );
+        if (old === undefined) throw notOfHost(name, host, named);
+        requireRotatable(old, now);
+        made = rotateToken(folders, token, now, old);
+        const next = { ...made.record, host };
+        return all.map((record) => (record === old ? next : record));
+      });
+      await follow();
       return made!;
     });
   }
@@ -226,7 +258,7 @@ export async function openPostgresTokens(
       });
       await follow();
       // One of this host that was never registered, because of the other of that name.
-      if (own.some((record) => record.name === name && !isRegistered(record))) revokeHere(name);
+      for (const record of own) if (record.name === name && !isRegistered(record)) revokeHere(record);
       const elsewhere = records.filter((record) => record.name === name && inForce(record, clock()));
       return { record: ended!, elsewhere: elsewhere.map((record) => record.host ?? '') };
     });

@@ -1,6 +1,6 @@
 import type { Tokens } from './check-tokens.ts';
 import type { TokenRecord } from './token.ts';
-import type { NewToken } from './tokens.ts';
+import type { MadeToken, NewToken, RotateToken } from './tokens.ts';
 
 /** All tokens of an installation: those of one machine's registry.json, or of a database that several hosts share. */
 export interface TokenRegistry extends Tokens {
@@ -12,17 +12,16 @@ export interface TokenRegistry extends Tokens {
    */
   create(token: NewToken): Promise<MadeToken>;
   /**
+   * Gives a token a new text, in its file on this host. Its approvals still count.
+   * @throws NotFound (`token_not_found`), Conflict (`token_not_in_force`, `token_file_unknown`), Unavailable: it is completed later
+   */
+  rotate(token: RotateToken): Promise<MadeToken>;
+  /**
    * @param host whose, of a service that has one on each host; left out, this one's
    * @throws NotFound (`token_not_found`), Unavailable
    */
   revoke(name: string, host?: string): Promise<RevokedToken>;
   close(): Promise<void>;
-}
-
-export interface MadeToken {
-  readonly record: TokenRecord;
-  readonly text: string;
-  readonly path: string;
 }
 
 export interface RevokedToken {

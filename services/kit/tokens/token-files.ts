@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJson } from '../decode.ts';
 import { writeFileDurably } from '../durable-file.ts';
@@ -13,11 +13,28 @@ export function tokenPath(folder: string, name: string): string {
   return join(folder, `${name}.token`);
 }
 
+/** Path of the text of a rotation that is being registered. */
+export function nextTokenPath(folder: string, name: string): string {
+  return join(folder, `${name}${nextSuffix}`);
+}
+
+const nextSuffix = '.token.next';
+
 /** Names of the tokens whose texts are there. */
 export function namesOfTokenFiles(folder: string): string[] {
+  return namesIn(folder, '.token');
+}
+
+/** Names of the tokens whose rotation was cut off. */
+export function namesOfNextTokens(folder: string): string[] {
+  return namesIn(folder, nextSuffix);
+}
+
+function namesIn(folder: string, suffix: string): string[] {
+  if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((name) => name.endsWith('.token'))
-    .map((name) => name.slice(0, -'.token'.length));
+    .filter((name) => name.endsWith(suffix))
+    .map((name) => name.slice(0, -suffix.length));
 }
 
 /** null where there is none yet. */

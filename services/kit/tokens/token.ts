@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as t from 'io-ts';
-import { nullable, oneOf, Sha256, stringThat, Timestamp } from '../decode.ts';
+import { nullable, oneOf, optional, Sha256, stringThat, Timestamp } from '../decode.ts';
 
 /** `model` asks models through the gateway; `mint` makes keys of runs for it, and ends them. */
 export const scopes = ['read', 'plan', 'approve', 'execute', 'admin', 'model', 'mint'] as const;
@@ -13,6 +13,16 @@ export const TokenName = stringThat(
   (text) => /^[a-z0-9][a-z0-9-]{0,39}$/.test(text),
 );
 
+/** An earlier token of a name, and how it ended. `rotated`: the next one continues it, so that its approvals still count. */
+export const FormerToken = t.strict({
+  sha256: Sha256,
+  created: Timestamp,
+  ended: oneOf(['rotated', 'revoked', 'expired']),
+  /** When it ended. */
+  at: Timestamp,
+});
+export type FormerToken = t.TypeOf<typeof FormerToken>;
+
 /** A registered token: everything but its text, of which only the hash is kept. */
 export const TokenRecord = t.strict({
   name: TokenName,
@@ -23,6 +33,8 @@ export const TokenRecord = t.strict({
   created: Timestamp,
   expires: nullable(Timestamp),
   revoked: nullable(Timestamp),
+  /** Tokens that had the name before, oldest first; left out if there were none. */
+  former: optional(t.array(FormerToken)),
 });
 export type TokenRecord = t.TypeOf<typeof TokenRecord> & {
   /** Where it was made, where several hosts share a registry. */

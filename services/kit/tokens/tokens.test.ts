@@ -16,6 +16,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { itWith } from '../../../test/needs.ts';
+import { sha256 } from '../digest.ts';
 import { CoreError } from '../errors.ts';
 import { leastToken } from './least-token.ts';
 import { inForce, isTokenText, type TokenRecord, tokenNameFor } from './token.ts';
@@ -26,6 +27,7 @@ import {
   openTokens,
   ownToken,
   revokeToken,
+  rotateToken,
   serviceToken,
   tokenAtHand,
 } from './tokens.ts';
@@ -72,7 +74,11 @@ describe('Tokens', () => {
     const registry = readFileSync(join(folders.tokens, 'registry.json'), 'utf8');
     expect(registry).not.to.contain(own.text);
     const tokens = openTokens(folders);
-    expect(tokens.authenticate(own.text)).to.deep.equal({ name: own.name, scopes: own.scopes });
+    expect(tokens.authenticate(own.text)).to.deep.equal({
+      name: own.name,
+      scopes: own.scopes,
+      token: own.token,
+    });
     expect(tokens.authenticate(tokens.list()[0]!.sha256)).to.equal(null);
     expect(tokens.authenticate('')).to.equal(null);
     expect(tokens.authenticate(`${own.text} `)).to.equal(null);
@@ -99,6 +105,7 @@ describe('Tokens', () => {
       created: '',
       revoked: null,
       expires: null,
+      former: undefined,
     };
     const expires = '2026-11-22T07:00:00.000Z';
     const moment = Date.parse(expires);
@@ -132,7 +139,11 @@ describe('Tokens', () => {
     const tokens = openTokens(folders);
     const { text } = createToken(folders, { name: 'ci-bot', scopes: ['plan'] });
     expect(text).to.match(/^core_ci-bot_[0-9a-f]{48}$/);
-    expect(tokens.authenticate(text)).to.deep.equal({ name: 'ci-bot', scopes: ['plan'] });
+    expect(tokens.authenticate(text)).to.deep.equal({
+      name: 'ci-bot',
+      scopes: ['plan'],
+      token: sha256(text),
+    });
     expect(codeThrown(() => createToken(folders, { name: 'ci-bot', scopes: ['plan'] }))).to.equal(
       'token_exists',
     );
@@ -143,6 +154,41 @@ describe('Tokens', () => {
     expect(tokens.authenticate(again.text)?.scopes).to.deep.equal(['read']);
     expect(tokens.authenticate(text)).to.equal(null);
     expect(codeThrown(() => revokeToken(folders, 'nobody'))).to.equal('token_not_found');
+  });
+
+  it('are rotated by one step: killed before it the old one counts, after it the new one, and never both', async () => {
+    ensureTokens(folders, 'mira');
+    const tokens = openTokens(folders);
+    const script = `import { rotateToken } from ${JSON.stringify(import.meta.resolve('./tokens.ts'))};
+      rotateToken({ tokens: ${JSON.stringify(folders.tokens)} }, { name: 'mira' });`;
+    const killedAt = async (point: string) => {
+      const env = { ...process.env, CORE_CRASH_AT: point };
+      const error = await run(process.execPath, ['--input-type=module', '-e', script], { env }).catch(
+        (e) => e,
+      );
+      expect(error.signal).to.equal('SIGKILL');
+    };
+    const before = ownToken(folders);
+    await killedAt('token.rotation.text_kept');
+    expect(tokens.authenticate(before.text)?.name).to.equal('mira');
+    expect(ownToken(folders).text).to.equal(before.text);
+    await killedAt('token.registered');
+    expect(tokens.authenticate(before.text)).to.equal(null);
+    const after = ownToken(folders);
+    expect(tokens.authenticate(after.text)?.name).to.equal('mira');
+    expect(tokens.list().find(({ name }) => name === 'mira')?.former).to.have.length(1);
+    expect(readdirSync(folders.tokens).filter((name) => name.endsWith('.next'))).to.deep.equal([]);
+  });
+
+  it('give way to a new one after they expired, which is remembered', () => {
+    const first = createToken(folders, { name: 'ci', scopes: ['read'], expires: '2099-01-01T00:00:00.000Z' });
+    const later = Date.parse('2099-01-02T00:00:00.000Z');
+    expect(codeThrown(() => rotateToken(folders, { name: 'ci' }, later))).to.equal('token_not_in_force');
+    const { record } = createToken(folders, { name: 'ci', scopes: ['read'] }, later);
+    const ended = { ended: 'expired', at: '2099-01-01T00:00:00.000Z' };
+    expect(record.former).to.deep.equal([
+      { sha256: first.record.sha256, created: first.record.created, ...ended },
+    ]);
   });
 
   it('stop to open when they expire', () => {
@@ -199,17 +245,14 @@ describe('Tokens', () => {
 
   it('of a part of Core say how to make new ones where they are revoked', () => {
     const text = serviceToken(folders, 'agentd');
-    expect(openTokens(folders).authenticate(text)).to.deep.equal({
+    expect(openTokens(folders).authenticate(text)).to.deep.include({
       name: 'agentd',
       scopes: ['read', 'plan', 'mint'],
     });
     revokeToken(folders, 'agentd');
     expect(() => serviceToken(folders, 'agentd'))
       .to.throw(CoreError)
-      .with.property(
-        'hint',
-        './core token revoke agentd; ./core token create agentd --scopes read,plan,mint',
-      );
+      .with.property('hint', './core token create agentd --scopes read,plan,mint');
   });
 
   it('can be known to a part that has its own alone, and sees at once when one ends', () => {
@@ -370,7 +413,7 @@ describe('Tokens', () => {
       () => ({
         code: 'token_exists',
         message: 'token ci exists already',
-        hint: './core token revoke ci, then create it again.',
+        hint: './core token rotate ci gives it a new text and keeps its approvals. To take it away from its owner: ./core token revoke ci; its approvals then no longer count, also if you create ci again.',
       }),
     ],
     'to revoke where there is none': [
@@ -423,7 +466,7 @@ describe('Tokens', () => {
       () => ({
         code: 'token_missing',
         message: `this installation has no token in force in ${fileOf('worker')}`,
-        hint: './core token revoke worker; ./core token create worker --scopes read,plan',
+        hint: './core token create worker --scopes read,plan',
       }),
     ],
     'a service whose file is gone': [
@@ -443,7 +486,7 @@ describe('Tokens', () => {
       () => ({
         code: 'token_missing',
         message: `this installation has no token in force in ${fileOf('mira')}`,
-        hint: `./core token revoke mira; ./core token create mira --scopes ${all}`,
+        hint: './core token rotate mira writes a new one into this file and keeps its approvals.',
       }),
     ],
     'a person whose token expired': [

@@ -1,9 +1,10 @@
-import { rmSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+import { crashPoint } from '../crash-point.ts';
 import { decode } from '../decode.ts';
 import { sha256 } from '../digest.ts';
-import { writeFileDurably } from '../durable-file.ts';
+import { syncFolder, writeFileDurably } from '../durable-file.ts';
 import { Conflict, codeOf, InvalidInput, NotFound } from '../errors.ts';
 import { prepareFolder } from '../folders.ts';
 import { withFileLock } from '../storage/lock.ts';
@@ -18,7 +19,16 @@ import {
   type TokenRecord,
   tokenNameFor,
 } from './token.ts';
-import { namesOfTokenFiles, readRegistry, readTokenFile, tokenPath, writeRegistry } from './token-files.ts';
+import {
+  namesOfNextTokens,
+  namesOfTokenFiles,
+  nextTokenPath,
+  readRegistry,
+  readTokenFile,
+  tokenPath,
+  writeRegistry,
+} from './token-files.ts';
+import { endOf, fateOf, historyAfter } from './token-history.ts';
 
 export { type Identity, openTokens, type Tokens } from './check-tokens.ts';
 export { type Scope, scopes, type TokenRecord } from './token.ts';
@@ -56,14 +66,16 @@ export function ensureTokens(folders: TokenFolders, person: string = systemUser(
         : !records.some((record) => record.name === name),
     );
   const present = readRegistry(registryOf(folders))?.records ?? [];
-  if (missing(present).length === 0 && present.every((record) => laterScopes(record) === null)) return;
+  const rotating = namesOfNextTokens(folders.tokens).length > 0;
+  if (missing(present).length === 0 && !rotating && present.every((record) => laterScopes(record) === null))
+    return;
   try {
     change(folders, (records) => {
       const names = missing(records).map(({ name }) => name);
       if (records.length === 0) refuseForeignTokens(folders, names);
       const made = missing(records).map((token) => {
         const text = textThere(folders, token.name) ?? undefined;
-        return makeToken(folders, { ...token, expires: null }, text).record;
+        return makeToken(folders, { ...token, expires: null, former: undefined }, text).record;
       });
       const kept = records.map((record) => ({
         ...record,
@@ -90,6 +102,18 @@ export function laterScopes({ kind, name, scopes: has }: TokenRecord): readonly 
   return now.every((scope) => has.includes(scope)) ? null : now;
 }
 
+export interface MadeToken {
+  readonly record: TokenRecord;
+  readonly text: string;
+  readonly path: string;
+}
+
+export interface RotateToken {
+  readonly name: string;
+  /** RFC 3339, null never; left out, as before. */
+  readonly expires?: string | null;
+}
+
 export interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -97,12 +121,17 @@ export interface NewToken {
   readonly expires?: string | null;
 }
 
-/** Makes a token; the text is also in its file. A revoked or expired one of that name is replaced. @param now of the clock that decides */
+/**
+ * Makes a token; the text is also in its file. A revoked or expired one of that name is replaced.
+ * @param now of the clock that decides
+ * @param shared the one of that name that several hosts know
+ */
 export function createToken(
   folders: TokenFolders,
   token: NewToken,
   now: number = Date.now(),
-): { readonly record: TokenRecord; readonly text: string; readonly path: string } {
+  shared?: TokenRecord,
+): MadeToken {
   const name = decode(TokenName, token.name, 'token name', 'token_name_invalid');
   if (token.scopes.length === 0) {
     throw new InvalidInput(
@@ -111,12 +140,7 @@ export function createToken(
     );
   }
   const expires = token.expires ?? null;
-  if (expires !== null && !(Date.parse(expires) > now)) {
-    throw new InvalidInput(
-      'token_expiry_invalid',
-      `token ${name} would expire at ${expires}: must be in the future`,
-    );
-  }
+  requireFuture(name, expires, now);
   let made: ReturnType<typeof makeToken> | undefined;
   change(folders, (records) => {
     const old = records.find((record) => record.name === name);
@@ -124,17 +148,72 @@ export function createToken(
     const there = textThere(folders, name);
     if (there !== null && sha256(there) !== old?.sha256) throw unknownFile(folders, name);
     const kind = old?.kind ?? 'named';
-    made = makeToken(folders, { name, kind, scopes: token.scopes, expires });
+    const before = shared ?? old;
+    const former = before === undefined ? undefined : historyAfter(before, endOf(before));
+    made = makeToken(folders, { name, kind, scopes: token.scopes, expires, former });
     return [...records.filter((record) => record.name !== name), made.record];
   });
   return { ...made!, path: tokenPath(folders.tokens, name) };
+}
+
+function requireFuture(name: string, expires: string | null, now: number): void {
+  if (expires === null || Date.parse(expires) > now) return;
+  throw new InvalidInput(
+    'token_expiry_invalid',
+    `token ${name} would expire at ${expires}: must be in the future`,
+  );
+}
+
+/**
+ * Replaces a token in force by one with a new text, which continues it: its approvals still count, the old text opens nothing. The
+ * new text waits beside the token's file until the registry has it, so that no crash leaves a file with a text that counts for nothing.
+ * @param now of the clock that decides
+ * @param shared the token that several hosts know
+ * @throws NotFound (`token_not_found`), Conflict (`token_not_in_force`, `token_file_unknown`)
+ */
+export function rotateToken(
+  folders: TokenFolders,
+  { name, expires: until }: RotateToken,
+  now: number = Date.now(),
+  shared?: TokenRecord,
+): MadeToken {
+  let made: { record: TokenRecord; text: string } | undefined;
+  change(folders, (records) => {
+    const own = records.find((record) => record.name === name);
+    const old = shared ?? own;
+    if (old === undefined) throw tokenNotFound(name, records);
+    requireRotatable(old, now);
+    const there = textThere(folders, name);
+    const known = [old, ...(own === undefined ? [] : [own])];
+    if (there !== null && fateOf(known, name, sha256(there)) === null) throw unknownFile(folders, name);
+    const expires = until === undefined ? old.expires : until;
+    requireFuture(name, expires, now);
+    const text = newTokenText(name);
+    const at = new Date(now).toISOString();
+    const former = historyAfter(old, { ended: 'rotated', at });
+    made = { text, record: recordOf({ ...old, expires, former }, text) };
+    writeFileDurably(nextTokenPath(folders.tokens, name), `${text}\n`);
+    crashPoint('token.rotation.text_kept');
+    return [...records.filter((record) => record.name !== name), made.record];
+  });
+  return { ...made!, path: tokenPath(folders.tokens, name) };
+}
+
+/** @throws Conflict (`token_not_in_force`) */
+export function requireRotatable(token: TokenRecord, now: number): void {
+  if (inForce(token, now)) return;
+  const { name, revoked, expires, scopes: allowed } = token;
+  const how = revoked === null ? `expired at ${expires}` : `was revoked at ${revoked}`;
+  throw new Conflict('token_not_in_force', `token ${name} ${how}: only a token in force can be rotated`, {
+    hint: `./core token create ${name} --scopes ${allowed.join(',')} makes a new one${revoked === null ? '' : '. Approvals of the revoked one do not count with it'}.`,
+  });
 }
 
 /** @param host where it was made, where several share the registry */
 export function tokenExists(name: string, host?: string): Conflict {
   const where = host === undefined ? '' : `, made on ${host}`;
   return new Conflict('token_exists', `token ${name} exists already${where}`, {
-    hint: `./core token revoke ${name}, then create it again.`,
+    hint: `./core token rotate ${name} gives it a new text and keeps its approvals. To take it away from its owner: ./core token revoke ${name}; its approvals then no longer count, also if you create ${name} again.`,
   });
 }
 
@@ -148,6 +227,24 @@ export function revokeToken(folders: TokenFolders, name: string): TokenRecord {
   });
   rmSync(tokenPath(folders.tokens, name), { force: true });
   return revoked!;
+}
+
+/** Revokes this very token, also where another one of its name has been made meanwhile. */
+export function revokeTokenOf(folders: TokenFolders, { name, sha256: digest }: TokenRecord): void {
+  let changed = false;
+  change(folders, (records) => {
+    const found = records.find((record) => record.sha256 === digest && record.revoked === null);
+    if (found === undefined) return records;
+    changed = true;
+    return records.map((one) => (one === found ? { ...one, revoked: new Date().toISOString() } : one));
+  });
+  if (changed && textDigest(folders, name) === digest)
+    rmSync(tokenPath(folders.tokens, name), { force: true });
+}
+
+function textDigest(folders: TokenFolders, name: string): string | null {
+  const text = readTokenFile(tokenPath(folders.tokens, name));
+  return text === null ? null : sha256(text);
 }
 
 export function tokenNotFound(name: string, records: readonly TokenRecord[]): NotFound {
@@ -173,11 +270,13 @@ export function ownToken(folders: TokenFolders): Identity & { readonly text: str
       'token_missing',
       `this installation has no token in force in ${tokenPath(folders.tokens, name)}`,
       {
-        hint: `${inUse ? `./core token revoke ${name}; ` : ''}./core token create ${name} --scopes ${scopes.join(',')}`,
+        hint: inUse
+          ? `./core token rotate ${name} writes a new one into this file and keeps its approvals.`
+          : `./core token create ${name} --scopes ${scopes.join(',')}`,
       },
     );
   }
-  return { name: record.name, scopes: record.scopes, text };
+  return { name: record.name, scopes: record.scopes, token: record.sha256, text };
 }
 
 function colleagueToken(
@@ -193,7 +292,7 @@ function colleagueToken(
   if (own === undefined || named.length > 1 || there.some(({ kind }) => kind === 'person')) return null;
   // Whoever only knows the name is not that person.
   if (sha256(own.text) !== own.sha256 || !inForce(own, Date.now())) return null;
-  return { name: own.name, scopes: own.scopes, text: own.text };
+  return { name: own.name, scopes: own.scopes, token: own.sha256, text: own.text };
 }
 
 /**
@@ -216,8 +315,9 @@ export function serviceToken(folders: TokenFolders, name: ServiceToken): string 
   const text = readTokenFile(path);
   if (record !== undefined && text !== null && inForce(record, Date.now())) return text;
   const wanted = serviceTokens.find((token) => token.name === name)!.scopes.join(',');
+  const inUse = record !== undefined && inForce(record, Date.now());
   throw new NotFound('token_missing', `this installation has no token in force in ${path}`, {
-    hint: `./core token revoke ${name}; ./core token create ${name} --scopes ${wanted}`,
+    hint: inUse ? `./core token rotate ${name}` : `./core token create ${name} --scopes ${wanted}`,
   });
 }
 
@@ -229,8 +329,27 @@ function change(
   prepareFolder(registry, 'config');
   prepareFolder(folders.tokens, 'config');
   withFileLock(join(registry, '.lock'), () => {
-    writeRegistry(registry, next(readRegistry(registry)?.records ?? []));
+    const before = readRegistry(registry)?.records ?? [];
+    finishRotations(folders, before);
+    const after = next(before);
+    if (after === before) return;
+    writeRegistry(registry, after);
+    crashPoint('token.registered');
+    finishRotations(folders, after);
   });
+}
+
+/** Texts of rotations that the registry has go into their tokens' files; the others were never registered. */
+function finishRotations({ tokens }: TokenFolders, records: readonly TokenRecord[]): void {
+  const names = namesOfNextTokens(tokens);
+  for (const name of names) {
+    const path = nextTokenPath(tokens, name);
+    const text = readTokenFile(path);
+    const known = text !== null && records.some((record) => record.sha256 === sha256(text));
+    if (known) renameSync(path, tokenPath(tokens, name));
+    else rmSync(path, { force: true });
+  }
+  if (names.length > 0) syncFolder(tokens);
 }
 
 /** Text of a token in its file, whoever knows it. @throws Conflict (`token_file_unknown`) for another text */
@@ -269,21 +388,29 @@ function refuseForeignTokens(folders: TokenFolders, names: readonly string[]): v
 /** The file comes first: a crash before the registry leaves a text that the next start takes over. @param text of its file */
 function makeToken(
   folders: TokenFolders,
-  token: Pick<TokenRecord, 'name' | 'kind' | 'expires'> & { readonly scopes: readonly Scope[] },
+  token: TokenFacts,
   text: string = newTokenText(token.name),
 ): { record: TokenRecord; text: string } {
   const path = tokenPath(folders.tokens, token.name);
   if (readTokenFile(path) !== text) writeFileDurably(path, `${text}\n`);
-  const record: TokenRecord = {
-    name: token.name,
-    kind: token.kind,
-    scopes: [...token.scopes],
+  return { record: recordOf(token, text), text };
+}
+
+type TokenFacts = Pick<TokenRecord, 'name' | 'kind' | 'expires' | 'former'> & {
+  readonly scopes: readonly Scope[];
+};
+
+function recordOf({ name, kind, scopes: allowed, expires, former }: TokenFacts, text: string): TokenRecord {
+  return {
+    name,
+    kind,
+    scopes: [...allowed],
     sha256: sha256(text),
     created: new Date().toISOString(),
-    expires: token.expires,
+    expires,
     revoked: null,
+    former,
   };
-  return { record, text };
 }
 
 function personName(person: string): string {

@@ -6,7 +6,7 @@ import { codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { webhookForges } from '#kit/forges/registry.ts';
 import { tokenPath } from '#kit/tokens/token-files.ts';
-import { createToken, ensureTokens, openTokens, revokeToken } from '#kit/tokens/tokens.ts';
+import { ensureTokens, openTokens, rotateToken } from '#kit/tokens/tokens.ts';
 
 /** Files that are made up here, in this order, by their name in the folder. */
 const made: Readonly<Record<string, (folder: string) => string>> = {
@@ -76,10 +76,7 @@ function renewLostTokens(folders: Pick<Folders, 'tokens' | 'registry'>): string[
       ({ name, kind, revoked }) =>
         kind === 'service' && revoked === null && !existsSync(tokenPath(folders.tokens, name)),
     );
-  for (const { name, scopes } of lost) {
-    revokeToken(folders, name);
-    createToken(folders, { name, scopes });
-  }
+  for (const { name } of lost) rotateToken(folders, { name });
   return lost.map(({ name }) => name);
 }
 

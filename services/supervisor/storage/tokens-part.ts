@@ -96,15 +96,17 @@ function withoutHost({
   created,
   expires,
   revoked,
+  former,
 }: TokenRecord): TokenRecord {
-  return { name, kind, scopes: [...scopes], sha256: hash, created, expires, revoked };
+  return { name, kind, scopes: [...scopes], sha256: hash, created, expires, revoked, former };
 }
 
 function canonical(record: TokenRecord): string {
   const time = (text: string | null) => (text === null ? null : new Date(text).toISOString());
-  const { created, expires, revoked, scopes } = record;
+  const { created, expires, revoked, scopes, former = [] } = record;
   return canonicalJson({
     ...withoutHost(record),
+    former,
     ...{ created: time(created), expires: time(expires), revoked: time(revoked) },
     scopes: [...scopes],
   });

@@ -275,6 +275,7 @@ describe('Approving', () => {
         decision: 'approve',
         approver: 'mira',
         person: undefined,
+        token: undefined,
         account: undefined,
         standing: undefined,
         claimed_approver: null,

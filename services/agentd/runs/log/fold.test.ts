@@ -917,6 +917,7 @@ describe('a run that was just created', () => {
       updated_at: at,
       head_kept: false,
       recoveries: [],
+      rotations: [],
       source: null,
       issue: null,
       plan: null,

@@ -34,6 +34,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     head: { seq: first.seq, hash: first.hash },
     head_kept: first.data.head_kept === true,
     recoveries: [],
+    rotations: [],
     source: null,
     issue: null,
     plan: null,
@@ -112,6 +113,8 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       const { action_id, approval } = event.data;
       return settled(run, decided(run.actions, action_id, approval));
     }
+    case 'token_rotated':
+      return { rotations: [...run.rotations, event.data] };
     case 'execution_started':
       return startExecution(run, event.data);
     case 'workspace_opened':

@@ -16,6 +16,10 @@ interface Story {
   readonly sealed: Map<string, string>;
   /** The latest of each person, by action, oldest first. */
   readonly decisions: Map<string, readonly Approval[]>;
+  /** Names of deciders by the digest of their tokens. */
+  readonly deciders: Map<string, string>;
+  /** Digests of tokens that were rotated. */
+  readonly rotated: Set<string>;
   readonly started: Set<string>;
   /** Actions whose intent has no result yet, in this execution. */
   readonly open: Set<string>;
@@ -38,6 +42,8 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
     plan: null,
     sealed: new Map(),
     decisions: new Map(),
+    deciders: new Map(),
+    rotated: new Set(),
     started: new Set(),
     open: new Set(),
     succeeded: new Set(),
@@ -72,6 +78,8 @@ function judge(story: Story, event: RunEvent): string[] {
       return judgeSeal(story, event.data.plan);
     case 'approval_recorded':
       return judgeApproval(story, event.data.action_id, event.data.approval);
+    case 'token_rotated':
+      return judgeRotation(story, event.data);
     case 'execution_started':
       story.dryRun = event.data.dry_run;
       story.open.clear();
@@ -143,6 +151,12 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
   if (story.started.has(actionId)) problems.push(`${actionId} was decided after it had started`);
   if (approval.decision === 'approve' && approval.expires_at === null)
     problems.push(`the approval of ${actionId} never expires`);
+  const { approver, token } = approval;
+  if (token !== undefined) {
+    if (story.rotated.has(token))
+      problems.push(`${actionId} was decided by ${approver} with a token that had been rotated`);
+    story.deciders.set(token, approver);
+  }
   problems.push(...judgeStanding(story, actionId, approval));
   story.decisions.set(actionId, withDecision(story.decisions.get(actionId) ?? [], approval));
   return problems;
@@ -170,6 +184,19 @@ function judgeIntent(story: Story, actionId: string, at: string): string[] {
     return [`${actionId} was started at ${at}, after its approval had expired at ${decision.expires_at}`];
   }
   return [];
+}
+
+/** A rotation continues a token that decided here, and each token is continued once. */
+function judgeRotation(story: Story, { name, from, to }: DataOf<'token_rotated'>): string[] {
+  const problems: string[] = [];
+  if (story.deciders.get(from) !== name)
+    problems.push(`the token ${from.slice(0, 12)} of ${name} was rotated, but decided nothing here`);
+  if (story.rotated.has(from)) problems.push(`the token ${from.slice(0, 12)} of ${name} was rotated twice`);
+  if (story.deciders.has(to))
+    problems.push(`the token ${from.slice(0, 12)} of ${name} was rotated to one that had decided already`);
+  story.rotated.add(from);
+  story.deciders.set(to, name);
+  return problems;
 }
 
 /** A standing approval is one that the plan named, and approves nothing that rules ask people about. */
