@@ -66,6 +66,7 @@ export function composeExecution({
       clone,
       checkout: { check: checkCheckout, place: placeOf, withdrawal, ...deliveryUnder(effects) },
       safeguards: safeguardsFor(forge, policy, store),
+      redBaseAllowed: policy.allow_red_base,
       record: {
         putArtifact: (content) => store.putArtifact(run.run_id, content),
         statementDigest: (seq) => statementDigest(store, run.run_id, seq),

@@ -9,6 +9,7 @@ import { PlanIssue, type PlanningPorts } from './planning/plan-issue.ts';
 import type { PlannerServices } from './planning/planner.ts';
 import { roleNamed } from './planning/roles.ts';
 import { createScratchCopy } from './planning/scratch-copy.ts';
+import { comparisonText } from './validation/base-comparison.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { planValidation } from './validation/detect.ts';
 import { chooseVcs } from './vcs/registry.ts';
@@ -59,6 +60,7 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
         ({ run, exit_code, log }) =>
           `$ ${run}\n${Buffer.from(log).toString('utf8')}\n(exit status ${exit_code})`,
       );
+      if (report.base !== undefined) output.push(`compared with the base: ${comparisonText(report.base)}`);
       return { passed: report.passed, output: output.join('\n'), masked: report.masked };
     },
   });

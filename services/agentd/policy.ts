@@ -36,6 +36,8 @@ export const Policy = t.strict({
   limits: t.strict({ files: integerBetween(1, 100_000), patch_bytes: integerBetween(1, 100 * 1024 * 1024) }),
   /** True if validations may run with `unshare (weak)`, which leaves the kernel's own interfaces open. */
   allow_weak_sandbox: t.boolean,
+  /** True if a change may be published although its validation fails, provided that all failures are known to be the base's too. */
+  allow_red_base: t.boolean,
   /** Fingerprints of detected secrets that a person found harmless, for example `sha256:0123456789abcdef`. */
   released_secrets: t.array(NonEmptyString),
   /** Points that add up to a risk score of 0 to 100. */

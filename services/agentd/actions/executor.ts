@@ -112,6 +112,8 @@ export interface ExecutionPorts {
   readonly checkout: Checkout;
   readonly safeguards: Safeguards;
   readonly record: RunRecord;
+  /** Whether the policy still lets failures that the base has too pass. */
+  readonly redBaseAllowed: boolean;
   /** What validates as it was approved. */
   validation(approved: ApprovedValidation): Promise<Validation>;
 }

@@ -3,9 +3,10 @@ import { limit } from '#kit/cli/moments.ts';
 import { ValidationReport as StoredReport } from '#kit/contracts/stored-texts.ts';
 import { optional, Sha256 } from '#kit/decode.ts';
 import { ValidationPlan } from '../action.ts';
+import { comparisonText, nothingNewFails } from '../validation/base-comparison.ts';
 import { untestedTexts } from '../validation/coverage.ts';
 import { liveLines } from '../validation/live-lines.ts';
-import type { Validation, ValidationReport } from '../validation/validation.ts';
+import type { Validation, ValidationReport, ValidationStep } from '../validation/validation.ts';
 import type { TreeCopy } from '../validation/work-folder.ts';
 import type { ActionExecutor, Effect, ExecutionPorts, RunRecord, Step } from './executor.ts';
 import type { ActionType, Definition } from './kind.ts';
@@ -19,6 +20,8 @@ export const RunValidationParams = t.strict({
   tool_paths: optional(t.array(t.string)),
   /** Variables that preparing with network sees in addition, by name: the sha256 of each value, which may be a secret. */
   prepare_environment: optional(t.record(t.string, Sha256)),
+  /** True if failures that the base has too do not stop publishing. Missing in plans of older versions, which do not allow it. */
+  allow_red_base: optional(t.boolean),
 });
 type Params = t.TypeOf<typeof RunValidationParams>;
 type RunValidation = Definition<'run_validation', Params>;
@@ -45,6 +48,7 @@ export const runValidation: ActionType<'run_validation', Params> = {
     }
     for (const [at, text] of untestedTexts(plan.change.untested).entries())
       extras.push([at === 0 ? policy.risk.untested_files : 0, text]);
+    if (policy.allow_red_base) extras.push([0, 'failures that the base has too do not stop publishing']);
     const open = openIn[sandbox.kind];
     if (open !== undefined) extras.push([0, open]);
     return {
@@ -56,6 +60,7 @@ export const runValidation: ActionType<'run_validation', Params> = {
         plan: validation,
         tool_paths: [...sandbox.tool_paths],
         prepare_environment: validation.prepare_network ? { ...sandbox.prepare_environment } : {},
+        allow_red_base: policy.allow_red_base,
       },
       needs: ['apply_patch'],
       risk: assess(policy.risk.base.run_validation, extras, policy),
@@ -74,7 +79,12 @@ export const runValidation: ActionType<'run_validation', Params> = {
   executor,
 };
 
-function executor({ clone, record, validation }: ExecutionPorts): ActionExecutor<RunValidation> {
+function executor({
+  clone,
+  record,
+  validation,
+  redBaseAllowed,
+}: ExecutionPorts): ActionExecutor<RunValidation> {
   const none = Promise.resolve(undefined);
   let prepared: Promise<TreeCopy | undefined> = none;
   let removed: Promise<void> | undefined;
@@ -138,7 +148,7 @@ function executor({ clone, record, validation }: ExecutionPorts): ActionExecutor
       }
       const stored = await storeReport(record, report);
       await record.addMasked(report.masked);
-      return effectOf(report, stored);
+      return effectOf(report, stored, step.action.params.allow_red_base === true && redBaseAllowed);
     },
     reconcile: async () => ({ kind: 'again' }),
     undoing: async () => ({ effect: 'nothing', message: 'ran in a copy that is gone' }),
@@ -162,18 +172,39 @@ interface StoredDigests {
   readonly logs: Readonly<Record<string, string>>;
 }
 
+type Stored = Omit<ValidationStep, 'log'> & { readonly log: string };
+
 async function storeReport(record: RunRecord, report: ValidationReport): Promise<StoredDigests> {
   const logs: Record<string, string> = {};
-  for (const step of report.steps) logs[`${step.phase}-${step.name}`] = await record.putArtifact(step.log);
-  const steps = report.steps.map(({ log: _, ...facts }) => ({
-    ...facts,
-    log: logs[`${facts.phase}-${facts.name}`]!,
-  }));
-  const stored = StoredReport.encode({ ...report, steps });
+  const store = async (steps: readonly ValidationStep[], prefix = '') => {
+    const stored: Stored[] = [];
+    for (const { log, ...facts } of steps) {
+      const digest = await record.putArtifact(log);
+      logs[`${prefix}${facts.phase}-${facts.name}`] = digest;
+      stored.push({ ...facts, log: digest });
+    }
+    return stored;
+  };
+  const steps = await store(report.steps);
+  const { base } = report;
+  const compared =
+    base === undefined
+      ? undefined
+      : {
+          ...base,
+          new_failures: [...base.new_failures],
+          undecided: [...base.undecided],
+          steps: await store(base.steps, 'base-'),
+        };
+  const stored = StoredReport.encode({ ...report, steps, base: compared });
   return { report: await record.putArtifact(`${JSON.stringify(stored, null, 2)}\n`), logs };
 }
 
-function effectOf(report: ValidationReport, { report: digest, logs }: StoredDigests): Effect {
+function effectOf(
+  report: ValidationReport,
+  { report: digest, logs }: StoredDigests,
+  redBaseAllowed: boolean,
+): Effect {
   const facts = { passed: report.passed, report: digest, logs, tree: report.tree, sandbox: report.sandbox };
   const seconds = (report.duration_ms / 1000).toFixed(1);
   const where = report.sandbox === 'none' ? 'without a sandbox' : `in ${report.sandbox}`;
@@ -189,13 +220,15 @@ function effectOf(report: ValidationReport, { report: digest, logs }: StoredDige
   const failed = report.steps.find(({ exit_code, ended_by }) => exit_code !== 0 || ended_by !== 'exit');
   const what = failed?.phase === 'prepare' ? 'preparing failed: ' : '';
   const how = failed === undefined ? 'nothing ran' : `${what}${failed.run} ${howItEnded(failed)}`;
-  return {
-    succeeded: false,
-    code: 'validation_failed',
-    message: `${how} after ${seconds} s (${where})`,
-    facts,
-    vcs: null,
-  };
+  const compared = report.base === undefined ? '' : comparisonText(report.base);
+  const ended = `${how} after ${seconds} s (${where})`;
+  if (redBaseAllowed && report.base !== undefined && nothingNewFails(report.base)) {
+    // First what decides: a pull request shows only the beginning of a long line.
+    const message = `failed as the base does (${compared}; allow_red_base of policy.json lets the run go on): ${ended}`;
+    return { succeeded: true, message, facts, vcs: null };
+  }
+  const message = compared === '' ? ended : `${ended}; ${compared}`;
+  return { succeeded: false, code: 'validation_failed', message, facts, vcs: null };
 }
 
 function howItEnded({ ended_by, exit_code }: { ended_by: string; exit_code: number | null }): string {

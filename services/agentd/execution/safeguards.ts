@@ -8,13 +8,14 @@ import { branchNameProblem } from '../git/branch-name.ts';
 import { type Policy, whyProtected } from '../policy.ts';
 import type { Forge, Repository } from '../ports/forge.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import { comparisonText, nothingNewFails } from '../validation/base-comparison.ts';
 
 /** What every publishing action asks before it acts. */
 export function safeguardsFor(forge: Forge, policy: Policy, store: Pick<RunStore, 'artifact'>): Safeguards {
   return {
     requireUnprotected: (target, branch) => requireUnprotected(forge, policy, target, branch),
     requireApprovedPlace: async (target) => void (await requireApprovedPlace(forge, target)),
-    requireValidation: (run, tree) => requireValidation(store, run, tree),
+    requireValidation: (run, tree) => requireValidation(store, policy, run, tree),
   };
 }
 
@@ -75,6 +76,7 @@ export function requireSameForge(forge: Pick<Forge, 'name' | 'url'>, { forge_url
  */
 async function requireValidation(
   store: Pick<RunStore, 'artifact'>,
+  policy: Pick<Policy, 'allow_red_base'>,
   run: RunSoFar,
   tree: string,
 ): Promise<void> {
@@ -88,17 +90,35 @@ async function requireValidation(
   const bytes = await readArtifact(store, run.run_id, digest);
   const report = decodeJson(ValidationReport, Buffer.from(bytes).toString(), `validation report ${digest}`);
   for (const step of report.steps) await readArtifact(store, run.run_id, step.log);
-  if (!report.passed)
-    throw new Refused(
-      'validation_failed',
-      `the validation of run ${run.run_id} failed; nothing is published`,
-    );
+  for (const step of report.base?.steps ?? []) await readArtifact(store, run.run_id, step.log);
+  if (!report.passed) requireRedBase(report, policy, run);
   if (report.tree !== tree) {
     throw new Refused(
       'validation_of_other_tree',
       `the validation was of tree ${report.tree}; what would be published is ${tree}`,
     );
   }
+}
+
+/**
+ * A validation that failed counts only if nothing new fails, the approved definition allows that, and the policy still does.
+ * @throws Refused (`validation_failed`)
+ */
+function requireRedBase(
+  { base }: ValidationReport,
+  policy: Pick<Policy, 'allow_red_base'>,
+  run: RunSoFar,
+): void {
+  const failed = `the validation of run ${run.run_id} failed`;
+  const refused = (why: string) => new Refused('validation_failed', `${failed}${why}; nothing is published`);
+  if (base === undefined) throw refused('');
+  const action = run.actions.find(({ definition }) => definition.kind === 'run_validation')?.definition;
+  const params = (action as { params?: { allow_red_base?: unknown } } | undefined)?.params;
+  if (!nothingNewFails(base)) throw refused(`: ${comparisonText(base)}`);
+  if (params?.allow_red_base !== true)
+    throw refused(`: ${comparisonText(base)}, and the approved validation does not allow that`);
+  if (!policy.allow_red_base)
+    throw refused(`: ${comparisonText(base)}, and allow_red_base of policy.json is false now`);
 }
 
 async function readArtifact(

@@ -94,7 +94,10 @@ function openText(run: Run, now: Date): Html {
 
 function validationText(run: Run): Html[] {
   const action = actionOfKind(run, 'run_validation');
-  if (action?.state === 'succeeded') return [html`${linkTo(action, 'The validation')} passed.`];
+  if (action?.state === 'succeeded')
+    return action.outcome?.facts.passed === false
+      ? [html`${linkTo(action, 'The validation')} failed as the base does.`]
+      : [html`${linkTo(action, 'The validation')} passed.`];
   return action?.outcome?.code === 'validation_failed'
     ? [html`${linkTo(action, 'The validation')} failed: plan again, with a note of what is wrong.`]
     : [];

@@ -1,4 +1,4 @@
-import { lstat, mkdir, rename, utimes, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, rename, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { digestOf } from '#kit/digest.ts';
 import { codeOf, Failed } from '#kit/errors.ts';
@@ -7,6 +7,7 @@ import type { SandboxTerms, ValidationPlan } from '../action.ts';
 import type { WholeTree } from '../git/tree.ts';
 import { type Sandbox, type SandboxRun, scratchFolders } from '../ports/sandbox.ts';
 import { lockedContent, lockfileContent } from './fetching.ts';
+import { folderDigest } from './folder-digest.ts';
 import { passed, runSteps, type StepWatch, type ValidationStep } from './steps.ts';
 import { makeWorkFolder, removeTree } from './work-folder.ts';
 
@@ -30,11 +31,13 @@ export interface Prepared {
 
 /** Prefix of folders that are not finished; a crash leaves them behind. */
 export const makingPrefix = '.making-';
-const doneFile = '.done';
+/** Holds the digest of everything beside it. No sandbox sees it. */
+const digestFile = '.digest';
 
 /**
  * Folders that the plan's prepare commands make of the base commit, from the cache under `folder` or made now. A name in the
- * cache is a digest of all that the result depends on; it appears by a rename, so that it is whole or absent.
+ * cache is a digest of all that the result depends on; it appears by a rename, so that it is whole or absent. A result that is not as
+ * it was prepared is not used: it is made again.
  */
 export async function prepare(
   folder: string,
@@ -46,13 +49,18 @@ export async function prepare(
   const { plan, whyNotFound } = preparation;
   if (plan.prepare.length === 0) return { result: 'none', mounts: [], steps: [] };
   const target = join(folder, await keyOf(preparation));
-  if (await lstat(join(target, doneFile)).catch(() => null)) {
+  const there = (await lstat(target).catch(() => null)) !== null;
+  if (there && (await isAsPrepared(target))) {
     await utimes(target, new Date(), new Date());
     watch.onStep?.('dependencies are as they were prepared before');
     return { result: 'cached', mounts: await mountsOf(target, plan), steps: [] };
   }
   const making = await makeWorkFolder(folder, makingPrefix);
   try {
+    if (there) {
+      watch.onStep?.('the prepared dependencies are not as they were prepared; preparing them again');
+      await rename(target, join(making, 'changed')).catch(ignoreMissing);
+    }
     const workspace = join(making, 'workspace');
     await preparation.exportBase(workspace);
     const phase = { name: 'prepare', workspace, mounts: [], commands: plan.prepare } as const;
@@ -100,7 +108,23 @@ async function collect(workspace: string, result: string, paths: readonly string
     if (basename(path) !== 'node_modules') continue;
     for (const name of scratchFolders) await makeUnlessThere(join(result, path, name));
   }
-  await writeFile(join(result, doneFile), '');
+  await writeFile(join(result, digestFile), await folderDigest(result));
+}
+
+/** True if everything has the digest that was noted when it was prepared; false for results of older versions, which noted none. */
+async function isAsPrepared(target: string): Promise<boolean> {
+  try {
+    const noted = await readFile(join(target, digestFile), 'utf8');
+    return noted === (await folderDigest(target, [digestFile]));
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EISDIR', 'ELOOP'].includes(codeOf(error))) return false;
+    throw error;
+  }
+}
+
+/** Another process may have moved it meanwhile. */
+function ignoreMissing(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw error;
 }
 
 /** The error of the system would name only where Core keeps its things. */

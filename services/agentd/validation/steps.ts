@@ -42,7 +42,10 @@ export interface StepWatch {
 /** What people read of a validation. */
 export const outputPlace = 'the validation’s output';
 
-/** Runs commands one after the other up to the first that fails. @throws Interrupted (`cancelled`) */
+/**
+ * Runs commands one after the other: those that prepare up to the first that fails, those that test until their time is up.
+ * @throws Interrupted (`cancelled`)
+ */
 export async function runSteps(
   sandbox: Sandbox,
   phase: Phase,
@@ -82,7 +85,8 @@ export async function runSteps(
       log: withNotes(output, notes, hints(result, phase.whyNotFound(run))),
     });
     notes = [];
-    if (!passed(steps.at(-1)!)) break;
+    const ended = phase.name === 'prepare' ? !passed(steps.at(-1)!) : result.ended_by === 'timeout';
+    if (ended) break;
   }
   return steps;
 }

@@ -108,6 +108,35 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(readdirSync(state('validation'))).to.deep.equal([]);
   });
 
+  it('runs the commands on the base too if one fails, and keeps what they said there', async () => {
+    const base = commit({ value: '1' });
+    const changed = commit({ value: '2' });
+    const said: string[] = [];
+    const commands = [
+      { name: 'grep', run: 'grep 1 value' },
+      { name: 'read', run: 'cat value' },
+    ];
+    const first = await run(base, changed, { commands }, undefined, said);
+    expect(first).to.deep.include({ passed: false });
+    expect(first.base).to.deep.include({
+      tree: git('rev-parse', `${base}^{tree}`),
+      failures: 1,
+      on_base: 0,
+      new_failures: ["'grep 1 value'"],
+      undecided: [],
+    });
+    expect(first.base!.steps.map(logOf)).to.deep.equal(['1\n', '1']);
+    expect(said.filter((text) => text.includes('on the base, to compare'))).to.have.length(1);
+    const again = await run(base, changed, { commands }, undefined, said);
+    expect(again.base!.steps.map(logOf)).to.deep.equal(['1\n', '1']);
+    expect(again.base!.new_failures).to.deep.equal(first.base!.new_failures);
+    expect(said.filter((text) => text.includes('on the base, to compare'))).to.have.length(1);
+    const otherwise = await run(base, changed, { commands: [commands[0]!] }, undefined, said);
+    expect(otherwise.base!.steps).to.have.length(1);
+    for (const name of readdirSync(state('base-results'))) writeFileSync(state('base-results', name), '{');
+    expect((await run(base, changed, { commands })).base!.steps.map(logOf)).to.deep.equal(['1\n', '1']);
+  });
+
   it('keeps no secret that a command writes: not in its log, not in its live output, however it is written', async () => {
     const [head, tail] = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'];
     const secret = `${head}_${tail}`;
@@ -136,7 +165,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     ]);
   });
 
-  it('reports the first failing command with its log and stops there', async () => {
+  it('reports each command with its log, also after one that failed', async () => {
     const base = commit({});
     const report = await run(base, base, {
       commands: [
@@ -149,6 +178,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(report.steps.map(({ name, exit_code }) => [name, exit_code])).to.deep.equal([
       ['one', 0],
       ['two', 3],
+      ['three', 0],
     ]);
     expect(logOf(report.steps[1]!)).to.equal('broken\n');
   });
@@ -189,6 +219,55 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(second.steps).to.have.length(1);
     expect(readdirSync(state('prepared'))).to.have.length(1);
   });
+
+  const changes: Readonly<Record<string, (deps: string) => void>> = {
+    'a file': (deps) => writeFileSync(join(deps, 'a/code'), 'evil'),
+    'a file of the same size and time': (deps) => {
+      writeFileSync(join(deps, 'a/code'), 'evi!');
+      utimesSync(join(deps, 'a/code'), 0, 0);
+    },
+    'a new file': (deps) => writeFileSync(join(deps, 'a/.hidden'), ''),
+    'a removed file': (deps) => rmSync(join(deps, 'a/code')),
+    'an executable bit': (deps) => chmodSync(join(deps, 'a/code'), 0o755),
+    'the target of a link': (deps) => {
+      rmSync(join(deps, 'link'));
+      symlinkSync('/etc/passwd', join(deps, 'link'));
+    },
+    'a file that became a folder': (deps) => {
+      rmSync(join(deps, 'a/code'));
+      mkdirSync(join(deps, 'a/code'));
+    },
+    'the noted digest': (deps) => rmSync(join(deps, '../.digest')),
+    'a folder that became a link': (deps) => {
+      cpSync(deps, join(root, 'elsewhere'), { recursive: true });
+      rmSync(deps, { recursive: true });
+      symlinkSync(join(root, 'elsewhere'), deps);
+    },
+  };
+  for (const [what, change] of Object.entries(changes)) {
+    it(`prepares again if prepared dependencies were changed: ${what}`, async () => {
+      const plan = {
+        prepare: [{ name: 'get', run: 'mkdir -p deps/a; printf good >deps/a/code; ln -s a deps/link' }],
+        prepared_paths: ['deps'],
+        commands: [{ name: 'test', run: 'cat deps/link/code; test ! -x deps/a/code; find deps | wc -l' }],
+      };
+      const base = commit({ lock: '1' });
+      const first = await run(base, base, plan);
+      expect(logOf(first.steps.at(-1)!)).to.match(/^good4\s*$/);
+      expect(await run(base, base, plan)).to.include({ prepared: 'cached' });
+      const [kept] = readdirSync(state('prepared'));
+      change(state('prepared', kept!, 'deps'));
+      const said: string[] = [];
+      const second = await run(base, base, plan, undefined, said);
+      expect(second).to.include({ passed: true, prepared: 'made' });
+      expect(logOf(second.steps.at(-1)!)).to.match(/^good4\s*$/);
+      expect(said).to.include(
+        'the prepared dependencies are not as they were prepared; preparing them again',
+      );
+      expect(readdirSync(state('prepared'))).to.deep.equal([kept]);
+      expect(await run(base, base, plan)).to.include({ prepared: 'cached' });
+    });
+  }
 
   it('prepares again when a lockfile or the commands changed, and says when the change touches one', async () => {
     const plan = {

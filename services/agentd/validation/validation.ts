@@ -1,9 +1,12 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { treeOf } from '#kit/git/tree.ts';
 import { type MaskedSecret, MaskTally, type SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { SandboxTerms, ValidationPlan } from '../action.ts';
 import { type TreeReader, treeReader, type WholeTree } from '../git/tree.ts';
 import type { Sandbox } from '../ports/sandbox.ts';
+import { type BaseComparison, compareWithBase, comparisonText } from './base-comparison.ts';
+import { baseResults } from './base-results.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
 import {
@@ -27,8 +30,16 @@ export interface ValidationReport {
   /** `none` also where preparing failed. */
   readonly prepared: 'none' | 'cached' | 'made';
   readonly steps: readonly ValidationStep[];
+  /** The same commands on the base, if one failed; missing where preparing failed. */
+  readonly base?: BaseReport;
   /** Secrets that the commands wrote; the logs have marks in their place. */
   readonly masked: readonly MaskedSecret[];
+}
+
+export interface BaseReport extends BaseComparison {
+  /** Tree of the base commit. */
+  readonly tree: string;
+  readonly steps: readonly ValidationStep[];
 }
 
 export interface ValidationRequest {
@@ -71,7 +82,7 @@ export interface ValidationOptions {
 const runPrefix = 'run-';
 const hour = 60 * 60 * 1000;
 const day = 24 * hour;
-/** Prepared folders that nobody used for so long are removed. */
+/** Age at which prepared folders and results of a base that are no longer used are removed, in ms. */
 const preparedFor = 30 * day;
 
 export function createValidation({
@@ -84,6 +95,7 @@ export function createValidation({
 }: ValidationOptions): Validation {
   const runsFolder = join(stateDir, 'validation');
   const preparedFolder = join(stateDir, 'prepared');
+  const baseFolder = join(stateDir, 'base-results');
   let swept: Promise<void> | null = null;
 
   async function validate(request: ValidationRequest): Promise<ValidationReport> {
@@ -96,8 +108,10 @@ export function createValidation({
     const notes = await changedLockfiles(plan, prepared, base, treeReader(mirror_dir, tree));
     for (const note of notes) request.onStep?.(note);
     const steps = prepared.result === 'failed' ? [] : await runTree(request, prepared, notes, tally);
+    const succeeded = steps.length > 0 && steps.every(passed);
+    const compared = steps.length > 0 && !succeeded ? await compare(request, prepared, steps, tally) : null;
     return {
-      passed: steps.length > 0 && steps.every(passed),
+      passed: succeeded,
       tree,
       base_commit,
       sandbox: sandbox.kind,
@@ -105,6 +119,7 @@ export function createValidation({
       duration_ms: Math.round(performance.now() - began),
       prepared: prepared.result === 'failed' ? 'none' : prepared.result,
       steps: [...prepared.steps, ...steps],
+      ...(compared !== null && { base: compared }),
       masked: tally.found,
     };
   }
@@ -118,6 +133,25 @@ export function createValidation({
     const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
     const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase, terms, whyNotFound };
     return prepare(preparedFolder, sandbox, preparation, request, tally);
+  }
+
+  /** Runs the commands on the base too, unless that is known already. */
+  async function compare(
+    request: ValidationRequest,
+    prepared: Prepared,
+    steps: readonly ValidationStep[],
+    tally: MaskTally,
+  ): Promise<BaseReport> {
+    const { mirror_dir, base_commit, plan } = request;
+    const tree = await treeOf(mirror_dir, base_commit);
+    const { copy: _, onOutput: __, ...quiet } = request;
+    const baseSteps = await baseResults(baseFolder, { tree, plan, terms }, () => {
+      request.onStep?.('a command failed; running the same commands on the base, to compare');
+      return runTree({ ...quiet, tree }, prepared, [], tally);
+    });
+    const comparison = compareWithBase(steps, baseSteps, plan.commands);
+    request.onStep?.(comparisonText(comparison));
+    return { tree, steps: baseSteps, ...comparison };
   }
 
   async function runTree(
@@ -143,7 +177,7 @@ export function createValidation({
   }
 
   function withoutLeftovers(): Promise<void> {
-    swept ??= sweepLeftovers(runsFolder, preparedFolder);
+    swept ??= sweepLeftovers(runsFolder, preparedFolder, baseFolder);
     return swept;
   }
 
@@ -165,10 +199,11 @@ export function createValidation({
 }
 
 /** What a crash left, and dependencies that nobody uses any more. */
-async function sweepLeftovers(runs: string, prepared: string): Promise<void> {
+async function sweepLeftovers(runs: string, prepared: string, base: string): Promise<void> {
   await sweepWorkFolders(runs, runPrefix);
   await sweepWorkFolders(prepared, makingPrefix);
   await sweep(prepared, preparedFor, (name) => !name.startsWith('.'));
+  await sweep(base, preparedFor, () => true);
   // Needed for seconds, and while a command runs.
   await sweep(tmpdir(), hour, (name) => /^core-(pipe|sandbox|index)-/.test(name));
   await sweep(tmpdir(), day, (name) => name.startsWith('core-run-'));

@@ -18,6 +18,17 @@ export const IssueThread = t.strict({
 });
 export type IssueThread = t.TypeOf<typeof IssueThread>;
 
+const ValidationStep = t.strict({
+  phase: oneOf(['prepare', 'run']),
+  name: t.string,
+  run: t.string,
+  exit_code: nullable(t.number),
+  ended_by: oneOf(['exit', 'signal', 'timeout', 'memory', 'cancelled']),
+  duration_ms: t.number,
+  truncated: t.boolean,
+  log: Sha256,
+});
+
 /** `outcome.facts.report` of a validation; its logs are artifacts of their own. */
 export const ValidationReport = t.strict({
   passed: t.boolean,
@@ -28,16 +39,19 @@ export const ValidationReport = t.strict({
   started_at: Timestamp,
   duration_ms: t.number,
   prepared: oneOf(['none', 'cached', 'made']),
-  steps: t.array(
+  steps: t.array(ValidationStep),
+  /** The same commands on the base, where one failed. Missing in reports of older versions. */
+  base: optional(
     t.strict({
-      phase: oneOf(['prepare', 'run']),
-      name: t.string,
-      run: t.string,
-      exit_code: nullable(t.number),
-      ended_by: oneOf(['exit', 'signal', 'timeout', 'memory', 'cancelled']),
-      duration_ms: t.number,
-      truncated: t.boolean,
-      log: Sha256,
+      tree: t.string,
+      steps: t.array(ValidationStep),
+      /** Failed tests, or failed commands whose output names none. */
+      failures: t.number,
+      /** How many of them the base has too. */
+      on_base: t.number,
+      new_failures: t.array(t.string),
+      /** Why it is unknown whether something new fails. */
+      undecided: t.array(t.string),
     }),
   ),
 });
