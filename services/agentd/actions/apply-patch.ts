@@ -86,6 +86,10 @@ export function assessPatch(change: ChangeFacts, { risk: table }: Policy): RiskA
     score += table.rejected_before;
     reasons.push(`an earlier proposal for this issue was rejected`);
   }
+  if (change.repair !== null) {
+    score = Math.max(score, table.levels.medium);
+    reasons.push(`the patch did not fit as written and was repaired: ${change.repair}`);
+  }
   if (sensitive.length > 0) {
     score = Math.max(score, table.levels.high);
     reasons.push(`sensitive: ${sensitive.join(', ')}`);

@@ -145,6 +145,8 @@ export interface ChangeFacts {
   readonly rejected_before: number;
   /** Changed files that no command of the validation is about. */
   readonly untested: readonly UntestedFile[];
+  /** How its patch was repaired to fit, for example `HTML entities`; null if it was used as written. */
+  readonly repair: string | null;
 }
 
 /** A fact as text; empty where there is none. */

@@ -22,7 +22,7 @@ export async function changeFacts(
   validation: ValidationPlan | null,
   influences: readonly Influence[],
   rejectedBefore: number,
-): Promise<Omit<ChangeFacts, 'sensitive' | 'critical' | 'reaches_out'>> {
+): Promise<Omit<ChangeFacts, 'sensitive' | 'critical' | 'reaches_out' | 'repair'>> {
   const decides = new Set(validation === null ? [] : decidingFiles(validation));
   const validation_files: string[] = [];
   const install_scripts: string[] = [];

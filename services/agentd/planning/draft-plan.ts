@@ -103,8 +103,15 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
       ...notices,
     ]);
   } else {
-    const { title, explanation } = proposal;
-    draft = await draftChange(ports, proposed, common, secrets.mask(title), secrets.mask(explanation));
+    const { title, explanation, repair = null } = proposal;
+    draft = await draftChange(
+      ports,
+      proposed,
+      common,
+      secrets.mask(title),
+      secrets.mask(explanation),
+      repair,
+    );
     const notices = (proposal.notices ?? []).map((notice) => secrets.mask(notice));
     draft = { ...draft, notices: [...notices, ...draft.notices] };
   }
@@ -118,6 +125,7 @@ async function draftChange(
   common: CommonPlan,
   title: string,
   explanation: string,
+  repair: string | null,
 ): Promise<Draft> {
   const { run, role, sources, scratch, validation, sandbox } = proposed;
   const { mirror, base_commit, base, issue } = sources;
@@ -148,6 +156,7 @@ async function draftChange(
     ...(await changeFacts(files, base, after, validation, influences, rejections.length)),
     ...guardedPaths(files, policy),
     reaches_out: proposed.reaches_out,
+    repair,
   };
   const history = await proposed.history(files.map(({ path }) => path));
   const own = [sources.repository.default_branch, target.base_branch];

@@ -127,8 +127,10 @@ export type Proposal =
       /** Why and how, Markdown; becomes the body. */
       readonly explanation: string;
       readonly influences: readonly Influence[];
-      /** What a reviewer must know of how the change was made. */
+      /** Facts for the reviewer about how the change was made. */
       readonly notices?: readonly string[];
+      /** How a patch that did not fit as written was repaired, for example `HTML entities`; null if it was not. */
+      readonly repair?: string | null;
     }
   | { readonly kind: 'comment'; readonly body: string; readonly influences: readonly Influence[] };
 

@@ -53,6 +53,7 @@ const plan: ChangePlan = {
     reaches_out: [],
     rejected_before: 0,
     untested: [],
+    repair: null,
   },
   validation: {
     source: 'detected',

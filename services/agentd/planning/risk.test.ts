@@ -25,6 +25,7 @@ function change(files: FileChange[], more: Partial<ChangeFacts> = {}): ChangeFac
     install_scripts: [],
     rejected_before: 0,
     untested: [],
+    repair: null,
   };
   return { files, ...guardedPaths(files, policy), ...facts, ...more };
 }

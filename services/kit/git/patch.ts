@@ -47,6 +47,8 @@ export interface ScannedPatch {
   readonly files: readonly FilePatch[];
   /** Why a part cannot be used, in words for people. */
   readonly problems: readonly string[];
+  /** Indexes of the lines outside of patches. */
+  readonly others: readonly number[];
 }
 
 const hunkHeader = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
@@ -69,6 +71,7 @@ export function scanPatches(lines: readonly string[], firstLine: number): Scanne
 class Scanner {
   readonly files: FilePatch[] = [];
   readonly problems: string[] = [];
+  readonly others: number[] = [];
   readonly #lines: readonly string[];
   readonly #firstLine: number;
   #at = 0;
@@ -83,7 +86,7 @@ class Scanner {
       const isPatch =
         this.#peek().startsWith('diff --git ') || (this.#atNames() && hunkHeader.test(this.#peek(2)));
       if (isPatch) this.#file();
-      else this.#at += 1;
+      else this.others.push(this.#at++);
     }
   }
 

@@ -1,28 +1,38 @@
-import { type FilePatch, scanPatches, withoutReturn } from '#kit/git/patch.ts';
+import { type FilePatch, withoutReturn } from '#kit/git/patch.ts';
 import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import { commentPlace, issuePlace, type PlannedIssue } from '../../planning/issue-text.ts';
 import type { Comment, RepositoryRef } from '../../ports/forge.ts';
 import { type Segment, segmentsOf } from './markdown.ts';
+import { readDiffs, type SeriesMark } from './read-diffs.ts';
 import { locationIn, type Suggestion } from './render-patch.ts';
 
 const maxSuggestions = 200;
 
-/** What one text proposes, as one change. */
-export interface Candidate {
+/** A text that a candidate comes from. */
+export interface Source {
   /** For people, for example `comment 12 by mira`. */
   readonly label: string;
-  readonly influence: Influence;
-  /** The text that it stands in. */
+  /** Names the text among masked secrets. */
   readonly place: string;
-  /** Somebody else's words in a quote, so that they speak for nobody. */
+  /** Who wrote it. */
+  readonly influence: Influence;
+}
+
+/** One change that one author proposes, in one text or in the texts of a series. */
+export interface Candidate {
+  /** At least one, oldest first, all by the same author. */
+  readonly sources: readonly Source[];
+  /** The patch is in a quote, so its author is not known. */
   readonly quoted: boolean;
   /** Applied one after the other. The line numbers of a part are those before it. */
   readonly parts: readonly (readonly FilePatch[])[];
+  /** The same files by the block of text that they are in. */
+  readonly blocks: readonly (readonly FilePatch[])[];
   readonly suggestions: readonly Suggestion[];
   /** Why a part of it cannot be used. One is enough to leave the candidate. */
   readonly problems: readonly string[];
-  /** Blocks that look like a diff and name no file: program output, mostly. */
+  /** Number of blocks that look like a diff and name no file: program output, mostly. */
   readonly nameless: number;
 }
 
@@ -39,27 +49,44 @@ export function candidatesOf(
       return { label: influence.source, place: commentPlace(comment), influence, body: comment.body };
     }),
   ];
-  const found = texts.reverse().flatMap(({ body, ...who }) => candidatesIn(body, who));
-  const rank = ({ quoted, influence }: Candidate) => (quoted ? 2 : influence.trusted ? 0 : 1);
+  const found = joinSeries(texts.flatMap(({ body, ...source }) => candidatesIn(body, source))).reverse();
+  const rank = ({ quoted, sources }: Candidate) => (quoted ? 2 : sources[0]!.influence.trusted ? 0 : 1);
   return found.sort((left, right) => rank(left) - rank(right));
 }
 
-type Who = Pick<Candidate, 'label' | 'influence' | 'place'>;
+/** Names a candidate's texts, for people. */
+export function labelOf({ sources }: Pick<Candidate, 'sources'>): string {
+  const labels = sources.map(({ label }) => label);
+  return labels.length < 2 ? labels.join('') : `${labels.slice(0, -1).join(', ')} and ${labels.at(-1)}`;
+}
 
-function candidatesIn(body: string, who: Who): Candidate[] {
+/** What one text holds. */
+interface Found extends Candidate {
+  /** Parts of a mail series by their number. */
+  readonly series: Series | null;
+}
+
+interface Series {
+  readonly total: number;
+  readonly version: number;
+  readonly parts: ReadonlyMap<number, readonly FilePatch[]>;
+}
+
+function candidatesIn(body: string, source: Source): Found[] {
   const segments = segmentsOf(body);
-  const own = candidateIn(segments, false, who);
-  // Who quotes a change does not stand behind it: it may be there to be refused.
+  const own = candidateIn(segments, false, source);
+  // A quote does not speak for the author who quotes: the change may be there to be refused.
   const quoted = candidateIn(segments, true, {
-    ...who,
-    label: `a quote in ${who.label}`,
-    influence: { ...who.influence, trusted: false },
+    ...source,
+    label: `a quote in ${source.label}`,
+    influence: { ...source.influence, trusted: false },
   });
   return [own, quoted].filter((candidate) => candidate !== null);
 }
 
-function candidateIn(segments: readonly Segment[], quoted: boolean, who: Who): Candidate | null {
-  const files: FilePatch[] = [];
+function candidateIn(segments: readonly Segment[], quoted: boolean, source: Source): Found | null {
+  const blocks: (readonly FilePatch[])[] = [];
+  const marks: SeriesMark[] = [];
   const suggestions: Suggestion[] = [];
   const problems: string[] = [];
   let nameless = 0;
@@ -72,16 +99,79 @@ function candidateIn(segments: readonly Segment[], quoted: boolean, who: Who): C
       else suggestions.push(suggestion);
       continue;
     }
-    const scanned = scanPatches(segment.lines, segment.line);
-    files.push(...scanned.files);
-    problems.push(...scanned.problems);
-    if (scanned.files.length + scanned.problems.length === 0 && looksLikeDiff(segment)) nameless += 1;
+    const read = readDiffs(segment.lines, segment.line);
+    if (read.files.length > 0) blocks.push(read.files);
+    problems.push(...read.problems);
+    marks.push(...read.marks);
+    if (read.files.length + read.problems.length === 0 && looksLikeDiff(segment)) nameless += 1;
   }
   if (suggestions.length + problems.length >= maxSuggestions) {
     problems.push(`it holds more suggestions than the ${maxSuggestions} that one text may hold`);
   }
-  if (files.length + suggestions.length + problems.length + nameless === 0) return null;
-  return { ...who, quoted, parts: files.length === 0 ? [] : [files], suggestions, problems, nameless };
+  if (blocks.length + suggestions.length + problems.length + nameless === 0) return null;
+  const files = blocks.flat();
+  const series = seriesIn(files, marks);
+  const parts = files.length === 0 ? [] : [files];
+  return { sources: [source], quoted, parts, blocks, suggestions, problems, nameless, series };
+}
+
+/** The parts of a series that one text holds; null if its patches are not of a series of more than one. */
+function seriesIn(files: readonly FilePatch[], marks: readonly SeriesMark[]): Series | null {
+  const [first] = marks;
+  if (first === undefined || first.total < 2 || files.length === 0) return null;
+  const parts = new Map<number, FilePatch[]>();
+  for (const file of files) {
+    const mark = marks.findLast(({ line }) => line < file.line);
+    if (mark === undefined || mark.total !== first.total || mark.version !== first.version) return null;
+    parts.set(mark.part, [...(parts.get(mark.part) ?? []), file]);
+  }
+  return { total: first.total, version: first.version, parts };
+}
+
+/** Joins the texts of each series, in the place of its newest one. @param found oldest first */
+function joinSeries(found: readonly Found[]): Candidate[] {
+  const joined: Found[] = [];
+  for (const one of found) {
+    const at = joined.findIndex((earlier) => isContinued(earlier, one));
+    const earlier = at < 0 ? null : joined.splice(at, 1)[0]!;
+    joined.push(earlier === null ? one : together(earlier, one));
+  }
+  return joined.map(inOrder);
+}
+
+function isContinued(earlier: Found, later: Found): boolean {
+  const [one, other] = [earlier.series, later.series];
+  if (one === null || other === null || earlier.quoted !== later.quoted) return false;
+  const author = ({ sources }: Found) => sources[0]!.influence.author;
+  if (author(earlier) === null || author(earlier) !== author(later)) return false;
+  return one.total === other.total && one.version === other.version && missingParts(one).length > 0;
+}
+
+function together(earlier: Found, later: Found): Found {
+  const parts = new Map([...earlier.series!.parts, ...later.series!.parts]);
+  return {
+    ...later,
+    sources: [...earlier.sources, ...later.sources],
+    blocks: [...earlier.blocks, ...later.blocks],
+    suggestions: [...earlier.suggestions, ...later.suggestions],
+    problems: [...earlier.problems, ...later.problems],
+    nameless: earlier.nameless + later.nameless,
+    series: { ...later.series!, parts },
+  };
+}
+
+function missingParts({ parts, total }: Series): number[] {
+  return Array.from({ length: total }, (_, index) => index + 1).filter((part) => !parts.has(part));
+}
+
+function inOrder({ series, ...candidate }: Found): Candidate {
+  if (series === null) return candidate;
+  const missing = missingParts(series);
+  const parts = [...series.parts].sort(([one], [other]) => one - other).map(([, files]) => files);
+  if (missing.length === 0) return { ...candidate, parts, blocks: [] };
+  const what = `${missing.length === 1 ? 'part' : 'parts'} ${missing.join(', ')} of ${series.total}`;
+  const problem = `it is a series of ${series.total} patches, and ${what} ${missing.length === 1 ? 'is' : 'are'} missing; the same author can add ${missing.length === 1 ? 'it' : 'them'} in a comment`;
+  return { ...candidate, parts, problems: [...candidate.problems, problem] };
 }
 
 function suggestionIn(segment: Segment, above: Segment | undefined): Suggestion | string {

@@ -215,7 +215,9 @@ describe('the patch planner', () => {
     expect(await greeting(scratch)).to.include('friend');
     expect(explanation).to.match(/from comment 1 by ada/);
     expect(explanation).to.match(/Not used: the patch from comment 3 by otto/);
-    expect(explanation).to.match(/One other text holds a patch and was not used/);
+    expect(explanation).to.match(
+      /Alternative: the patch from the issue’s text applies too, with another result/,
+    );
     expect(influences).to.deep.equal([
       { kind: 'issue', source: 'demo/hello#1', author: 'mira', trusted: true },
       { kind: 'comment', source: 'comment 1 by ada', author: 'ada', trusted: true },

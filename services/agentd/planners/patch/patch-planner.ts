@@ -6,9 +6,9 @@ import { oneLine } from '../../actions/published-texts.ts';
 import { releaseHint } from '../../planning/change-checks.ts';
 import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal } from '../../planning/planner.ts';
-import { askForPatch, explainChange, explainFailures, type FailedCandidate } from './answers.ts';
+import { askForPatch, type Chosen, explainChange, explainFailures, type Tried } from './answers.ts';
 import { applyCandidate } from './apply-candidate.ts';
-import { type Candidate, candidatesOf } from './candidates.ts';
+import { type Candidate, candidatesOf, labelOf } from './candidates.ts';
 
 /** Each candidate costs a few runs of git. */
 const maxCandidates = 20;
@@ -27,48 +27,80 @@ export function createPatchPlanner(): Planner {
 async function propose(input: PlanningInput): Promise<Proposal> {
   const { repository, issue, comments } = input;
   const candidates = candidatesOf(repository, issue, comments);
-  const failed: FailedCandidate[] = [];
-  for (const candidate of candidates.slice(0, maxCandidates)) {
-    input.signal.throwIfAborted();
-    input.progress(`trying the patch in ${candidate.label}`);
-    requireUnmasked(candidate, input.secrets);
-    const outcome = await applyCandidate(candidate, input.scratch);
-    if ('problems' in outcome) {
-      failed.push({ candidate, problems: outcome.problems });
-      continue;
-    }
+  const tried = await tryAll(candidates.slice(0, maxCandidates), input);
+  const untried = Math.max(0, candidates.length - maxCandidates);
+  const chosen = tried.find(isApplied);
+  if (chosen !== undefined) {
+    await input.scratch.restore(chosen.tree!);
+    const others = tried.filter((one) => one !== chosen);
+    const { notes, repair } = chosen.outcome;
     return {
       kind: 'change',
       title: oneLine(issue.title) || `Apply the patch of issue ${issue.number}`,
-      explanation: explainChange(candidate, outcome.paths, failed, candidates),
-      influences: distinct([issueInfluence(repository, issue), candidate.influence]),
-      notices: noticesOf(outcome.notes),
+      explanation: explainChange(chosen, others, untried),
+      influences: distinct([
+        issueInfluence(repository, issue),
+        ...chosen.candidate.sources.map(({ influence }) => influence),
+      ]),
+      notices: noticesOf(repair === null ? notes : [repairNote(chosen.candidate, repair), ...notes]),
+      repair,
     };
   }
-  if (issue.number === null && failed.length === 0)
+  if (issue.number === null && tried.length === 0)
     throw new Refused('task_without_patch', 'the task holds no patch, and is planned without a model', {
       hint: 'Configure a model: ./core model add. Or put a diff into the task, in a block marked diff.',
     });
   const read = [issueInfluence(repository, issue), ...comments.map(commentInfluence)];
-  const body = failed.length === 0 ? askForPatch(issue.author) : explainFailures(failed, input);
+  const body = tried.length === 0 ? askForPatch(issue.author) : explainFailures(tried, untried, input);
   return { kind: 'comment', body, influences: distinct(read) };
 }
 
-/**
- * A patch with a mask in it is not what was written.
- * @throws Refused (`patch_adds_secret`)
- */
-function requireUnmasked({ label, place, parts, suggestions }: Candidate, secrets: MaskTally): void {
+/** Tries each candidate on the base: the plan names all of them. */
+async function tryAll(candidates: readonly Candidate[], input: PlanningInput): Promise<Tried[]> {
+  const { scratch, secrets } = input;
+  const { tree: base } = await scratch.diff();
+  const tried: Tried[] = [];
+  for (const candidate of candidates) {
+    input.signal.throwIfAborted();
+    input.progress(`trying the patch in ${labelOf(candidate)}`);
+    const masked = maskedIn(candidate, secrets);
+    if (masked.length > 0) {
+      if (!tried.some(isApplied)) throw addsSecret(candidate, masked);
+      const problems = [`it holds what looks like a secret: ${masked.join('; ')}`];
+      tried.push({ candidate, outcome: { kind: 'refused', problems }, tree: null });
+      continue;
+    }
+    const outcome = await applyCandidate(candidate, scratch);
+    const tree = outcome.kind === 'applied' ? (await scratch.diff()).tree : null;
+    tried.push({ candidate, outcome, tree });
+    await scratch.restore(base);
+  }
+  return tried;
+}
+
+function isApplied(tried: Tried): tried is Chosen {
+  return tried.outcome.kind === 'applied';
+}
+
+/** Kinds and fingerprints of secrets that the patch would need. A masked patch differs from the one that its author wrote. */
+function maskedIn({ sources, parts, suggestions }: Candidate, secrets: MaskTally): string[] {
   const text = JSON.stringify([parts, suggestions]);
-  const found = secrets.found
-    .filter((one) => one.place === place && text.includes(markOf(one.kind, '')))
+  const places = sources.map(({ place }) => place);
+  return secrets.found
+    .filter((one) => places.includes(one.place) && text.includes(markOf(one.kind, '')))
     .map(({ kind, fingerprint }) => `${kind} (${fingerprint})`);
-  if (found.length === 0) return;
-  throw new Refused(
+}
+
+function addsSecret(candidate: Candidate, found: readonly string[]): Refused {
+  return new Refused(
     'patch_adds_secret',
-    `the patch in ${label} holds what looks like a secret: ${found.join('; ')}. Nothing of it was stored`,
+    `the patch in ${labelOf(candidate)} holds what looks like a secret: ${found.join('; ')}. Nothing of it was stored`,
     { facts: { found }, hint: releaseHint },
   );
+}
+
+function repairNote(candidate: Candidate, repair: string): string {
+  return `the patch from ${labelOf(candidate)} did not fit as written and was repaired (${repair}): compare it with the text`;
 }
 
 function noticesOf(notes: readonly string[]): string[] {

@@ -1,12 +1,5 @@
 import { type Hunk, withoutReturn } from '#kit/git/patch.ts';
-
-/** Replaces the lines from `from` up to, but without, `to`, counted from 0. */
-export interface Edit {
-  readonly from: number;
-  readonly to: number;
-  /** With their line ends. */
-  readonly lines: readonly string[];
-}
+import { bytesText, type Edit, occurrences } from './file-lines.ts';
 
 /** Why a hunk has no certain place. */
 export interface HunkProblem {
@@ -23,8 +16,17 @@ export type Placement =
 /** `exact` compares carriage returns; `of the file` ignores them, and added lines end as those around them. */
 export type LineEnds = 'exact' | 'of the file';
 
+/** How text of a patch becomes bytes, and what of a line counts when it is compared with the file. */
+export interface Reading {
+  readonly bytes: (text: string) => string;
+  readonly key: (line: string) => string;
+}
+
+export const plainReading: Reading = { bytes: bytesText, key: (line) => line };
+
 export interface PlacingOptions {
   readonly ends: LineEnds;
+  readonly reading: Reading;
   /**
    * Where a line of the file that the patch was made for is now, null if it is gone; both counted from 0. null if the patch does not
    * name that file, or the repository does not have it.
@@ -32,23 +34,6 @@ export interface PlacingOptions {
   readonly moves: ((index: number) => number | null) | null;
   /** Where a line of the original file is in `lines`, both counted from 0. There may be two readings. */
   readonly positions: (index: number) => readonly number[];
-}
-
-/** Lines with their line ends. One character is one byte, so that every file has lines and no byte is lost. */
-export function linesOf(content: Uint8Array): string[] {
-  if (content.length === 0) return [];
-  return Buffer.from(content)
-    .toString('latin1')
-    .split(/(?<=\n)/);
-}
-
-/** Text of a patch in the form of `linesOf`. */
-export function bytesText(text: string): string {
-  return Buffer.from(text).toString('latin1');
-}
-
-export function shownText(line: string): string {
-  return Buffer.from(line, 'latin1').toString('utf8');
 }
 
 /**
@@ -60,10 +45,12 @@ export function placeHunks(
   hunks: readonly Hunk[],
   options: PlacingOptions,
 ): Placement {
-  const keys = options.ends === 'exact' ? lines : lines.map(folded);
+  const { ends, reading } = options;
+  const keys = lines.map((line) => reading.key(ends === 'exact' ? line : folded(line)));
   const found = hunks.map((hunk) => {
-    const body = bodyOf(hunk, options.ends);
-    return { hunk, body, ...placesOf(keys, body, hunk, options) };
+    const body = bodyOf(hunk, options);
+    const done = isDone(keys, body, hunk);
+    return { hunk, body, done, ...placesOf(keys, body, hunk, options) };
   });
   const moved = found.some(({ atHeader, places }) => atHeader.length === 0 && places.length === 1);
   const problems: HunkProblem[] = [];
@@ -83,26 +70,38 @@ export function placeHunks(
   return { edits: edits.toSorted((a, b) => a.from - b.from || a.to - b.to), notes };
 }
 
-/** The lines after the edits, which are sorted and do not overlap. */
-export function edited<T>(
-  lines: readonly T[],
-  edits: readonly { readonly from: number; readonly to: number; readonly lines: readonly T[] }[],
-): T[] {
-  const result: T[] = [];
-  let at = 0;
-  for (const { from, to, lines: added } of edits) {
-    for (; at < from; at += 1) result.push(lines[at]!);
-    for (const line of added) result.push(line);
-    at = to;
-  }
-  for (; at < lines.length; at += 1) result.push(lines[at]!);
-  return result;
+/**
+ * True if all hunks can be taken back, so that the file is as they make it. A hunk that only removes lines must show what is on
+ * both sides of them, and one that is not at its line must have more than one line to know it by.
+ */
+export function isApplied(lines: readonly string[], hunks: readonly Hunk[], ends: LineEnds): boolean {
+  const options = { ends, reading: plainReading, moves: null, positions: (index: number) => [index] };
+  const keys = ends === 'exact' ? lines : lines.map(folded);
+  return hunks.map(reversed).every((hunk) => {
+    const body = bodyOf(hunk, options);
+    const isShown = body.some(({ sign }) => sign === '-') || (isContext(body[0]) && isContext(body.at(-1)));
+    const { atHeader, places } = placesOf(keys, body, hunk, options);
+    return isShown && (atHeader.length > 0 || (places.length === 1 && oldSide(body).length > 1));
+  });
+}
+
+function isContext(line: BodyLine | undefined): boolean {
+  return line?.sign === ' ';
+}
+
+/** The hunk that takes the change back. */
+function reversed({ lines, old_start, new_start, ...rest }: Hunk): Hunk {
+  const turned = (line: string) =>
+    line.startsWith('+') ? `-${line.slice(1)}` : line.startsWith('-') ? `+${line.slice(1)}` : line;
+  return { ...rest, old_start: new_start, new_start: old_start, lines: lines.map(turned) };
 }
 
 interface BodyLine {
   readonly sign: ' ' | '-' | '+';
   /** With a line feed, except at an end of file without one. */
   readonly text: string;
+  /** The part of it that is compared. */
+  readonly key: string;
 }
 
 interface PlacedHunk {
@@ -118,6 +117,8 @@ interface Found {
   readonly atHeader: readonly number[];
   /** Everywhere that it matches, at most `maxPlaces`; empty for an insertion without context. */
   readonly places: readonly number[];
+  /** True if the file is at its line as the hunk makes it. */
+  readonly done: boolean;
 }
 
 type Chosen = { readonly at: number; readonly note: string | null } | Omit<HunkProblem, 'hunk'>;
@@ -125,7 +126,7 @@ type Chosen = { readonly at: number; readonly note: string | null } | Omit<HunkP
 const maxPlaces = 50;
 
 function choose(
-  { hunk, body, atHeader, places }: Found,
+  { hunk, body, atHeader, places, done }: Found,
   moves: PlacingOptions['moves'],
   moved: boolean,
 ): Chosen {
@@ -146,6 +147,12 @@ function choose(
         text: `${where}: the file has no such line, and an insertion without context fits nowhere else`,
       };
     }
+    if (places.length === 1 && done) {
+      return {
+        kind: 'uncertain',
+        text: `${where}: the hunk seems to be applied already, and its old lines are only at line ${places[0]! + 1}`,
+      };
+    }
     if (places.length === 1) return { at: places[0]!, note: movedNote(line, places[0]!) };
     if (places.length === 0) return { kind: 'absent', text: `${where}: the lines of the hunk are not there` };
     return {
@@ -161,6 +168,7 @@ function choose(
       text: `${where}: the file has changed since the patch was made, and what was at this line then is elsewhere now`,
     };
   }
+  if (bare && done) return { kind: 'absent', text: `${where}: the lines to insert are already there` };
   if (bare) {
     if (moved) {
       return {
@@ -199,22 +207,6 @@ function stayed(
   return indexes.every((index) => moves(index) === index + shift);
 }
 
-/** `moves` of a file from what git's diff without context says of it. */
-export function movesOf(hunks: readonly Hunk[]): (index: number) => number | null {
-  const changes = hunks.map(({ old_start, lines }) => {
-    const removed = lines.filter((line) => line.startsWith('-')).length;
-    const added = lines.filter((line) => line.startsWith('+')).length;
-    const from = removed === 0 ? old_start : old_start - 1;
-    return { from, to: from + removed, shift: added - removed };
-  });
-  return (index) => {
-    const before = changes.filter(({ from }) => from <= index);
-    if (index < 0) return index;
-    if (before.some(({ to }) => index < to)) return null;
-    return before.reduce((at, { shift }) => at + shift, index);
-  };
-}
-
 function movedNote(line: number, at: number): string {
   return `the patch says line ${line}; applied at line ${at + 1}, the only place where its lines are`;
 }
@@ -247,7 +239,11 @@ function placesOf(
   }
   const starts = positions(hunk.old_start - 1);
   const atHeader = starts.filter((at) => at >= 0 && fits(at) && matchesAt(keys, old, at));
-  return { atHeader: [...new Set(atHeader)], places: occurrences(keys, old).filter(fits) };
+  return { atHeader: [...new Set(atHeader)], places: occurrences(keys, old, maxPlaces).filter(fits) };
+}
+
+function isDone(keys: readonly string[], body: readonly BodyLine[], { new_start }: Hunk): boolean {
+  return body.some(({ sign }) => sign === '+') && matchesAt(keys, newSide(body), Math.max(0, new_start - 1));
 }
 
 /** False behind a last line that has no line break. */
@@ -257,25 +253,6 @@ function isBetweenLines(keys: readonly string[], at: number): boolean {
 
 function matchesAt(keys: readonly string[], old: readonly string[], at: number): boolean {
   return at + old.length <= keys.length && old.every((line, index) => keys[at + index] === line);
-}
-
-/** Knuth, Morris and Pratt's search, so that repeated lines cost no more than others. */
-function occurrences(keys: readonly string[], old: readonly string[]): number[] {
-  const fallback = new Int32Array(old.length);
-  for (let index = 1, length = 0; index < old.length; index += 1) {
-    while (length > 0 && old[index] !== old[length]) length = fallback[length - 1]!;
-    if (old[index] === old[length]) length += 1;
-    fallback[index] = length;
-  }
-  const found: number[] = [];
-  for (let index = 0, length = 0; index < keys.length && found.length < maxPlaces; index += 1) {
-    while (length > 0 && keys[index] !== old[length]) length = fallback[length - 1]!;
-    if (keys[index] === old[length]) length += 1;
-    if (length < old.length) continue;
-    found.push(index - old.length + 1);
-    length = fallback[length - 1]!;
-  }
-  return found;
 }
 
 function overlaps(placed: readonly PlacedHunk[]): HunkProblem[] {
@@ -292,21 +269,22 @@ function overlaps(placed: readonly PlacedHunk[]): HunkProblem[] {
   });
 }
 
-function bodyOf({ lines }: Hunk, ends: LineEnds): BodyLine[] {
+function bodyOf({ lines }: Hunk, { ends, reading }: PlacingOptions): BodyLine[] {
   return lines.flatMap((line, index): BodyLine[] => {
     if (line.startsWith('\\')) return [];
     const sign = line === '' ? ' ' : (line[0] as BodyLine['sign']);
-    const text = bytesText(ends === 'exact' ? line.slice(1) : withoutReturn(line.slice(1)));
-    return [{ sign, text: lines[index + 1]?.startsWith('\\') ? text : `${text}\n` }];
+    const bytes = reading.bytes(ends === 'exact' ? line.slice(1) : withoutReturn(line.slice(1)));
+    const text = lines[index + 1]?.startsWith('\\') ? bytes : `${bytes}\n`;
+    return [{ sign, text, key: reading.key(text) }];
   });
 }
 
 function oldSide(body: readonly BodyLine[]): string[] {
-  return body.filter(({ sign }) => sign !== '+').map(({ text }) => text);
+  return body.filter(({ sign }) => sign !== '+').map(({ key }) => key);
 }
 
 function newSide(body: readonly BodyLine[]): string[] {
-  return body.filter(({ sign }) => sign !== '-').map(({ text }) => text);
+  return body.filter(({ sign }) => sign !== '-').map(({ key }) => key);
 }
 
 function folded(line: string): string {

@@ -1,5 +1,6 @@
 import { type FilePatch, type Hunk, quoteName, stripped, withoutReturn } from '#kit/git/patch.ts';
-import { bytesText, type Edit, type LineEnds } from './place-hunks.ts';
+import { bytesText, type Edit } from './file-lines.ts';
+import type { LineEnds, Reading } from './place-hunks.ts';
 
 /** A file's part of the patch with the names that the repository knows, `a/` and `b/` before them. */
 export interface ResolvedPatch {
@@ -77,11 +78,13 @@ export function filePatch(path: string, hunks: Uint8Array): Buffer {
 }
 
 /** The hunks of a file that has no lines to place them in: a new one or a link. */
-export function writtenHunks(hunks: readonly Hunk[], ends: LineEnds): Buffer {
-  const text = (line: string) => (ends === 'exact' ? line : withoutReturn(line)) || ' ';
-  return Buffer.from(
-    hunks.flatMap(({ header, lines }) => [header, ...lines.map(text)].map((line) => `${line}\n`)).join(''),
-  );
+export function writtenHunks(hunks: readonly Hunk[], ends: LineEnds, { bytes }: Reading): Buffer {
+  const line = (text: string) => {
+    const whole = (ends === 'exact' ? text : withoutReturn(text)) || ' ';
+    return whole[0]! + (whole.startsWith('\\') ? whole.slice(1) : bytes(whole.slice(1)));
+  };
+  const all = hunks.flatMap(({ header, lines }) => [bytesText(header), ...lines.map(line)]);
+  return Buffer.from(all.map((text) => `${text}\n`).join(''), 'latin1');
 }
 
 /** All edits of a file as one hunk with exact lines and as much context as git asks for. @param edits at least one, sorted */

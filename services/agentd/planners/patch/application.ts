@@ -1,0 +1,282 @@
+import { CoreError, messageOf } from '#kit/errors.ts';
+import type { FilePatch, Hunk } from '#kit/git/patch.ts';
+import { type GitScratchCopy, utf8Text } from '../../planning/scratch-copy.ts';
+import type { Candidate } from './candidates.ts';
+import { type Edit, edited, linesOf } from './file-lines.ts';
+import { mismatchOf } from './mismatch.ts';
+import { isResult, movesSince } from './named-blobs.ts';
+import {
+  isApplied,
+  type LineEnds,
+  type Placement,
+  type PlacingOptions,
+  placeHunks,
+  type Reading,
+} from './place-hunks.ts';
+import {
+  filePatch,
+  hunkOf,
+  type ResolvedPatch,
+  renderPatch,
+  resolveNames,
+  type Suggestion,
+  suggestionEdits,
+  writtenHunks,
+} from './render-patch.ts';
+import { suspectEntity } from './repairs.ts';
+
+/** Number of hunks of a file whose mismatch is explained. */
+const maxReported = 5;
+
+/** One attempt to apply a candidate to the scratch copy, which a failed one leaves half changed. */
+export class Application {
+  readonly notes: string[] = [];
+  /** Files that are already as the patch makes them. */
+  readonly already: string[] = [];
+  /** True if it changed a file. */
+  changes = false;
+  /** True if only hunks are missing, so that reading the text in another way can help. */
+  repairable = true;
+  readonly #paths = new Set<string>();
+  readonly #candidate: Pick<Candidate, 'parts' | 'suggestions'>;
+  readonly #scratch: GitScratchCopy;
+  readonly #reading: Reading;
+  readonly #showsLineEnds: boolean;
+  /** Added lines with an HTML entity that neither the file nor the `index` line of the patch accounts for. */
+  readonly #entities: string[] = [];
+  /** For each file that the part changed so far, the index in the file before the part of each line; -1 for a new line. */
+  #origins = new Map<string, readonly number[]>();
+
+  constructor(
+    candidate: Pick<Candidate, 'parts' | 'suggestions'>,
+    scratch: GitScratchCopy,
+    reading: Reading,
+  ) {
+    this.#candidate = candidate;
+    this.#scratch = scratch;
+    this.#reading = reading;
+    this.#showsLineEnds = candidate.parts.flat().some(showsLineEnds);
+  }
+
+  get paths(): readonly string[] {
+    return [...this.#paths];
+  }
+
+  /** What is wrong, in words for people; nothing if everything was applied or is already there. */
+  async apply(): Promise<readonly string[]> {
+    const { parts, suggestions } = this.#candidate;
+    const problems = await this.#suggest(suggestions);
+    for (const part of parts) {
+      for (const step of stepsOf(part)) {
+        if (problems.length > 0) return problems;
+        problems.push(...(await this.#step(step)));
+      }
+      this.#origins = new Map();
+    }
+    for (const { path } of suggestions) this.#paths.add(path);
+    const entity = this.#entities.length === 0 ? null : suspectEntity(parts.flat().flatMap(textsOf));
+    if (problems.length === 0 && entity !== null) {
+      problems.push(
+        `${this.#entities[0]}: the patch adds \`${entity}\`, and has no \`<\`, \`>\` or \`&\` of its own: its text seems to be escaped for HTML. Give it as plain text; if \`${entity}\` is meant, with the \`index\` line of \`git diff\``,
+      );
+      this.repairable = false;
+    }
+    return problems;
+  }
+
+  async #suggest(suggestions: readonly Suggestion[]): Promise<string[]> {
+    const problems: string[] = [];
+    const patches: Buffer[] = [];
+    for (const [path, ofFile] of Map.groupBy(suggestions, (one) => one.path)) {
+      const content = await this.#scratch.read(path);
+      if (utf8Text(content) === null) {
+        const name = path.replaceAll('`', '');
+        problems.push(`the suggestion is for \`${name}\`, which is not a text file of the repository`);
+        continue;
+      }
+      const lines = linesOf(content!);
+      const edits = suggestionEdits(lines, ofFile);
+      if ('problem' in edits) problems.push(`${path}: ${edits.problem}`);
+      else patches.push(filePatch(path, this.#change(path, lines, edits)));
+    }
+    if (problems.length > 0) this.repairable = false;
+    return problems.length > 0 ? problems : this.#apply(patches);
+  }
+
+  /** Applies patches for different files, which all stand for the tree before the step. */
+  async #step(step: readonly FilePatch[]): Promise<string[]> {
+    const files = new Set(await this.#scratch.list());
+    const problems: string[] = [];
+    const patches: Buffer[] = [];
+    for (const file of step) {
+      const resolved = resolveNames(file, files);
+      const path = resolved.new_path ?? resolved.old_path ?? '';
+      this.#paths.add(path);
+      const hunks = await this.#hunksOf(resolved, files);
+      if (hunks === 'already') this.already.push(path);
+      else if (Array.isArray(hunks)) problems.push(...hunks);
+      else patches.push(renderPatch(resolved, hunks as Buffer));
+    }
+    return problems.length > 0 ? problems : this.#apply(patches);
+  }
+
+  async #apply(patches: readonly Buffer[]): Promise<string[]> {
+    if (patches.length === 0) return [];
+    this.changes = true;
+    try {
+      await this.#scratch.edit({ kind: 'patch', patch: Buffer.concat(patches) });
+      return [];
+    } catch (error) {
+      if (!(error instanceof CoreError) || error.status >= 500) throw error;
+      this.repairable = false;
+      return [messageOf(error)];
+    }
+  }
+
+  /** The hunks for git, or what is wrong. */
+  async #hunksOf(
+    resolved: ResolvedPatch,
+    files: ReadonlySet<string>,
+  ): Promise<Buffer | readonly string[] | 'already'> {
+    const { file, old_path, new_path } = resolved;
+    const path = new_path ?? old_path ?? '';
+    const written: LineEnds = this.#showsLineEnds ? 'exact' : 'of the file';
+    const direct = () => writtenHunks(file.hunks, written, this.#reading);
+    if (old_path === null) return this.#created(resolved, direct());
+    if (this.#scratch.modeOf(old_path) === null) {
+      if (new_path === null) return 'already';
+      return this.#refused([`${old_path}: the repository has no such file${likeNames(old_path, files)}`]);
+    }
+    const content = await this.#scratch.read(old_path);
+    if (content === null || file.hunks.length === 0) return direct();
+    const changesText = old_path === new_path && !file.extended.some((line) => line.startsWith('old mode'));
+    if (changesText && isResult(file, content)) return 'already';
+    const lines = linesOf(content);
+    const placed = placeIn(lines, file.hunks, written, {
+      reading: this.#reading,
+      moves: await movesSince(this.#scratch.gitDir, file, content),
+      positions: this.#positions(path),
+    });
+    if ('problems' in placed) {
+      const isAbsent = placed.problems.filter(({ kind }) => kind === 'absent').length === file.hunks.length;
+      if (changesText && isAbsent && isApplied(lines, file.hunks, written)) return 'already';
+      if (placed.problems.some(({ kind }) => kind !== 'absent')) this.repairable = false;
+      return placed.problems.slice(0, maxReported).map(({ hunk, kind, text }) => {
+        if (kind !== 'absent') return `${old_path}, ${text}`;
+        if (isApplied(lines, [hunk], written))
+          return `${old_path}, line ${hunk.old_start}: this hunk is already applied`;
+        return `${old_path}, ${text}\n${mismatchOf(lines, hunk)}`;
+      });
+    }
+    const after = edited(lines, placed.edits);
+    if (new_path === null && after.length > 0) {
+      return this.#refused([`${old_path}: the patch deletes the file, but not ${after.length} of its lines`]);
+    }
+    this.notes.push(...placed.notes.map((note) => `${path}: ${note}`));
+    this.#lookForEntities(file, path, lines.join(''), Buffer.from(after.join(''), 'latin1'));
+    return this.#change(path, lines, placed.edits);
+  }
+
+  #refused(problems: readonly string[]): readonly string[] {
+    this.repairable = false;
+    return problems;
+  }
+
+  async #created(
+    { file, new_path }: ResolvedPatch,
+    hunks: Buffer,
+  ): Promise<Buffer | readonly string[] | 'already'> {
+    const path = new_path ?? '';
+    const added = file.hunks.flatMap(({ lines }) =>
+      lines.map((line) => (line.startsWith('\\') ? '' : line.slice(1))),
+    );
+    const content = Buffer.from(`${added.join('\n')}\n`);
+    if (this.#scratch.modeOf(path) !== null && file.binary.length === 0) {
+      const now = await this.#scratch.read(path);
+      if (now !== null && Buffer.from(now).equals(content)) return 'already';
+      return this.#refused([`${path}: the patch creates this file, but the repository already has it`]);
+    }
+    this.#lookForEntities(file, path, '', content);
+    return hunks;
+  }
+
+  #lookForEntities(file: FilePatch, path: string, before: string, after: Uint8Array): void {
+    const entity = /&(?:lt|gt|amp|quot|apos|#39|#x27|#34);/i;
+    if (markup.test(path) || entity.test(before)) return;
+    if (isResult(file, after)) return;
+    for (const { lines, line } of file.hunks) {
+      const at = lines.findIndex((text) => text.startsWith('+') && entity.test(this.#reading.bytes(text)));
+      if (at >= 0) this.#entities.push(`line ${line + at + 1} of the text, for ${path}`);
+    }
+  }
+
+  /** A line of the patch may be counted in the file as it is now, or before the earlier blocks of the same text. */
+  #positions(path: string): PlacingOptions['positions'] {
+    const origins = this.#origins.get(path);
+    if (origins === undefined) return (index) => [index];
+    return (index) => [...new Set([index, origins.indexOf(index)])];
+  }
+
+  #change(path: string, lines: readonly string[], edits: readonly Edit[]): Buffer {
+    const origins = this.#origins.get(path) ?? lines.map((_, index) => index);
+    const none = edits.map((edit) => ({ ...edit, lines: edit.lines.map(() => -1) }));
+    this.#origins.set(path, edited(origins, none));
+    return hunkOf(lines, edits);
+  }
+}
+
+/** Files in which an entity is usual. */
+const markup =
+  /\.(?:[sx]?html?|xml|xsl|xsd|svg|xaml|md|markdown|mdx|rst|adoc|jsx|tsx|vue|svelte|astro|php|erb|ejs|hbs|twig|jsp|aspx?|cshtml|po|resx|strings|plist)$/i;
+
+export function textsOf({ hunks }: FilePatch): string[] {
+  return hunks.flatMap(({ lines }) =>
+    lines.filter((line) => !line.startsWith('\\')).map((line) => line.slice(1)),
+  );
+}
+
+/** Carriage returns that the text shows count, if the patch fits with them. */
+function placeIn(
+  lines: readonly string[],
+  hunks: readonly Hunk[],
+  written: LineEnds,
+  options: Omit<PlacingOptions, 'ends'>,
+): Placement {
+  const placed = placeHunks(lines, hunks, { ...options, ends: written });
+  const isAbsent = 'problems' in placed && placed.problems.some(({ kind }) => kind === 'absent');
+  return isAbsent && written === 'exact'
+    ? placeHunks(lines, hunks, { ...options, ends: 'of the file' })
+    : placed;
+}
+
+/** Splits where a patch changes a file that an earlier one of the same text wrote; renames of a diff belong together. */
+function stepsOf(part: readonly FilePatch[]): FilePatch[][] {
+  const steps: FilePatch[][] = [];
+  let written = new Set<string>();
+  for (const file of part) {
+    const moves = file.moved.old !== null;
+    const again = !moves && file.old_name !== null && written.has(withoutPrefix(file.old_name));
+    if (steps.length === 0 || again) {
+      steps.push([]);
+      written = new Set();
+    }
+    steps.at(-1)!.push(file);
+    if (!moves && file.new_name !== null) written.add(withoutPrefix(file.new_name));
+  }
+  return steps;
+}
+
+function withoutPrefix(name: string): string {
+  return name.replace(/^[abciow12]\//, '');
+}
+
+/** Files of the same name in other folders. */
+function likeNames(path: string, files: ReadonlySet<string>): string {
+  const name = `/${path.split('/').at(-1)}`;
+  const like = [...files].filter((file) => `/${file}`.endsWith(name)).slice(0, 3);
+  return like.length === 0 ? '' : `; it has ${like.join(', ')}`;
+}
+
+function showsLineEnds({ hunks }: FilePatch): boolean {
+  return hunks.some(({ lines }) => lines.some((line) => line.endsWith('\r')));
+}
