@@ -7,6 +7,7 @@ import { GraphRecord, type NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
 import { migrate } from '../store/schema.ts';
 import { learnChanges } from './history.ts';
+import { weights } from './ranking/text-hits.ts';
 import { search } from './search.ts';
 import { indexText } from './text-index.ts';
 
@@ -152,6 +153,54 @@ describe('Search', () => {
       .to.throw("no repository 'no/where'")
       .with.property('code', 'repository_unknown');
     expect(() => scene.search('stranger', { repository: 'lace' })).to.throw("no repository 'lace'");
+  });
+
+  it('finds in a repository what it found before another one was read, whatever that holds', () => {
+    const word = fc.constantFrom('zebra', 'greeting', 'parser', 'hello', 'colour', 'stream', 'reader');
+    const words = fc.array(word, { minLength: 1, maxLength: 5 });
+    const files = fc.array(words, { minLength: 1, maxLength: 12 });
+    const other = 'local/other/place';
+    const add = (scene: Scene, name: string, texts: readonly (readonly string[])[]) => {
+      scene.repository(name);
+      for (const [nth, text] of texts.entries()) scene.file(`${text[0]}/${nth}.ts`, text.join(' '), name);
+      for (const [nth, text] of texts.entries()) {
+        const change = { commit: `${name}${nth}`, at: early, message: text.join(' '), renames: [] };
+        const paths = [`${text[0]}/${nth}.ts`];
+        learnChanges(scene.record, {
+          repository: name,
+          changes: [{ ...change, paths }],
+          replace: false,
+          upTo: null,
+        });
+      }
+    };
+    fc.assert(
+      fc.property(files, files, words, (own, others, query) => {
+        const scene = new Scene();
+        add(scene, repository, own);
+        const request = decode(SearchRequest, { query: query.join(' '), repository, limit: 50 }, 'it');
+        // Few matches are enough here, as three hundred are in a large repository.
+        const found = () =>
+          search(scene.db, request, { ...weights, matches: 3 })
+            .map(({ id }) => id)
+            .sort();
+        const before = found();
+        add(scene, other, others);
+        expect(found()).to.deep.equal(before);
+        scene.db.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('finds files with a frequent word though a rare word of the query stands only in what is over', () => {
+    const scene = project();
+    for (let nth = 0; nth < 700; nth++) scene.file(`greeting-${nth}.ts`, 'greeting');
+    scene.record.closeNode(scene.file('gone.ts', 'zebra'), late);
+    expect(scene.search('zebra greeting')).to.have.lengthOf(10);
+    expect(scene.search('zebra greeting', { as_of: '2026-03-01T00:00:00Z' })[0]).to.include({
+      path: 'gone.ts',
+    });
   });
 
   it('answers as of a time: what was closed before or opened after is not there', () => {

@@ -36,9 +36,14 @@ export const searchQueries = {
  */
 export function search(db: DatabaseSync, request: SearchRequest, weights: Weights = chosen): SearchResult[] {
   const scope = scopeOf(db, request);
-  const terms = weighedTerms(db, request.query, weights.matches);
   const apart = scope.kinds !== null;
-  const groups = byText(db, request.query, terms, scope, weights);
+  let terms = weighedTerms(db, request.query, scope, weights.matches);
+  let groups = byText(db, request.query, terms, scope, weights);
+  if (groups.size === 0 && scope.wide) {
+    // Its rare words may stand only in what is over.
+    terms = weighedTerms(db, request.query, { ...scope, wide: false }, weights.matches);
+    groups = byText(db, request.query, terms, scope, weights);
+  }
   if (!apart) {
     const prefix = prefixOf(request.query);
     if (weights.pathWords > 0 && terms.length > 0)

@@ -125,4 +125,34 @@ describe('A lookup of memories', () => {
     converse('two', 'kim: Hello');
     expect(scoreOf("mira's violin lesson")).to.equal(scoreOf('violin lesson'));
   });
+
+  it('finds of a source, a session or an entity what it found before others were recorded', () => {
+    for (const [nth, content] of ['The greeting is polite', 'A greeting for mira', 'Tea'].entries())
+      record({
+        layer: 'episodic',
+        session: 'own',
+        speaker: 'mira',
+        content,
+        source: 'own',
+        key: `own${nth}`,
+      });
+    const narrow = { layer: null, sessions: null, source: null, about: null, as_of: null };
+    const found = (query: string) =>
+      [{ source: 'own' }, { sessions: ['own'] }, { layer: 'episodic' as const }].map((filter) =>
+        lookUpMemories(db, { ...narrow, ...filter, query, limit: 50 }).results.map(({ text }) => text),
+      );
+    const queries = ['zebra greeting', 'mira greeting', 'polite tea'];
+    const before = queries.map(found);
+    for (let nth = 0; nth < 1_200; nth++)
+      record({
+        layer: 'semantic',
+        subject: 'mira',
+        content: `${nth % 10 === 0 ? 'zebra' : ''} greeting ${nth % 2 === 0 ? 'polite tea' : ''} ${nth}`,
+        source: 'other',
+      });
+    expect(before.flat().every((texts) => texts.length > 0)).to.equal(true);
+    expect(queries.map(found).map((lists) => lists.map((texts) => [...texts].sort()))).to.deep.equal(
+      before.map((lists) => lists.map((texts) => [...texts].sort())),
+    );
+  });
 });

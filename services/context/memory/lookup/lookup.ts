@@ -91,10 +91,10 @@ function find(db: DatabaseSync, input: LookupInput): Found[] {
   const collection = collectionOf(db);
   if (collection.memories === 0) return [];
   const condition = conditionOf(input);
-  const names = namesIn(db, input.query, collection.memories);
+  const names = namesIn(db, input.query, collection.memories, condition);
   const words = contentWords(wordsOf(input.query));
   const score = (chosen: readonly string[]) => {
-    const terms = termsOf(db, chosen, stems!, collection);
+    const terms = termsOf(db, chosen, stems!, collection, condition);
     return textScores(db, terms, condition, stems!, collection, nameOf(input.query));
   };
   const nameless = score(withoutNames(words, names));

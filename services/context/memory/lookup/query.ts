@@ -19,6 +19,8 @@ export interface Condition {
   /** On `memories m`. */
   readonly sql: string;
   readonly values: readonly (string | number)[];
+  /** True if it leaves out more than what is not valid now. */
+  readonly isNarrow: boolean;
 }
 
 export function conditionOf({ layer, sessions, source, about, as_of }: Filters): Condition {
@@ -39,7 +41,8 @@ export function conditionOf({ layer, sessions, source, about, as_of }: Filters):
       'm.memory IN (SELECT memory FROM memory_about WHERE entity IN (SELECT value FROM json_each(?)))',
       JSON.stringify(about),
     );
-  return { sql: parts.join(' AND '), values };
+  const isNarrow = [layer, sessions, source, about, as_of].some((filter) => filter !== null);
+  return { sql: parts.join(' AND '), values, isNarrow };
 }
 
 /** Words that say nothing about what is looked for. */
@@ -79,16 +82,24 @@ export interface Name {
   readonly common: boolean;
 }
 
-/** The subjects and speakers that a query names. */
-export function namesIn(db: DatabaseSync, query: string, memories: number): Name[] {
+/** The subjects and speakers that a query names, of memories that a narrow condition allows. */
+export function namesIn(
+  db: DatabaseSync,
+  query: string,
+  memories: number,
+  { sql, values, isNarrow }: Condition,
+): Name[] {
+  const also = isNarrow ? `AND ${sql}` : '';
+  const bound = isNarrow ? values : [];
   const count = db.prepare(
     `SELECT count(*) AS memories FROM (
-       SELECT memory FROM memories WHERE subject_name = ?1 UNION SELECT memory FROM memories WHERE speaker_name = ?1 LIMIT ?2)`,
+       SELECT m.memory FROM memories m WHERE m.subject_name = ? ${also}
+       UNION SELECT m.memory FROM memories m WHERE m.speaker_name = ? ${also} LIMIT ?)`,
   );
   const enough = Math.max(manyMemories, Math.ceil(memories * manyShare));
   const names: Name[] = [];
   for (const name of phrasesOf(query)) {
-    const { memories: having } = count.get(name, enough) as { memories: number };
+    const { memories: having } = count.get(name, ...bound, name, ...bound, enough) as { memories: number };
     if (having > 0) names.push({ name, common: having >= enough });
   }
   return names;

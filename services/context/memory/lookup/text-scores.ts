@@ -46,12 +46,13 @@ export function collectionOf(db: DatabaseSync): Collection {
   return { memories, averageWords: average ?? 1 };
 }
 
-/** The query's words as the index has them, the rarest first; those that nothing has are left out. */
+/** The query's words as the index has them, the rarest first; those that nothing has under a narrow condition are left out. */
 export function termsOf(
   db: DatabaseSync,
   words: readonly string[],
   stems: Stems,
   { memories }: Collection,
+  condition: Condition,
 ): Term[] {
   const byTerm = new Map<string, string[]>();
   stems.learn(words);
@@ -65,7 +66,25 @@ export function termsOf(
     const idf = Math.log(1 + (memories - row.doc + 0.5) / (row.doc + 0.5));
     found.push({ term, words: having, idf, share: row.doc / memories });
   }
-  return found.sort((a, c) => c.idf - a.idf).slice(0, maxTerms);
+  const ranked = found.sort((a, c) => c.idf - a.idf);
+  return condition.isNarrow ? under(db, ranked, condition) : ranked.slice(0, maxTerms);
+}
+
+function under(db: DatabaseSync, terms: readonly Term[], { sql, values }: Condition): Term[] {
+  const find = db.prepare(
+    `SELECT 1 FROM memory_index CROSS JOIN memories m ON m.memory = memory_index.rowid
+     WHERE memory_index MATCH ? AND ${sql} LIMIT 1`,
+  );
+  const found: Term[] = [];
+  for (const term of terms) {
+    if (found.length === maxTerms) break;
+    if (find.get(matchOf(term), ...values) !== undefined) found.push(term);
+  }
+  return found;
+}
+
+function matchOf({ term, words }: Term): string {
+  return `"${words[0] ?? term}"`;
 }
 
 /**
@@ -81,9 +100,10 @@ export function textScores(
   name: string | null,
 ): TextScore[] {
   const rare = terms.filter(({ share }) => share <= commonShare);
-  const searched = rare.length > 0 && collection.memories > 1_000 ? rare : terms;
+  // What many have of everything, few may have under a narrow condition.
+  const searched = rare.length > 0 && collection.memories > 1_000 && !condition.isNarrow ? rare : terms;
   if (searched.length === 0) return [];
-  const match = searched.map(({ term, words }) => `"${words[0] ?? term}"`).join(' OR ');
+  const match = searched.map(matchOf).join(' OR ');
   const rows = candidates(db, match, condition, name);
   const texts = rows.map((row) => wordsOf(`${row.content.slice(0, scoredLength)}\n${row.context}`, Infinity));
   stems.learn(texts.flat());

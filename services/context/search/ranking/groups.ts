@@ -142,11 +142,16 @@ export function addPastChanges(
   const touched = rows<TouchedFile>(
     db,
     `SELECT c.change, c.commit_id, c.repository, c.files, best.rank, n.node
-     FROM (SELECT rowid AS change, rank FROM change_index WHERE change_index MATCH :match ORDER BY rank LIMIT ${maxChanges}) AS best
-     CROSS JOIN changes AS c ON c.change = best.change AND c.at <= :at
+     FROM (
+       SELECT i.rowid AS change, i.rank FROM change_index AS i CROSS JOIN changes AS own ON own.change = i.rowid
+       WHERE change_index MATCH :match AND own.at <= :at
+         AND (:repositories IS NULL OR own.repository IN (SELECT value FROM json_each(:repositories)))
+       ORDER BY i.rank LIMIT ${maxChanges}
+     ) AS best
+     CROSS JOIN changes AS c ON c.change = best.change
      CROSS JOIN changed_files AS f ON f.change = c.change
      CROSS JOIN nodes AS n ON n.repository = c.repository AND n.path = f.path AND n.kind IN ('file', 'document')`,
-    { match, at: scope.at },
+    { match, at: scope.at, repositories: parametersOf(scope).repositories },
   );
   if (touched.length === 0) return;
   const known = nodesInScope(

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type QueryTerm, queryTerms } from '../words/query-terms.ts';
-import { rows } from './text-hits.ts';
+import { inScope, parametersOf, rows, type Scope } from './text-hits.ts';
 
 /** A term of the query that the index knows. */
 export interface WeighedTerm extends QueryTerm {
@@ -19,15 +19,14 @@ const maxLookedUp = 2000;
 const maxOfSecond = 2;
 
 /**
- * The query's terms that are in the index, rarest first.
+ * The query's terms that are in the index, rarest first. Terms are counted in what the scope allows, except for a wide one, whose
+ * counts are those of everything: a word that is rare or only there elsewhere must not decide what is found here.
  * @param max files with a term that is enough, in all: to rate everything that has a frequent word takes long
  */
-export function weighedTerms(db: DatabaseSync, query: string, max: number): WeighedTerm[] {
+export function weighedTerms(db: DatabaseSync, query: string, scope: Scope, max: number): WeighedTerm[] {
   const asked = bothEnds(queryTerms(query), maxLookedUp);
-  const counts = documentCounts(
-    db,
-    asked.map(({ term }) => term),
-  );
+  const written = asked.map(({ term }) => term);
+  const counts = scope.wide ? documentCounts(db, written) : countsInScope(db, written, scope);
   const known = asked
     .filter(({ term }) => counts.has(term))
     .map((term) => ({ ...term, rarity: term.weight / Math.log2(2 + counts.get(term.term)!) }))
@@ -60,6 +59,34 @@ function documentCounts(db: DatabaseSync, terms: readonly string[]): Map<string,
   }
   return counts;
 }
+
+/** The same in a scope. */
+function countsInScope(db: DatabaseSync, terms: readonly string[], scope: Scope): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [table, from] of scopedTables) {
+    const missing = terms.filter((term) => !counts.has(term));
+    if (missing.length === 0) break;
+    const found = rows<{ term: string; doc: number }>(
+      db,
+      `SELECT asked.value AS term, count(*) AS doc FROM json_each(:missing) AS asked
+       CROSS JOIN ${table} AS t ON t.${table} MATCH '"' || asked.value || '"' ${from} GROUP BY asked.value`,
+      { missing: JSON.stringify(missing), ...parametersOf(scope) },
+    );
+    for (const { term, doc } of found) counts.set(term, doc);
+  }
+  return counts;
+}
+
+const nodesOfTexts = `CROSS JOIN nodes AS n ON n.node = t.rowid WHERE ${inScope}`;
+const scopedTables = [
+  ['whole_index', nodesOfTexts],
+  ['part_index', nodesOfTexts],
+  [
+    'change_index',
+    `CROSS JOIN changes AS c ON c.change = t.rowid WHERE c.at <= :at AND :kinds IS NULL
+       AND (:repositories IS NULL OR c.repository IN (SELECT value FROM json_each(:repositories)))`,
+  ],
+] as const;
 
 /**
  * What FTS5 is asked, those terms that count more more than once: what has one of the terms that are enough; and of that again what
