@@ -20,7 +20,13 @@ const answers: Readonly<Record<string, unknown>> = {
   'GET /healthz': health,
   'GET /v1/agents/map': map,
   'POST /v1/graphrag/search': { results: [], source: 'record', took_ms: 1 },
-  'POST /v1/memory/lookup': { results: [], source: 'record', took_ms: 1, unknown_about: [] },
+  'POST /v1/memory/lookup': {
+    results: [],
+    source: 'record',
+    took_ms: 1,
+    unknown_about: [],
+    unknown_source: null,
+  },
   'POST /v1/graphdb/cypher': {
     columns: ['n'],
     rows: [{ n: 1 }],

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { LookupRequest } from '#kit/contracts/context/memory.ts';
+import { tokenSource } from '#kit/contracts/context/memory-source.ts';
 import { decode } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { type MemoryPlace, openMemory } from './context-memory.place.ts';
@@ -156,6 +157,46 @@ describe('Looking up memories', () => {
       unknown_about: ['repo:demo/z'],
     });
     expect(await place.texts('deployments', { limit: 1 })).to.have.length(1);
+  });
+
+  it('takes a source as it was given when recording, whatever token recorded, or as it is stored', async () => {
+    const tokens = { mira: ['plan', 'approve'], bot: ['plan'] } as const;
+    const named = [
+      ['mira', 'handbook'],
+      ['bot', 'handbook'],
+      ['bot', 'wiki/pages'],
+      ['mira', 'hand'],
+      ['mira', null],
+      ['bot', 'bot'],
+    ] as const;
+    const content = (token: string, source: string | null) =>
+      `Zeppelins land at ${source ?? 'noon'} says ${token}`;
+    for (const [token, given] of named) {
+      const source = tokenSource({ name: token, scopes: tokens[token] }, given);
+      await place.remember({ layer: 'semantic', content: content(token, given), source });
+    }
+    const found = async (source: string) =>
+      (await place.texts('zeppelins', { source }))
+        .map((text) => text.slice('Zeppelins land at '.length))
+        .sort();
+    for (const [source, texts] of [
+      ['handbook', ['handbook says bot', 'handbook says mira']],
+      ['mira/handbook', ['handbook says mira']],
+      ['token:bot/handbook', ['handbook says bot']],
+      ['wiki/pages', ['wiki/pages says bot']],
+      ['mira', ['noon says mira']],
+      ['bot', ['bot says bot']],
+      ['pages', []],
+      ['book', []],
+    ] as const)
+      expect(await found(source), source).to.deep.equal(texts);
+    const { results, unknown_source } = await place.memory.lookup({ query: 'zeppelins', source: 'book' });
+    expect(results).to.deep.equal([]);
+    expect(unknown_source!.source).to.equal('book');
+    expect(unknown_source!.known.slice(0, 2)).to.deep.equal(['mira/handbook', 'token:bot/handbook']);
+    expect(
+      (await place.memory.lookup({ query: 'nothing of that', source: 'handbook' })).unknown_source,
+    ).to.equal(null);
   });
 
   it('keeps to any of several sessions', async () => {

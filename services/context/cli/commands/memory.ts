@@ -192,11 +192,19 @@ function forgetLines(reply: ForgetReply, id: string | undefined, source: string 
 }
 
 function lookupLines(
-  { results, unknown_about }: LookupReply,
+  { results, unknown_about, unknown_source }: LookupReply,
   paint: Paint,
   { filters, display }: { readonly filters: string; readonly display: Display },
 ): string[] {
   const unknown = unknown_about.map((id) => `${paint.yellow('unknown')}  ${short(id, 120)}`);
+  if (unknown_source !== null) {
+    const { source, known } = unknown_source;
+    const choices =
+      known.length === 0
+        ? 'no memory has a source yet'
+        : `known are ${known.map((one) => short(one, 60)).join(', ')}`;
+    unknown.push(`${paint.yellow('unknown')}  no memory has the source ${short(source, 100)}; ${choices}`);
+  }
   const within = filters === '' ? '' : ` with ${short(filters, 200)}`;
   if (results.length === 0) return [...unknown, `Nothing is remembered about that${within}.`];
   return [

@@ -13,6 +13,7 @@ import {
   namesIn,
   wordsOf,
 } from './query.ts';
+import { knownSources, sourcesMeant } from './sources.ts';
 import { collectionOf, Stems, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
 import {
   type Asked,
@@ -24,8 +25,10 @@ import {
 } from './turns.ts';
 import { type QueryVector, vectorScores } from './vector-scores.ts';
 
-export interface LookupInput extends Filters {
+export interface LookupInput extends Omit<Filters, 'sources'> {
   readonly query: string;
+  /** As a caller names it; null: anybody. */
+  readonly source: string | null;
   readonly limit: number;
   /** null: words alone. */
   readonly vector?: QueryVector | null;
@@ -63,7 +66,11 @@ export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<Looku
   const unknown_about = (input.about ?? []).filter(
     (id) => db.prepare('SELECT 1 FROM nodes WHERE id = ?').get(id) === undefined,
   );
-  const found = find(db, input);
+  const { source } = input;
+  const sources = source === null ? null : sourcesMeant(db, source);
+  const unknown_source =
+    source === null || sources!.length > 0 ? null : { source, known: knownSources(db, source) };
+  const found = find(db, { ...input, sources });
   const weighed = found.map((one) => ({ row: one.row, one, score: weighedScore(one, input.sessions) }));
   const most = Math.max(...weighed.map(({ score }) => score), Number.MIN_VALUE);
   const name = nameOf(input.query);
@@ -74,7 +81,7 @@ export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<Looku
   const best = ranked[0]?.score ?? 1;
   const shown = (input.sessions === null ? spread(ranked, input.limit) : ranked).slice(0, input.limit);
   const results = withFallingScores(shown.map(({ one, score }) => resultOf(db, one, score / best)));
-  return { results, source: 'record', unknown_about };
+  return { results, source: 'record', unknown_about, unknown_source };
 }
 
 /** True if the one has every word of the query that the other has. */
@@ -86,7 +93,7 @@ function weighedScore({ row, score }: Found, sessions: readonly string[] | null)
   return score * weightOf(row, sessions) * (1 + successNudge * (2 * (successOf(row) ?? 0.5) - 1));
 }
 
-function find(db: DatabaseSync, input: LookupInput): Found[] {
+function find(db: DatabaseSync, input: LookupInput & Filters): Found[] {
   stems ??= new Stems();
   const collection = collectionOf(db);
   if (collection.memories === 0) return [];

@@ -7,8 +7,8 @@ export interface Filters {
   readonly layer: MemoryLayer | null;
   /** null: of any session and of none. */
   readonly sessions: readonly string[] | null;
-  /** Who said it, first or again; null: anybody. */
-  readonly source: string | null;
+  /** Who said it, first or again, as stored; null: anybody. */
+  readonly sources: readonly string[] | null;
   /** null: of any entity. */
   readonly about: readonly string[] | null;
   /** null: now, and what happens later by somebody's clock as well. */
@@ -23,7 +23,7 @@ export interface Condition {
   readonly isNarrow: boolean;
 }
 
-export function conditionOf({ layer, sessions, source, about, as_of }: Filters): Condition {
+export function conditionOf({ layer, sessions, sources, about, as_of }: Filters): Condition {
   const parts: string[] = ['m.valid_to > ?'];
   const now = new Date().toISOString();
   const values: string[] = [as_of ?? now];
@@ -35,13 +35,17 @@ export function conditionOf({ layer, sessions, source, about, as_of }: Filters):
   else also('m.valid_from <= ?', as_of);
   if (layer !== null) also('m.layer = ?', layer);
   if (sessions !== null) also('m.session IN (SELECT value FROM json_each(?))', JSON.stringify(sessions));
-  if (source !== null) also('m.memory IN (SELECT memory FROM memory_sightings WHERE source = ?)', source);
+  if (sources !== null)
+    also(
+      'm.memory IN (SELECT memory FROM memory_sightings WHERE source IN (SELECT value FROM json_each(?)))',
+      JSON.stringify(sources),
+    );
   if (about !== null)
     also(
       'm.memory IN (SELECT memory FROM memory_about WHERE entity IN (SELECT value FROM json_each(?)))',
       JSON.stringify(about),
     );
-  const isNarrow = [layer, sessions, source, about, as_of].some((filter) => filter !== null);
+  const isNarrow = [layer, sessions, sources, about, as_of].some((filter) => filter !== null);
   return { sql: parts.join(' AND '), values, isNarrow };
 }
 

@@ -114,7 +114,7 @@ export const LookupRequest = t.strict({
   as_of: optional(nullable(Timestamp)),
   /** Only of this session, or of any of these. */
   session: optional(nullable(t.union([Name, Sessions]))),
-  /** Only what this source said, first or again. */
+  /** Only what this source said, first or again: as it was given to `record`, or as it is stored behind the name of the token. */
   source: optional(nullable(Name)),
 });
 export type LookupRequest = Written<t.TypeOf<typeof LookupRequest>>;
@@ -182,6 +182,8 @@ export const LookupReply = t.strict({
   took_ms: t.number,
   /** Ids in `about` that no entity has. */
   unknown_about: t.array(t.string),
+  /** Set if no memory has the source that was asked for: some of the sources that there are. */
+  unknown_source: nullable(t.strict({ source: t.string, known: t.array(t.string) })),
 });
 export type LookupReply = t.TypeOf<typeof LookupReply>;
 
