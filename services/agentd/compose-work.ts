@@ -105,7 +105,7 @@ function composeWork(
   const approvals = (): ApprovalsNow => {
     const now = readPolicy(folders);
     const signatures = new ApprovalSignatures(now.approval, signersFile(folders));
-    return { policy: now, tokens: tokens.list(), signatures };
+    return { policy: now, tokens: tokens.list(), forges: [...forges.keys()], signatures };
   };
   const approvalsFresh = async (): Promise<void> => tokens.fresh?.();
   const signatures = new ApprovalSignatures(policy.approval, signersFile(folders));
@@ -134,7 +134,7 @@ function composeWork(
       context,
       deliverEarlier: async (signal) => (delivery === null ? null : deliverEarlier(delivery, signal)),
       policy,
-      approvals: () => ({ policy, tokens: tokens.list(), signatures }),
+      approvals: () => ({ policy, tokens: tokens.list(), forges: [...forges.keys()], signatures }),
       secrets,
       planners: (await planners()).services,
       validationConfig,

@@ -110,6 +110,7 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
       name: 'small builds',
       author: 'keeper',
       repositories: ['demo/*'],
+      forges: ['local'],
       risk_at_most: 100,
       expires_at: inAWeek,
       untrusted_influence: true,

@@ -86,7 +86,7 @@ describe('notifications', () => {
       now,
       settings: readSettings({ folders, environment }),
       redactor: new Redactor(),
-      approvals: async () => ({ policy: readPolicy(folders), tokens: tokens.list() }),
+      approvals: async () => ({ forges: ['local'], policy: readPolicy(folders), tokens: tokens.list() }),
     });
     const notifier = notifications.notifier(silentLogger);
     started.push(notifier);

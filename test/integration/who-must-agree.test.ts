@@ -341,6 +341,7 @@ describe('who must agree', () => {
       name: 'small builds',
       author: 'mira',
       repositories: ['demo/*'],
+      forges: ['local'],
       risk_at_most: 60,
       expires_at: soon(),
     });

@@ -5,6 +5,17 @@ import { codeOwnersOf, ownersOf, parseCodeOwners } from './code-owners.ts';
 const owners = (text: string, file: string) => ownersOf(parseCodeOwners(text, 'CODEOWNERS', 'github'), file);
 
 describe('CODEOWNERS', () => {
+  it('asks the owners of each file that Windows or macOS take a path for', async () => {
+    const text = '/src/auth/ @jo\n/src/auth/public/\n/docs/ @kim\n';
+    const read = async () => Buffer.from(text);
+    const ownersOfFile = async (file: string) =>
+      (await codeOwnersOf('github', read, [file])).owned.map(({ owners: list }) => list.join());
+    for (const file of ['src/auth/x', 'SRC/Auth/x', 'src/auth./x', 'src\\auth\\x', 'src/a\u200cuth/x'])
+      expect(await ownersOfFile(file), file).to.deep.equal(['@jo']);
+    expect(await ownersOfFile('src/auth/public/x')).to.deep.equal([]);
+    expect(await ownersOfFile('docs/..\\src\\auth\\x')).to.deep.equal(['@kim', '@jo']);
+  });
+
   // Patterns and files of docs.github.com/…/about-code-owners#example-of-a-codeowners-file.
   for (const [pattern, fits, others] of [
     ['*', ['a', 'a/b.js', '.github/workflows/ci.yml'], []],

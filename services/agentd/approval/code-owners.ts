@@ -1,6 +1,7 @@
 import { Minimatch } from 'minimatch';
 import { Refused } from '#kit/errors.ts';
 import type { ForgeKind } from '#kit/forges/registry.ts';
+import { canonicalPath, spellingMatcher } from '../git/path-spelling.ts';
 
 /**
  * CODEOWNERS as forges read it: docs.github.com/…/about-code-owners. A pattern without a slash in it fits at any depth, a folder fits
@@ -42,13 +43,14 @@ export async function codeOwnersOf(
     const bytes = await read(path);
     if (bytes === null) continue;
     const lines = parseCodeOwners(Buffer.from(bytes).toString('utf8'), path, kind);
-    const groups = Map.groupBy(
-      files.filter((file) => ownersOf(lines, file).length > 0),
-      (file) => JSON.stringify(ownersOf(lines, file)),
-    );
+    const owned = files.flatMap((file) => allOwnersOf(lines, file).map((owners) => ({ owners, file })));
+    const groups = Map.groupBy(owned, ({ owners }) => JSON.stringify(owners));
     return {
       path,
-      owned: [...groups].map(([owners, owned]) => ({ owners: JSON.parse(owners), files: owned })),
+      owned: [...groups.values()].map((group) => ({
+        owners: group[0]!.owners,
+        files: group.map(({ file }) => file),
+      })),
     };
   }
   return { path: null, owned: [] };
@@ -56,7 +58,20 @@ export async function codeOwnersOf(
 
 export interface OwnerLine {
   readonly patterns: readonly Minimatch[];
+  /** The same in every spelling that a file system takes for the same file. */
+  readonly spellings: readonly ((file: string) => boolean)[];
   readonly owners: readonly string[];
+}
+
+/** Owners of a file as it is written, and of the file that Windows or macOS take it for: each must agree. */
+export function allOwnersOf(lines: readonly OwnerLine[], file: string): (readonly string[])[] {
+  const other = canonicalPath(file);
+  const spelled =
+    lines.findLast(({ spellings }) => spellings.some((matches) => matches(other)))?.owners ?? [];
+  const distinct = new Map(
+    [ownersOf(lines, file), spelled].map((owners) => [JSON.stringify(owners), owners]),
+  );
+  return [...distinct.values()].filter((owners) => owners.length > 0);
 }
 
 /** Whose file it is by the last line that fits; empty where it is nobody's. */
@@ -78,7 +93,14 @@ export function parseCodeOwners(text: string, path: string, kind: ForgeKind): Ow
       if (pattern === undefined || (kind === 'gitea' && owners.length === 0)) return [];
       const why = whyUnreadable(pattern, owners, kind);
       if (why !== null) throw unreadable(path, index + 1, line.trim(), why);
-      return [{ patterns: globsOf(pattern.replaceAll('\\ ', ' ')), owners }];
+      const globs = globsOf(pattern.replaceAll('\\ ', ' '));
+      return [
+        {
+          patterns: globs.map((glob) => new Minimatch(glob, options)),
+          spellings: globs.map((glob) => spellingMatcher(glob, options)),
+          owners,
+        },
+      ];
     });
 }
 
@@ -104,15 +126,14 @@ function unreadable(path: string, number: number, line: string, why: string): Re
   );
 }
 
-function globsOf(pattern: string): Minimatch[] {
+function globsOf(pattern: string): string[] {
   const folder = pattern.endsWith('/');
   const body = pattern.replace(/^\//, '').replace(/\/$/, '');
   const anchored = pattern.startsWith('/') || body.includes('/');
   const glob = anchored ? body : `**/${body}`;
   // `*` as the last part fits files alone; any other name is a file, or a folder with all in it.
   const filesAlone = anchored && (body === '*' || body.endsWith('/*'));
-  const globs = folder ? [`${glob}/**`] : filesAlone ? [glob] : [glob, `${glob}/**`];
-  return globs.map((one) => new Minimatch(one, options));
+  return folder ? [`${glob}/**`] : filesAlone ? [glob] : [glob, `${glob}/**`];
 }
 
 const options = { dot: true, nobrace: true, noext: true, nonegate: true, nocomment: true } as const;

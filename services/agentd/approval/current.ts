@@ -9,6 +9,8 @@ import type { ApprovalPolicy, StandingApproval } from './rule.ts';
 export interface ApprovalsNow {
   readonly policy: ApprovalPolicy;
   readonly tokens: readonly TokenRecord[];
+  /** Names of forges.json. */
+  readonly forges: readonly string[];
   readonly signatures: Pick<ApprovalSignatures, 'problemOf'>;
 }
 

@@ -3,7 +3,15 @@ import type { CodeOwners } from './code-owners.ts';
 import { type ApprovalsNow, authorOf } from './current.ts';
 import { needsText } from './progress.ts';
 import { ruleDigest } from './rule.ts';
-import { applied, type JudgedAction, requestersOf, rulesFor, whyNotCovered } from './terms.ts';
+import {
+  applied,
+  fits,
+  type JudgedAction,
+  requestersOf,
+  rulesFor,
+  whyNotCovered,
+  whyNotWhole,
+} from './terms.ts';
 
 type PlannedAction = JudgedAction & { readonly action_id: string; readonly ordinal: number };
 
@@ -32,7 +40,8 @@ export async function planTerms(
         ? undefined
         : policy.approval.standing.find(
             (one) =>
-              authorOf(one, current).why === null && whyNotCovered(one, policy, action, paths, now) === null,
+              authorOf(one, current).why === null &&
+              whyNotCovered(one, current, action, { actions, paths }, now) === null,
           );
     const use =
       standing === undefined
@@ -55,6 +64,23 @@ export async function planTerms(
           },
     actions: asked,
   };
+}
+
+/** Standing approvals for the repository that cover nothing of the plan, with the reason. */
+export function standingNotices(
+  current: Pick<ApprovalsNow, 'policy' | 'forges' | 'tokens'>,
+  { actions, paths, now }: Pick<Planned, 'actions' | 'paths' | 'now'>,
+): string[] {
+  const [first] = actions;
+  if (first === undefined) return [];
+  const { owner, repo } = first.target;
+  return current.policy.approval.standing
+    .filter(({ repositories }) => repositories.some((glob) => fits([glob], `${owner}/${repo}`)))
+    .flatMap((one) => {
+      const why =
+        authorOf(one, current).why ?? whyNotWhole(one, current, first.target, { actions, paths }, now);
+      return why === null ? [] : [`the standing approval '${one.name}' covers none of it: ${why}`];
+    });
 }
 
 /** What people should know of it before they decide. */

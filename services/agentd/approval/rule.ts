@@ -11,6 +11,8 @@ const Score = integerBetween(0, 100);
 
 /** All that are given must fit. */
 const conditions = {
+  /** Names of forges.json. A standing approval needs them once there are several forges. */
+  forges: optional(t.array(NonEmptyString)),
   /** Globs of paths. */
   paths: optional(t.array(NonEmptyString)),
   kinds: optional(t.array(ActionKind)),

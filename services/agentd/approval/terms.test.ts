@@ -4,7 +4,7 @@ import { tokenRecord } from '../../../test/fixtures/approved/token-record.ts';
 import { checkApprovalPolicy } from './check-policy.ts';
 import { planTerms, termsNotices } from './plan-terms.ts';
 import type { ApprovalPolicy, ApprovalRule, StandingApproval } from './rule.ts';
-import { rulesFor, whyNotCovered } from './terms.ts';
+import { rulesFor, type WholeChange, whyNotCovered } from './terms.ts';
 
 const now = '2026-01-02T00:00:00.000Z';
 const action = { ...sampleAction('run_x', 1, 'apply_patch'), risk_score: 20 };
@@ -12,6 +12,7 @@ const action = { ...sampleAction('run_x', 1, 'apply_patch'), risk_score: 20 };
 function ruleWith(members: Partial<ApprovalRule>): ApprovalRule {
   const none = {
     repositories: undefined,
+    forges: undefined,
     paths: undefined,
     kinds: undefined,
     gates: undefined,
@@ -30,6 +31,7 @@ function standingWith(members: Partial<StandingApproval>): StandingApproval {
     author: 'mira',
     author_token: undefined,
     repositories: ['demo/*'],
+    forges: undefined,
     paths: undefined,
     kinds: undefined,
     gates: undefined,
@@ -84,6 +86,7 @@ describe('a rule about who must agree', () => {
     expect(fits({})).to.equal(true);
     expect(fits({ repositories: ['DEMO/hel*'] })).to.equal(true);
     expect(fits({ repositories: ['acme/*'] })).to.equal(false);
+    expect([fits({ forges: ['local', 'x'] }), fits({ forges: ['x'] })]).to.deep.equal([true, false]);
     expect(fits({ paths: ['SRC/**'] })).to.equal(true);
     expect(fits({ paths: ['docs/**'] })).to.equal(false);
     expect(fits({ paths: ['src/**'] }, [])).to.equal(false);
@@ -97,7 +100,9 @@ describe('a rule about who must agree', () => {
 
 describe('a standing approval', () => {
   const why = (members: Partial<StandingApproval>, paths: readonly string[] = ['src/a.js'], change = {}) =>
-    whyNotCovered(standingWith(members), policyWith([]), { ...action, ...change }, paths, now);
+    whyOf(members, { paths, actions: [{ ...action, ...change }] });
+  const whyOf = (members: Partial<StandingApproval>, change: WholeChange, forges = ['local']) =>
+    whyNotCovered(standingWith(members), { policy: policyWith([]), forges }, change.actions[0]!, change, now);
 
   it('covers only what fits in all, every file of the patch, in its case', () => {
     expect(why({})).to.equal(null);
@@ -106,9 +111,37 @@ describe('a standing approval', () => {
     expect(why({ paths: ['src/**'] }, ['src/a.js', 'lib/b.js'])).to.equal('lib/b.js is outside its paths');
     expect(why({ paths: ['SRC/**'] })).to.equal('src/a.js is outside its paths');
     expect(why({ paths: ['src/**'] }, [])).to.equal('nothing is outside its paths');
-    expect(why({ risk_at_most: 19 })).to.equal('the risk is 20, above 19');
+    expect(why({ risk_at_most: 19 })).to.equal('the risk of apply_patch is 20, above 19');
     expect(why({ kinds: ['commit'] })).to.equal('it is not for apply_patch');
     expect(why({ expires_at: now })).to.contain('it expired at');
+  });
+
+  it('is judged on the whole change: one action that is too risky leaves all of them to people', () => {
+    const commit = { ...action, kind: 'commit' as const, risk_score: 1 };
+    const publish = { ...action, kind: 'push_branch' as const, gate: 'publish' as const };
+    const whole = (change: Partial<typeof publish>, members = {}) =>
+      whyOf(members, { paths: ['src/a.js'], actions: [commit, { ...publish, ...change }] });
+    expect(whole({})).to.equal(null);
+    expect(whole({ risk_score: 21 })).to.equal('the risk of push_branch is 21, above 20');
+    expect(whole({ risk: 'critical' })).to.equal('the risk of push_branch is critical');
+    expect(whole({ risk: 'critical' }, { critical_paths: true })).to.equal(null);
+    const influences = [{ kind: 'issue' as const, source: 'demo/hello#1', author: 'x', trusted: false }];
+    expect(whole({ influences })).to.equal('text of outsiders led to it');
+  });
+
+  it('is for the forges that it names, and must name them once there are several', () => {
+    const change = { paths: ['src/a.js'], actions: [action] };
+    expect(whyOf({}, change, ['local', 'github'])).to.contain('does not name its forges');
+    expect(whyOf({ forges: ['local'] }, change, ['local', 'github'])).to.equal(null);
+    expect(whyOf({ forges: ['github'] }, change, ['local', 'github'])).to.equal(
+      'it is not for the forge local',
+    );
+    expect(whyOf({ forges: ['github'] }, change)).to.equal('it is not for the forge local');
+  });
+
+  it('covers no path that Windows takes for one outside', () => {
+    expect(why({ paths: ['docs/**'] }, ['docs/..\\..\\src\\a'])).to.contain('is outside its paths');
+    expect(why({ paths: ['docs/**'] }, ['docs/Read Me.md'])).to.equal(null);
   });
 
   it('covers publishing, text of outsiders and what is critical only where it says so', () => {
@@ -118,7 +151,7 @@ describe('a standing approval', () => {
     expect(why({}, [], { influences })).to.equal('text of outsiders led to it');
     expect(why({ untrusted_influence: true }, [], { influences })).to.equal(null);
     expect(why({}, ['a', 'sub/YARN.LOCK'])).to.equal('sub/YARN.LOCK is a critical path');
-    expect(why({}, ['a'], { risk: 'critical' })).to.equal('its risk is critical');
+    expect(why({}, ['a'], { risk: 'critical' })).to.equal('the risk of apply_patch is critical');
     expect(why({ critical_paths: true }, ['ci/a'], { risk: 'critical' })).to.equal(null);
   });
 
@@ -131,7 +164,8 @@ describe('a standing approval', () => {
       now,
       codeOwners: () => expect.fail('nobody asks for code owners'),
     };
-    const terms = (policy: ApprovalPolicy, known = tokens) => planTerms({ policy, tokens: known }, planned);
+    const terms = (policy: ApprovalPolicy, known = tokens) =>
+      planTerms({ policy, tokens: known, forges: ['local'] }, planned);
     const standing = [standingWith({})];
     const covered = await terms(policyWith([], standing));
     expect(covered?.actions[0]?.standing).to.include({ name: 'early', author: 'mira' });

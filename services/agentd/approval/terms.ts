@@ -1,6 +1,8 @@
 import { minimatch } from 'minimatch';
 import type { AppliedRule } from '#kit/contracts/approval.ts';
 import type { ActionFacts, ActionKind, FileChange } from '../action.ts';
+import { canonicalPath } from '../git/path-spelling.ts';
+import type { ApprovalsNow } from './current.ts';
 import { guarded, guards } from './guarding-globs.ts';
 import { personNamed, personOf } from './people.ts';
 import {
@@ -27,9 +29,10 @@ export function rulesFor(
   action: JudgedAction,
   paths: readonly string[],
 ): ApprovalRule[] {
-  const { owner, repo } = action.target;
+  const { forge, owner, repo } = action.target;
   return policy.approval.rules.filter(
-    ({ repositories, paths: globs, kinds, gates, risk_at_least = 0 }) =>
+    ({ forges, repositories, paths: globs, kinds, gates, risk_at_least = 0 }) =>
+      (forges === undefined || forges.includes(forge)) &&
       (repositories === undefined || guards(repositories, `${owner}/${repo}`)) &&
       (globs === undefined || guarded(globs, paths).length > 0) &&
       (kinds === undefined || kinds.includes(action.kind)) &&
@@ -50,33 +53,63 @@ export function applied(rule: ApprovalRule): AppliedRule {
   };
 }
 
+/** What a standing approval is judged on: the whole change. */
+export interface WholeChange {
+  readonly actions: readonly JudgedAction[];
+  /** Paths that the patch touches. */
+  readonly paths: readonly string[];
+}
+
 /**
- * Why a standing approval does not cover an action; null where it does. Every file of the patch must fit its paths, and names
- * count in their case: where in doubt, it does not cover.
+ * Why a standing approval does not cover an action; null where it does. One action of the plan that is too risky for it, or one file
+ * outside its paths, is enough: then it covers none of them. Names count in their case: where in doubt, it does not cover.
  */
 export function whyNotCovered(
   standing: StandingApproval,
-  { risk: { critical_paths } }: Pick<ApprovalPolicy, 'risk'>,
+  { policy, forges }: Pick<ApprovalsNow, 'policy' | 'forges'>,
   action: JudgedAction,
-  paths: readonly string[],
+  change: WholeChange,
   now: string,
 ): string | null {
-  const { repositories, paths: globs, kinds, gates = ['build'], risk_at_most, expires_at } = standing;
-  const { owner, repo } = action.target;
-  if (Date.parse(expires_at) <= Date.parse(now)) return `it expired at ${expires_at}`;
-  if (!fits(repositories, `${owner}/${repo}`)) return `it is not for ${owner}/${repo}`;
+  const { kinds, gates = ['build'] } = standing;
+  const why = whyNotWhole(standing, { policy, forges }, action.target, change, now);
+  if (why !== null) return why;
   if (!gates.includes(action.gate)) return `it is not for the gate ${action.gate}`;
   if (kinds !== undefined && !kinds.includes(action.kind)) return `it is not for ${action.kind}`;
-  if (action.risk_score > risk_at_most) return `the risk is ${action.risk_score}, above ${risk_at_most}`;
-  const outside = globs === undefined ? undefined : paths.find((path) => !fits(globs, path));
+  return null;
+}
+
+/** Why a standing approval covers no action of a plan; null where it may cover some. */
+export function whyNotWhole(
+  standing: StandingApproval,
+  { policy, forges: known }: Pick<ApprovalsNow, 'policy' | 'forges'>,
+  { forge, owner, repo }: Pick<JudgedAction['target'], 'forge' | 'owner' | 'repo'>,
+  { actions, paths }: WholeChange,
+  now: string,
+): string | null {
+  const { forges, repositories, paths: globs, risk_at_most, expires_at } = standing;
+  if (Date.parse(expires_at) <= Date.parse(now)) return `it expired at ${expires_at}`;
+  if (!fits(repositories, `${owner}/${repo}`)) return `it is not for ${owner}/${repo}`;
+  if (forges === undefined && known.some((name) => name !== forge))
+    return `it does not name its forges, and there are several (${known.join(', ')})`;
+  if (forges !== undefined && !forges.includes(forge)) return `it is not for the forge ${forge}`;
+  const outside =
+    globs === undefined
+      ? undefined
+      : paths.find((path) => !fits(globs, path) || !fits(globs.map(canonicalPath), canonicalPath(path)));
   if (globs !== undefined && (paths.length === 0 || outside !== undefined))
     return `${outside ?? 'nothing'} is outside its paths`;
-  if (standing.untrusted_influence !== true && action.influences.some(({ trusted }) => !trusted))
-    return 'text of outsiders led to it';
-  const [critical] = guarded(critical_paths, paths);
-  if (standing.critical_paths !== true && critical !== undefined) return `${critical} is a critical path`;
-  if (standing.critical_paths !== true && action.risk === 'critical') return 'its risk is critical';
-  return null;
+  const outsiders = actions.some(({ influences }) => influences.some(({ trusted }) => !trusted));
+  if (standing.untrusted_influence !== true && outsiders) return 'text of outsiders led to it';
+  const [path] = guarded(policy.risk.critical_paths, paths);
+  if (standing.critical_paths !== true && path !== undefined) return `${path} is a critical path`;
+  const critical = actions.find(({ risk }) => risk === 'critical');
+  if (standing.critical_paths !== true && critical !== undefined)
+    return `the risk of ${critical.kind} is critical`;
+  const above = actions.find(({ risk_score }) => risk_score > risk_at_most);
+  return above === undefined
+    ? null
+    : `the risk of ${above.kind} is ${above.risk_score}, above ${risk_at_most}`;
 }
 
 /** Who asked for a run: whose token it was, and whom the request names as having caused it. */
@@ -100,6 +133,6 @@ export function requestersOf(
 }
 
 /** Name by name as it is written. */
-function fits(globs: readonly string[], text: string): boolean {
+export function fits(globs: readonly string[], text: string): boolean {
   return globs.some((glob) => minimatch(text, glob, { dot: true, nonegate: true, nocomment: true }));
 }

@@ -13,7 +13,14 @@ import {
 import { personOf } from '../approval/people.ts';
 import { asRecorded, type Identify, needsText, progressOf } from '../approval/progress.ts';
 import { ruleDigest } from '../approval/rule.ts';
-import { applied, requestersOf, rulesFor, touchedPaths, whyNotCovered } from '../approval/terms.ts';
+import {
+  applied,
+  requestersOf,
+  rulesFor,
+  touchedPaths,
+  type WholeChange,
+  whyNotCovered,
+} from '../approval/terms.ts';
 import type { TokenRotated } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 
@@ -164,7 +171,7 @@ function standingProblem(
   const why =
     authorOf(standing, current).why ??
     whyTokenMayNot({ name: approver, token, at }, 'admin', current) ??
-    whyNotCovered(standing, current.policy, definition, pathsOf(run), now);
+    whyNotCovered(standing, current, definition, wholeChange(run), now);
   return why === null ? null : changed(why);
 }
 
@@ -178,6 +185,10 @@ export function newRotations(run: Run, { decisions }: ActionState, read: ReadApp
   );
   const known = new Set(run.rotations.map(({ to }) => to));
   return found.filter(({ to }) => !known.has(to) && known.add(to));
+}
+
+function wholeChange(run: Run): WholeChange {
+  return { actions: run.actions.map(({ definition }) => definition), paths: pathsOf(run) };
 }
 
 /** Paths that the patch of a run touches. */

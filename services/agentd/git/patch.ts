@@ -5,6 +5,7 @@ import { git, gitText } from '#kit/git/git.ts';
 import { readObject } from '#kit/git/objects.ts';
 import { scanPatches } from '#kit/git/patch.ts';
 import { differenceBetween, linkMode, submoduleMode } from '#kit/git/tree.ts';
+import { maySpellSame } from './path-spelling.ts';
 
 const indexFolder = 'core-index-';
 /** No application takes as long; an older index was left by a process that was killed. */
@@ -141,13 +142,6 @@ export function linkProblem(path: string, target: string): string | null {
   return parts.some(opensGitFolder) ? `is a link into a git folder, to '${target}'` : null;
 }
 
-const ignoredByHfs = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
-
 function opensGitFolder(part: string): boolean {
-  const seen = part
-    .replace(ignoredByHfs, '')
-    .toLowerCase()
-    .replace(/:.*$/s, '')
-    .replace(/[. ]+$/, '');
-  return seen === '.git' || seen === 'git~1';
+  return maySpellSame(part, '.git');
 }

@@ -9,6 +9,7 @@ import type { ChangeFacts } from '../actions/kind.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
 import { guarded } from '../approval/guarding-globs.ts';
 import { touchedPaths } from '../approval/terms.ts';
+import { canonicalPath, maySpellSame } from '../git/path-spelling.ts';
 import type { TreeReader } from '../git/tree.ts';
 import type { Policy } from '../policy.ts';
 import { type ChangedFile, untestedFiles } from '../validation/coverage.ts';
@@ -23,16 +24,16 @@ export async function changeFacts(
   influences: readonly Influence[],
   rejectedBefore: number,
 ): Promise<Omit<ChangeFacts, 'sensitive' | 'critical' | 'reaches_out' | 'repair'>> {
-  const decides = new Set(validation === null ? [] : decidingFiles(validation));
+  const decides = validation === null ? [] : [...new Set(decidingFiles(validation))];
   const validation_files: string[] = [];
   const install_scripts: string[] = [];
   for (const path of touchedPaths(files)) {
-    if (path.split('/').at(-1) === 'package.json') {
+    if (maySpellSame(baseName(path), 'package.json')) {
       const before = scriptsOf(await base.read(path));
       const now = scriptsOf(await after.read(path));
       if (before.all !== now.all) validation_files.push(`scripts of ${path}`);
       if (before.install !== now.install) install_scripts.push(path);
-    } else if (decides.has(path)) {
+    } else if (decides.some((file) => maySpellSame(file, path))) {
       validation_files.push(path);
     }
   }
@@ -61,6 +62,41 @@ async function changedFiles(
     changed.push({ path, first_line });
   }
   return changed;
+}
+
+/**
+ * A note for each name that the change creates and that Windows or macOS take for another one of the tree: there, only one of them is
+ * checked out.
+ * @param tree every path after the change
+ */
+export function sameNameNotices(files: readonly FileChange[], tree: readonly string[]): string[] {
+  const created = files.filter(({ status }) => ['added', 'renamed', 'copied'].includes(status));
+  const names = new Set(created.flatMap(({ path }) => withFolders(path)));
+  if (names.size === 0) return [];
+  const all = Map.groupBy(new Set(tree.flatMap(withFolders)), canonicalPath);
+  const short = [...names].filter((name) => baseName(name).includes('~'));
+  const notices = new Set<string>();
+  for (const name of names) {
+    const same = (all.get(canonicalPath(name)) ?? []).filter((other) => other !== name);
+    for (const other of same) notices.add([name, other].sort().join(' and '));
+  }
+  for (const name of short)
+    for (const other of [...all.values()].flat())
+      if (other !== name && maySpellSame(name, other)) notices.add([name, other].sort().join(' and '));
+  return [...notices].map(
+    (pair) =>
+      `the patch creates a second spelling of a name: Windows or macOS take ${pair} for the same file`,
+  );
+}
+
+/** The path and every folder above it. */
+function withFolders(path: string): string[] {
+  const names = path.split('/');
+  return names.map((_, at) => names.slice(0, at + 1).join('/'));
+}
+
+function baseName(path: string): string {
+  return path.split(/[/\\]/).at(-1)!;
 }
 
 /** Paths of the change that the policy calls sensitive or critical. */

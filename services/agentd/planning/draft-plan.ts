@@ -21,7 +21,13 @@ import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { untestedTexts } from '../validation/coverage.ts';
-import { changeFacts, guardedPaths, requireCleanActions, requireNoSecrets } from './change-checks.ts';
+import {
+  changeFacts,
+  guardedPaths,
+  requireCleanActions,
+  requireNoSecrets,
+  sameNameNotices,
+} from './change-checks.ts';
 import { type KnownHistory, noHistory } from './gather-context.ts';
 import type { Proposal, RejectedPlan } from './planner.ts';
 import type { Sources } from './read-sources.ts';
@@ -163,6 +169,7 @@ async function draftChange(
   const push_refused = sources.repository.archived
     ? `${target.owner}/${target.repo} is archived and takes no pushes`
     : whyProtected(target.branch!, own, policy);
+  const paths = await scratch.list();
   const actions = proposeActions({
     ...common,
     proposes: 'change',
@@ -175,11 +182,12 @@ async function draftChange(
     patch: digest,
     change,
     ...(sandbox === null ? { validation: null, sandbox: null } : { validation, sandbox }),
-    workflows: (await scratch.list()).filter(isWorkflow).map((path) => path.split('/').at(-1)!),
+    workflows: paths.filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
   const missing = validation === null || sandbox === null ? null : missingPrograms(validation, sandbox);
   const notices = [
     ...sameNotice(same_rejected),
+    ...sameNameNotices(files, paths),
     ...history.notices,
     ...(validation === null ? [noValidation(target)] : []),
     ...untestedTexts(change.untested),

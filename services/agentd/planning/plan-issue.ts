@@ -6,7 +6,7 @@ import type { Influence, SandboxTerms, ValidationPlan } from '../action.ts';
 import type { Watch } from '../agent.ts';
 import { codeOwnersOf } from '../approval/code-owners.ts';
 import type { ReadApprovals } from '../approval/current.ts';
-import { planTerms, termsNotices } from '../approval/plan-terms.ts';
+import { planTerms, standingNotices, termsNotices } from '../approval/plan-terms.ts';
 import { touchedPaths } from '../approval/terms.ts';
 import type { Mirror } from '../git/mirror.ts';
 import type { TreeReader } from '../git/tree.ts';
@@ -214,15 +214,16 @@ export class PlanIssue {
     const paths = touchedPaths(
       draft.actions.flatMap((action) => (action.kind === 'apply_patch' ? action.params.files : [])),
     );
-    const approval_terms = await planTerms(this.#ports.approvals(), {
+    const current = this.#ports.approvals();
+    const change = { actions: draft.actions, paths, now: nowFor(run) };
+    const approval_terms = await planTerms(current, {
+      ...change,
       request: run.request,
-      actions: draft.actions,
-      paths,
-      now: nowFor(run),
       codeOwners: () => codeOwnersOf(forge.kind, base.read, paths),
     });
     const notices = [
       ...termsNotices(approval_terms, draft.actions),
+      ...standingNotices(current, change),
       ...alreadyThere,
       ...rightsNotices(sources.repository, draft.actions),
       ...unknownStandings(sources),

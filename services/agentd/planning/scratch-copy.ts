@@ -7,6 +7,7 @@ import { readObject } from '#kit/git/objects.ts';
 import { linkMode, readTree, submoduleMode, type TreeEntry, treeOf } from '#kit/git/tree.ts';
 import { writeGitDir } from '../git/git-dir.ts';
 import { applyPatchToTree, pathProblem } from '../git/patch.ts';
+import { canonicalPath } from '../git/path-spelling.ts';
 import { patchBetween, type TreeReader } from '../git/tree.ts';
 
 export interface SearchHit {
@@ -274,20 +275,18 @@ function writeProblem(path: string): string | null {
  * knows no case, it would meet another entry.
  */
 function parentProblem(path: string, entries: ReadonlyMap<string, { mode: string }>): string | null {
-  const folded = fold(path);
-  const above = new Set(path.split('/').map((_, index, parts) => fold(parts.slice(0, index).join('/'))));
+  const folded = canonicalPath(path);
+  const above = new Set(
+    path.split('/').map((_, index, parts) => canonicalPath(parts.slice(0, index).join('/'))),
+  );
   for (const [other, { mode }] of entries) {
     if (other === path) continue;
-    const foldedOther = fold(other);
+    const foldedOther = canonicalPath(other);
     if (above.has(foldedOther)) return `lies below '${other}', which is ${whatIs(mode)} and no folder`;
     if (foldedOther === folded) return `differs from '${other}' in nothing but case`;
     if (foldedOther.startsWith(`${folded}/`)) return `is a folder, it holds '${other}'`;
   }
   return null;
-}
-
-function fold(path: string): string {
-  return path.normalize('NFC').toLowerCase();
 }
 
 function whatIs(mode: string): string {
