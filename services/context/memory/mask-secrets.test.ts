@@ -9,9 +9,9 @@ describe('Masking secrets in what is remembered', () => {
       'the database has password=[redacted password] since May',
     ],
     ['Password: s3cret!', 'Password: [redacted password]'],
-    ['DB_PASSWD=Tr0ub4dor&3', 'DB_PASSWD=[redacted password]'],
+    ['DB_PASSWD=Tr0ub4dor&3', 'DB_PASSWD=[redacted generic_secret]'],
     ['{"password": "a b", "pwd":"corr3ct"}', '{"password": "a b", "pwd":"[redacted password]"}'],
-    ["client_secret = 'q1w2e3r4'", "client_secret = '[redacted password]'"],
+    ["client_secret = 'q1w2e3r4'", "client_secret = '[redacted generic_secret]'"],
     ['pwd: 12345678.', 'pwd: [redacted password].'],
     ['passphrase => `blue-horse-7`', 'passphrase => `[redacted password]`'],
   ] as const)

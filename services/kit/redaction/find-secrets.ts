@@ -54,13 +54,13 @@ export interface SecretSpan {
 export function secretSpans(text: string): SecretSpan[] {
   if (!anyKeyword.test(text)) return [];
   const spans: SecretSpan[] = [];
-  for (const { kind, keywords, pattern, entropy, allow, random } of secretRules) {
+  for (const { kind, keywords, pattern, entropy, allow, accept } of secretRules) {
     if (!keywords.some((word) => text.includes(word))) continue;
     for (const match of text.matchAll(pattern)) {
       const [start, end] = match.indices!.groups!.secret!;
       const secret = text.slice(start, end);
       if (entropyOf(secret) < entropy || allow.some((harmless) => harmless.test(secret))) continue;
-      if (random && !isRandom(secret)) continue;
+      if (accept?.(secret) === false) continue;
       spans.push({ kind, start, end });
     }
   }
@@ -87,12 +87,4 @@ function entropyOf(text: string): number {
   let bits = 0;
   for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
   return bits;
-}
-
-/** Names and paths are made of words; keys mix letters of both cases with digits. */
-function isRandom(secret: string): boolean {
-  if (![/[a-z]/, /[A-Z]/, /\d/].every((characters) => characters.test(secret))) return false;
-  // Names have a number or two; between those of a key stands by chance what looks like a short word.
-  const word = (secret.match(/\d+/g)?.length ?? 0) > 2 ? /[A-Z]?[a-z]{5,}/g : /[A-Z]?[a-z]{3,}/g;
-  return secret.replaceAll(word, '').length >= secret.length * 0.6;
 }

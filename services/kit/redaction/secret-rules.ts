@@ -1,3 +1,4 @@
+import { isSecretValue } from './named-value.ts';
 import tokens from './secret-tokens.json' with { type: 'json' };
 
 /** A form that secrets are known by. */
@@ -11,8 +12,8 @@ export interface SecretRule {
   readonly entropy: number;
   /** What matches and is no secret. */
   readonly allow: readonly RegExp[];
-  /** Names and paths match too: only what is random is a secret. */
-  readonly random?: true;
+  /** What else the secret must be; a pattern alone would match names and references too. */
+  readonly accept?: (secret: string) => boolean;
 }
 
 /** Such as `glpat-put-the-token-here`; no random value has neither digits nor capitals. */
@@ -20,14 +21,34 @@ const prose = /^[a-z_-]+$/;
 /** Examples that say that they are some. */
 const placeholder =
   /example|placeholder|changeme|your[_-]|xxxx|\*{4}|\.\.\.|<|redacted|0123456789|1234567890|abcdefgh/i;
-/** As lock files and signatures write them. */
-const digest = /^(?:sha(?:1|224|256|384|512)|md5|blake[23][bs]?)[-:=]/i;
 /** Such as `response.headers.authorization` in code. */
 const member = /^[A-Za-z_]+(?:\.[A-Za-z_]+)*$/;
 
 const before = '(?<![A-Za-z0-9_])';
 const after = '(?![A-Za-z0-9_])';
-const nameWords = ['ecret', 'ECRET', 'oken', 'OKEN', 'assw', 'ASSW', 'pi_key', 'PI_KEY', 'piKey', 'api-key'];
+
+/** Names that give their value away; words before and after them are common. */
+const telling =
+  'pass(?:word|wd|phrase)|pwd|secret|token|api[_ -]?key|private[_-]?key|access[_-]?key|secret[_-]?key';
+const nameWords = ['pass', 'pwd', 'secret', 'token', 'key'].flatMap((word) => {
+  const upper = word.toUpperCase();
+  return [word, upper, upper[0] + word.slice(1)];
+});
+/** Behind the telling word: `DB_PASSWORD_PROD2`, and not `token_id`, `passwordHash`, `PASSWORD_MIN_LENGTH`. */
+const suffix =
+  '(?:[_.-]?(?:key|value|text|prod(?:uction)?|dev|test|staging|live|main|new|old|primary|secondary|[0-9]{1,3})){0,2}s?';
+/** `name = `, `"name": `, `name: string = ` and the like. */
+const assigned = `(?:${telling})${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}(?:str|String|string)[ \\t]{0,5}=|=>|:=|[:=])[ \\t]{0,20}`;
+/** A character of a value without quotes; an ampersand ends it before the next parameter of an address. */
+const bare = '(?:[^\\s"\'`,;&<>]|&(?![\\w.-]+=))';
+const named: readonly RegExp[] = [
+  new RegExp(`${assigned}(?:[bfru]|@)?(?<quote>["'\`])(?<secret>[^\\s"'\`]{8,200})\\k<quote>`, 'dgi'),
+  // Without quotes, as in YAML and addresses: names of variables in code seldom have digits.
+  new RegExp(`${assigned}(?=${bare}{0,200}\\d)(?<secret>${bare}{8,200})(?=[\\s"'\`,;&]|$)`, 'dgi'),
+  // A line of .env.
+  new RegExp(`^(?:export )?[\\w.-]{0,40}(?:${telling})${suffix}=(?<secret>[A-Za-z]{8,200})$`, 'dgim'),
+  new RegExp(`<[\\w.:-]{0,30}(?:${telling})${suffix}>(?<secret>[^\\s<>]{8,200})</`, 'dgi'),
+];
 
 /** A token by its form: `mark` stands for itself, `token` is a word, `assigned` differs from an id only by the name before it. */
 interface TokenForm {
@@ -112,23 +133,14 @@ export const secretRules: readonly SecretRule[] = [
     entropy: 3,
     allow: [placeholder, member],
   },
-  {
-    kind: 'generic_secret',
-    keywords: nameWords,
-    pattern:
-      /\b[\w.-]{0,30}(?:api[_-]?key|secret|token|passwd|password)["']?\s*(?:[:=]|=>|:=)\s*["'`](?<secret>[A-Za-z0-9+/=_.-]{20,200})["'`]/dgi,
-    entropy: 4,
-    allow: [placeholder, digest],
-    random: true,
-  },
-  {
-    kind: 'generic_secret',
-    keywords: nameWords,
-    // Without quotes, as in .env and YAML. No dots: those are members of objects in code.
-    pattern:
-      /\b[\w.-]{0,30}(?:api[_-]?key|secret|token|passwd|password)\w{0,20}[ \t]{0,20}[:=][ \t]{0,20}(?<secret>[A-Za-z0-9+/=_-]{20,200})(?=[\s"'`,;&<]|$)/dgi,
-    entropy: 4,
-    allow: [placeholder, digest],
-    random: true,
-  },
+  ...named.map(
+    (pattern): SecretRule => ({
+      kind: 'generic_secret',
+      keywords: nameWords,
+      pattern,
+      entropy: 1.9,
+      allow: [],
+      accept: isSecretValue,
+    }),
+  ),
 ];
