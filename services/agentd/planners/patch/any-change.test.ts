@@ -28,7 +28,23 @@ const content = fc
   .map(([lines, closed]) => `${lines.join('\n')}${closed ? '\n' : 'x'}`);
 const name = fc.constantFrom('a', 'b', 'a b', 'd/a', 'd/"q"', 'é', '-x', 'b/a', 'a/b.txt');
 
+type Files = Record<string, string>;
+
 const files = fc.dictionary(name, content, { minKeys: 1, maxKeys: 4 });
+const edit = fc.record({ at: fc.nat(25), remove: fc.nat(2), add: fc.array(line, { maxLength: 2 }) });
+/** Two unrelated trees, or one with a few lines inserted, removed or replaced. */
+const trees: fc.Arbitrary<[Files, Files]> = fc.oneof(
+  fc.tuple(files, files),
+  fc.tuple(files, fc.array(edit, { minLength: 1, maxLength: 4 })).map(([before, edits]): [Files, Files] => {
+    const changed = Object.entries(before).map(([path, text]) => {
+      const lines = text.split('\n');
+      for (const { at, remove, add } of edits) lines.splice(at % lines.length, remove, ...add);
+      return [path, lines.join('\n') || 'x'];
+    });
+    return [before, Object.fromEntries(changed)];
+  }),
+);
+
 /** What git can be told about context and matching. */
 const diffOptions = fc.constantFrom(
   ['-U0'],
@@ -42,8 +58,6 @@ const diffOptions = fc.constantFrom(
   ['-U1', '--histogram', '--no-prefix'],
   ['-U3', '-M', '--full-index'],
 );
-
-type Files = Record<string, string>;
 
 /** Two trees in which no file has the name of a folder of the other. */
 function pairOf(before: Files, after: Files): [Files, Files] {
@@ -75,7 +89,7 @@ async function planned(source: TestRepository, patch: string, crlf = false) {
 describeWith(['time'], 'any change that git can write', () => {
   it('comes out of an issue’s text exactly as it went in', async () => {
     await fc.assert(
-      fc.asyncProperty(files, files, diffOptions, fc.boolean(), async (one, other, options, crlf) => {
+      fc.asyncProperty(trees, diffOptions, fc.boolean(), async ([one, other], options, crlf) => {
         const source = repositoryOf(pairOf(one, other));
         const args = ['diff', '--binary', ...options, 'HEAD~1', 'HEAD'];
         const patch = (await git(args, { gitDir: source.gitDir })).stdout.toString('utf8');
@@ -96,36 +110,29 @@ describeWith(['time'], 'any change that git can write', () => {
     const withIndex = fc.boolean();
     let exact = 0;
     await fc.assert(
-      fc.asyncProperty(
-        files,
-        files,
-        diffOptions,
-        block,
-        withIndex,
-        async (one, other, options, lines, named) => {
-          const [before, after] = pairOf(one, other);
-          const added = `${lines.join('\n')}\n`;
-          const drifted = (all: Files) =>
-            Object.fromEntries(
-              Object.entries(all).map(([path, text]) => [
-                path,
-                path in before && path in after ? added + text : text,
-              ]),
-            );
-          const source = repositoryOf([before, after, drifted(after), drifted(before)]);
-          const args = ['diff', '--binary', ...options, 'HEAD~3', 'HEAD~2'];
-          const patch = (await git(args, { gitDir: source.gitDir })).stdout.toString('utf8');
-          fc.pre(patch !== '' && (named || !patch.includes('rename ')));
-          const wanted = source.git('rev-parse', 'HEAD~1^{tree}');
-          const text = named ? patch : patch.replace(/^index .*\n/gm, '');
-          const { proposal, tree } = await planned(source, text);
-          if (proposal.kind === 'comment') return;
-          if (tree === wanted) exact += 1;
-          // Without the index line the change of the file is unknown. The line in the header counts, with a note.
-          else if (named) expect.fail(`the change came to another place\n${patch}`);
-          else expect(proposal.notices!.join('\n'), patch).to.match(/not verified|other places?:/);
-        },
-      ),
+      fc.asyncProperty(trees, diffOptions, block, withIndex, async ([one, other], options, lines, named) => {
+        const [before, after] = pairOf(one, other);
+        const added = `${lines.join('\n')}\n`;
+        const drifted = (all: Files) =>
+          Object.fromEntries(
+            Object.entries(all).map(([path, text]) => [
+              path,
+              path in before && path in after ? added + text : text,
+            ]),
+          );
+        const source = repositoryOf([before, after, drifted(after), drifted(before)]);
+        const args = ['diff', '--binary', ...options, 'HEAD~3', 'HEAD~2'];
+        const patch = (await git(args, { gitDir: source.gitDir })).stdout.toString('utf8');
+        fc.pre(patch !== '' && (named || !patch.includes('rename ')));
+        const wanted = source.git('rev-parse', 'HEAD~1^{tree}');
+        const text = named ? patch : patch.replace(/^index .*\n/gm, '');
+        const { proposal, tree } = await planned(source, text);
+        if (proposal.kind === 'comment') return;
+        if (tree === wanted) exact += 1;
+        // Without the index line the change of the file is unknown. The line in the header counts, with a note.
+        else if (named) expect.fail(`the change came to another place\n${patch}`);
+        else expect(proposal.notices!.join('\n'), patch).to.match(/not verified|other places?:/);
+      }),
       { numRuns: 80 },
     );
     expect(exact).to.be.above(10);
