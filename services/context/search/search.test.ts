@@ -371,6 +371,27 @@ ValueError: stranger`;
     expect(scene.paths('tidy the matrix of platforms')).to.not.include('.github/workflows/main.yml');
   });
 
+  for (const path of [
+    'npm-shrinkwrap.json',
+    'requirements-dev.txt',
+    'core/thing.gemspec',
+    'src/App.csproj',
+    'gradle/libs.versions.toml',
+    'web/deno.json',
+    'Pipfile.lock',
+    'go.work',
+    'Package.swift',
+    'thing.cabal',
+  ]) {
+    it(`finds ${path} for what is about dependencies`, () => {
+      const scene = project();
+      scene.file(path, 'zzz');
+      for (const query of ['Update deps', 'chore: bump x'])
+        expect(scene.paths(query), query).to.include(path);
+      expect(scene.paths('tidy the matrix of platforms')).not.to.include(path);
+    });
+  }
+
   it('lets no README, changelog or lockfile lead where the query names code, unless it is named', () => {
     const scene = new Scene();
     scene.repository();

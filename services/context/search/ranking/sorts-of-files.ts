@@ -11,30 +11,30 @@ interface Sort {
   readonly match: string | null;
 }
 
-const manifests = [
-  ...[
-    'package.json',
-    'package-lock.json',
-    'yarn.lock',
-    'pnpm-lock.yaml',
-    'bun.lock',
-    'Cargo.toml',
-    'Cargo.lock',
-    'go.mod',
-  ],
-  ...[
-    'go.sum',
-    'pyproject.toml',
-    'setup.py',
-    'setup.cfg',
-    'requirements.txt',
-    'uv.lock',
-    'poetry.lock',
-    'tox.ini',
-    'pom.xml',
-  ],
-  ...['build.gradle', 'build.gradle.kts', 'Gemfile', 'Gemfile.lock', 'composer.json', 'composer.lock'],
+/** By ecosystem: what names the packages that a project depends on, and their versions. */
+const manifests = new Set(
+  `package.json package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.json deno.jsonc deno.lock jsr.json
+  Cargo.toml Cargo.lock go.mod go.sum go.work go.work.sum
+  pyproject.toml setup.py setup.cfg requirements.txt Pipfile Pipfile.lock uv.lock poetry.lock pdm.lock tox.ini environment.yml
+  pom.xml build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.lockfile libs.versions.toml build.sbt
+  Gemfile Gemfile.lock composer.json composer.lock packages.config packages.lock.json Directory.Packages.props paket.dependencies paket.lock
+  Package.swift Package.resolved pubspec.yaml pubspec.lock mix.exs mix.lock conanfile.txt conanfile.py vcpkg.json stack.yaml flake.lock
+  Chart.lock Project.toml Manifest.toml`.split(/\s+/),
+);
+/** Manifests whose names differ, and the word in them by which the index has them. */
+const namedManifests = [
+  { word: 'requirements', pattern: /^requirements[\w.-]*\.(?:txt|in)$/ },
+  { word: 'gemspec', pattern: /\.gemspec$/ },
+  { word: 'csproj', pattern: /\.csproj$/ },
+  { word: 'cabal', pattern: /\.cabal$/ },
+  { word: 'podspec', pattern: /\.podspec$/ },
 ];
+
+function isManifest(path: string): boolean {
+  const name = path.split('/').at(-1)!;
+  return manifests.has(name) || namedManifests.some(({ pattern }) => pattern.test(name));
+}
+
 const ciFolders = ['.github', '.gitlab', '.circleci'];
 
 const byName: Readonly<Record<SortOfFiles, Sort>> = {
@@ -45,8 +45,8 @@ const byName: Readonly<Record<SortOfFiles, Sort>> = {
     match: `path : (${ciFolders.map((name) => `"${joined(name)}"`).join(' OR ')})`,
   },
   manifest: {
-    has: ({ path }) => manifests.includes(path.split('/').at(-1)!),
-    match: `name : (${manifests.map((name) => `"${joined(name)}"`).join(' OR ')})`,
+    has: ({ path }) => isManifest(path),
+    match: `name : (${[...manifests, ...namedManifests.map(({ word }) => word)].map((name) => `"${joined(name)}"`).join(' OR ')})`,
   },
   types: { has: ({ path }) => /\.d\.[cm]?ts$|\btypes?\b/.test(path), match: null },
   benchmark: { has: ({ path }) => /bench/i.test(path), match: null },

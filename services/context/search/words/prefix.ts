@@ -29,13 +29,32 @@ const works = new Set(
    minor misc note error warning`.split(/\s+/),
 );
 
-/** A new version of the project or of what it depends on. */
-const version =
-  /^\s{0,20}(?:bump|release|upgrade|update)\w*\b[^\n]{0,80}\b(?:v?\d+\.\d+|dependenc(?:y|ies))/i;
+/** What stands before the words that say what a change does; `fix: bump the limit` is of code. */
+const chore = String.raw`^\s{0,20}(?:(?:chore|build|deps|release)(?:\([^()\n]{1,60}\))?!?:\s{1,5})?`;
+const dependencies = String.raw`(?:dev[- ]?|peer[- ]?)?(?:deps|dependenc(?:y|ies)|dependabot)\b(?![- ](?:injection|graph|tree|cycle|order|array|list))`;
+
+/** A new version of the project, or what it depends on. */
+const aboutVersions: readonly RegExp[] = [
+  new RegExp(`${chore}(?:bump|release|upgrade|update)\\w*\\b[^\\n]{0,80}\\bv?\\d+\\.\\d+`, 'i'),
+  new RegExp(
+    `${chore}(?:(?:auto[- ]?)?updat|upgrad|bump|downgrad|pin|add|remov|drop|refresh|replac|deduplicat|dedup)\\w*\\b[^\\n]{0,80}\\b${dependencies}`,
+    'i',
+  ),
+  // What is bumped is a package, unless it is a number of the code's own.
+  new RegExp(
+    `${chore}bump(?:s|ed|ing)?\\b(?![^\\n]{0,80}\\b(?:limits?|time-?outs?|sizes?|thresholds?|max\\w*|min\\w*|coverage|counters?|priority)\\b)`,
+    'i',
+  ),
+  new RegExp(
+    `${chore}(?:[a-z]{1,20} (?:the )?)?(?:lock ?files?|shrinkwrap|package-lock|yarn\\.lock)\\b(?: maintenance)?`,
+    'i',
+  ),
+];
 
 export function prefixOf(query: string): Prefix {
-  if (version.test(query.slice(0, 200))) return { sorts: ['manifest'], place: [] };
-  const [, ...written] = pattern.exec(query.slice(0, 200)) ?? [];
+  const beginning = query.slice(0, 200);
+  if (aboutVersions.some((pattern) => pattern.test(beginning))) return { sorts: ['manifest'], place: [] };
+  const [, ...written] = pattern.exec(beginning) ?? [];
   const words = written.flatMap((part) => part?.toLowerCase().split(/[,\s]+/) ?? []);
   const named = sortsOfFiles.filter((sort) => words.some((word) => sorts[sort].has(word)));
   const isPlace = (word: string) =>
