@@ -29,7 +29,7 @@ module.exports = {
       from: { path: '^services/agentd/actions/', pathNot: '\\.test\\.ts$' },
       to: {
         path: '^services/agentd/',
-        pathNot: '^services/agentd/(actions/|approval/|action\\.ts$|policy\\.ts$|validation/live-lines\\.ts$)',
+        pathNot: '^services/agentd/(actions/|approval/|action\\.ts$|policy\\.ts$|validation/(base-comparison|coverage|live-lines)\\.ts$)',
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -29,11 +29,11 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
     stateDir: folders.state,
     warn: (message) => report(message),
     async secrets() {
-      const [{ readReleasedSecrets, secretFinder }, { LiveConfig }] = await Promise.all([
-        import('#kit/redaction/secret-finder.ts'),
+      const [{ readSecretFinder }, { LiveConfig }] = await Promise.all([
+        import('#kit/config/released-secrets.ts'),
         import('#kit/config/live-config.ts'),
       ]);
-      const read = () => secretFinder(readReleasedSecrets(folders));
+      const read = () => readSecretFinder(folders);
       return new LiveConfig({ names: ['policy'], folders, read });
     },
   });
@@ -110,14 +110,13 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
       return examineForges(readConcern(ForgesConfig, 'forges', folders), forgeFolders, answerMs(sources));
     },
     async localForge() {
-      const [{ readConcern }, { ForgesConfig, localForgeAdmin }, { readReleasedSecrets, secretFinder }] =
-        await Promise.all([
-          import('#kit/config/concern.ts'),
-          import('./forges/registry.ts'),
-          import('#kit/redaction/secret-finder.ts'),
-        ]);
-      const secrets = secretFinder(readReleasedSecrets(folders));
-      return localForgeAdmin(readConcern(ForgesConfig, 'forges', folders), forgeFolders, secrets);
+      const [{ readConcern }, { ForgesConfig, localForgeAdmin }, { readSecretFinder }] = await Promise.all([
+        import('#kit/config/concern.ts'),
+        import('./forges/registry.ts'),
+        import('#kit/config/released-secrets.ts'),
+      ]);
+      const config = readConcern(ForgesConfig, 'forges', folders);
+      return localForgeAdmin(config, forgeFolders, readSecretFinder(folders));
     },
     async addCheckout(ref, path) {
       const { addCheckout } = await import('./checkouts-file.ts');

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readReleasedSecrets } from '#kit/config/released-secrets.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import { environment } from '#kit/environment.ts';
@@ -10,7 +11,6 @@ import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Registry } from '#kit/prometheus.ts';
-import { readReleasedSecrets } from '#kit/redaction/secret-finder.ts';
 import { checkAll } from './check.ts';
 import type { ContextConfig } from './configuration.ts';
 import { Execution, executionRoutes } from './execution/execution.ts';

@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { readReleasedSecrets } from '../config/released-secrets.ts';
 import { codeOf } from '../errors.ts';
 import { fingerprintOf } from './find-secrets.ts';
-import { MaskTally, readReleasedSecrets, secretFinder } from './secret-finder.ts';
+import { MaskTally, secretFinder } from './secret-finder.ts';
 
 /** Put together here, so that no file holds what looks like a secret. */
 const token = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`;

@@ -1,7 +1,3 @@
-import * as t from 'io-ts';
-import { readConcernPart } from '../config/concern.ts';
-import { NonEmptyString } from '../decode.ts';
-import type { Folders } from '../folders.ts';
 import { mapTexts } from '../map-texts.ts';
 import { type FoundSecret, findSecrets, maskSpans } from './find-secrets.ts';
 
@@ -11,13 +7,6 @@ export interface SecretFinder {
   /** The text with a mark in place of each detected secret. */
   mask(text: string): string;
 }
-
-/** Fingerprints that people found harmless, from `policy.json`. @throws InvalidInput (`config_invalid`) */
-export function readReleasedSecrets(folders: Pick<Folders, 'config'>): readonly string[] {
-  return readConcernPart(ReleasedSecrets, 'policy', folders).released_secrets;
-}
-
-const ReleasedSecrets = t.strict({ released_secrets: t.array(NonEmptyString) });
 
 /** @param released fingerprints, for example `sha256:0123456789abcdef` */
 export function secretFinder(released: readonly string[]): SecretFinder {
