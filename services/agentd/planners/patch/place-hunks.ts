@@ -47,10 +47,11 @@ export function placeHunks(
 ): Placement {
   const { ends, reading } = options;
   const keys = lines.map((line) => reading.key(ends === 'exact' ? line : folded(line)));
+  const known = new Set(keys);
   const found = hunks.map((hunk) => {
     const body = bodyOf(hunk, options);
     const done = isDone(keys, body, hunk);
-    return { hunk, body, done, ...placesOf(keys, body, hunk, options) };
+    return { hunk, body, done, ...placesOf({ keys, known }, body, hunk, options) };
   });
   const moved = found.some(({ atHeader, places }) => atHeader.length === 0 && places.length === 1);
   const problems: HunkProblem[] = [];
@@ -77,10 +78,11 @@ export function placeHunks(
 export function isApplied(lines: readonly string[], hunks: readonly Hunk[], ends: LineEnds): boolean {
   const options = { ends, reading: plainReading, moves: null, positions: (index: number) => [index] };
   const keys = ends === 'exact' ? lines : lines.map(folded);
+  const known = new Set(keys);
   return hunks.map(reversed).every((hunk) => {
     const body = bodyOf(hunk, options);
     const isShown = body.some(({ sign }) => sign === '-') || (isContext(body[0]) && isContext(body.at(-1)));
-    const { atHeader, places } = placesOf(keys, body, hunk, options);
+    const { atHeader, places } = placesOf({ keys, known }, body, hunk, options);
     return isShown && (atHeader.length > 0 || (places.length === 1 && oldSide(body).length > 1));
   });
 }
@@ -221,7 +223,7 @@ function listed(places: readonly number[]): string {
 }
 
 function placesOf(
-  keys: readonly string[],
+  { keys, known }: { readonly keys: readonly string[]; readonly known: ReadonlySet<string> },
   body: readonly BodyLine[],
   hunk: Hunk,
   { positions }: PlacingOptions,
@@ -239,7 +241,9 @@ function placesOf(
   }
   const starts = positions(hunk.old_start - 1);
   const atHeader = starts.filter((at) => at >= 0 && fits(at) && matchesAt(keys, old, at));
-  return { atHeader: [...new Set(atHeader)], places: occurrences(keys, old, maxPlaces).filter(fits) };
+  // Most hunks that are nowhere have a line that is nowhere, which costs no search.
+  const places = old.every((line) => known.has(line)) ? occurrences(keys, old, maxPlaces) : [];
+  return { atHeader: [...new Set(atHeader)], places: places.filter(fits) };
 }
 
 function isDone(keys: readonly string[], body: readonly BodyLine[], { new_start }: Hunk): boolean {
