@@ -76,6 +76,23 @@ export const ValidationPlan = t.strict({
   ),
   /** Files that no command is about, with the reason. */
   without_tests: optional(t.array(t.strict({ folder: t.string, files: t.array(t.string), why: t.string }))),
+  /** What the repository asks for, and what the sandbox has. Missing in plans of older versions, and where it asks for nothing. */
+  programs: optional(
+    t.array(
+      t.strict({
+        name: t.string,
+        /** null where the sandbox has none. */
+        path: nullable(t.string),
+        /** What it says about its version. */
+        version: nullable(t.string),
+        /** As the file says it. */
+        wanted: t.string,
+        from: t.string,
+        /** null if it cannot be told. */
+        fits: nullable(t.boolean),
+      }),
+    ),
+  ),
   limits: t.strict({
     seconds: t.number,
     memory_mib: t.number,

@@ -12,6 +12,8 @@ import { createScratchCopy } from './planning/scratch-copy.ts';
 import { comparisonText } from './validation/base-comparison.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { planValidation } from './validation/detect.ts';
+import { filesOf } from './validation/ecosystems/project.ts';
+import { choosePrograms, wantedPrograms, withPrograms } from './validation/wanted-programs.ts';
 import { chooseVcs } from './vcs/registry.ts';
 
 type SharedPorts = 'store' | 'policy' | 'approvals' | 'secrets' | 'context' | 'deliverEarlier' | 'forge';
@@ -44,7 +46,17 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
         terms,
       ),
     vcs: async (mirror, base_commit) => (await chooseVcs(settings.vcs, mirror.dir, base_commit)).kind,
-    findValidation: (tree, repository) => planValidation(tree, validationConfig, repository),
+    async findValidation(tree, repository, signal) {
+      const plan = await planValidation(tree, validationConfig, repository);
+      if (plan === null || (await validations.sandboxTerms()).terms === null) return plan;
+      const files = await filesOf(tree);
+      const wanted = await wantedPrograms(files);
+      if (wanted.length === 0) return plan;
+      const names = ['rust-toolchain.toml', 'rust-toolchain'].filter(files.has);
+      const texts = await Promise.all(names.map(async (name) => [name, await files.text(name)] as const));
+      const found = await (await validations.open()).programs(Object.fromEntries(texts), signal);
+      return withPrograms(plan, choosePrograms(plan, wanted, found), found);
+    },
     async prepare(mirror_dir, base_commit, plan, watch) {
       return (await validations.open()).prepare({ mirror_dir, base_commit, plan, ...watch });
     },

@@ -53,7 +53,7 @@ export const runValidation: ActionType<'run_validation', Params> = {
     if (open !== undefined) extras.push([0, open]);
     return {
       title: commandsText(validation),
-      rationale: `Found in ${validation.found}.`,
+      rationale: [`Found in ${validation.found}.`, ...programTexts(validation)].join(' '),
       params: {
         tree: plan.target.tree!,
         sandbox: sandbox.kind,
@@ -153,6 +153,13 @@ function executor({
     reconcile: async () => ({ kind: 'again' }),
     undoing: async () => ({ effect: 'nothing', message: 'ran in a copy that is gone' }),
   };
+}
+
+/** For example `Runs node v24.21.0, as package.json asks.` */
+function programTexts({ programs }: ValidationPlan): string[] {
+  return (programs ?? [])
+    .filter(({ fits }) => fits === true)
+    .map(({ name, version, from }) => `Runs ${name} ${version}, as ${from} asks.`);
 }
 
 function commandsText({ commands }: ValidationPlan): string {

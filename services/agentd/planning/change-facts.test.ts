@@ -15,6 +15,7 @@ const plan: ValidationPlan = {
   commands: [{ name: 'test', run: 'cd . && "./scripts/check" --all;sh scripts/more' }],
   covers: undefined,
   without_tests: undefined,
+  programs: undefined,
   limits: { seconds: 1, memory_mib: 16, processes: 4, disk_mib: 16, output_bytes: 1024 },
 };
 

@@ -21,6 +21,7 @@ import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { untestedTexts } from '../validation/coverage.ts';
+import { programNotices } from '../validation/wanted-programs.ts';
 import {
   changeFacts,
   guardedPaths,
@@ -191,6 +192,7 @@ async function draftChange(
     ...history.notices,
     ...(validation === null ? [noValidation(target)] : []),
     ...untestedTexts(change.untested),
+    ...programNotices(validation?.programs),
     ...(missing === null ? [] : [missing.text]),
     ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),
   ];

@@ -55,7 +55,11 @@ export interface PlanningPorts extends SourcePorts, DraftPorts, GatheringPorts {
   readonly discardScratch: (runId: string) => Promise<void>;
   readonly planner: (run: Run, role: Role) => Planner;
   readonly role: (name: string) => Role;
-  readonly findValidation: (tree: TreeReader, repository: Repository) => Promise<ValidationPlan | null>;
+  readonly findValidation: (
+    tree: TreeReader,
+    repository: Repository,
+    signal: AbortSignal,
+  ) => Promise<ValidationPlan | null>;
   /** The sandbox that validations use here; null where there is none, with the reason. */
   readonly sandbox: () => Promise<{ readonly terms: SandboxTerms | null; readonly reason: string }>;
   readonly prepare: (
@@ -147,7 +151,7 @@ export class PlanIssue {
     const role = this.#ports.role(run.request.role);
     const { mirror, base_commit, base, repository } = sources;
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
-    const validation = await this.#ports.findValidation(base, repository);
+    const validation = await this.#ports.findValidation(base, repository, watch.signal);
     const sandbox = await this.#ports.sandbox();
     // A smoke test leaves nothing in graph and memory, and asks no model for embeddings.
     const context = run.request.forge === smokeForge.name ? null : this.#ports.context;

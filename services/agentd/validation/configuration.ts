@@ -136,6 +136,7 @@ export function planFromSettings(
     commands: settings.commands.map(({ name, run }) => ({ name, run })),
     covers: coverageOf(settings),
     without_tests: undefined,
+    programs: undefined,
     limits: limitsOf(settings.limits ?? {}, config.limits, trusted),
   };
 }

@@ -129,6 +129,7 @@ function detectedPlan(
     lockfiles: unique(projects.map(({ lockfiles }) => lockfiles)),
     commands,
     limits: config.limits,
+    programs: undefined,
     covers: tests.flatMap(({ covers }, at) =>
       covers.map(({ folder, except, files }) => ({
         command: commands[at]!.name,

@@ -59,7 +59,7 @@ const fetchers: readonly Fetcher[] = [
 
 /** As the detectors set them. */
 const variables =
-  /^((CARGO_HOME|GOMODCACHE|BUN_INSTALL_CACHE_DIR)=[\w"$./-]+ |GOFLAGS=-modcacherw |GOWORK=off |YARN_NODE_LINKER=node-modules )*/;
+  /^(PATH=[\w@%+=:,./-]+:"\$PATH" )?((CARGO_HOME|GOMODCACHE|BUN_INSTALL_CACHE_DIR)=[\w"$./-]+ |GOFLAGS=-modcacherw |GOWORK=off |YARN_NODE_LINKER=node-modules )*/;
 
 /** A line that runs in a folder, as the detectors write it. */
 const inFolder = /^\(cd ([\w@%+=:,./-]+) && ([^()]+)\)$/;

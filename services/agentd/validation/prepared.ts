@@ -94,6 +94,7 @@ async function keyOf({ repository, plan, base, base_commit, terms }: Preparation
     prepared_paths: plan.prepared_paths,
     network: plan.prepare_network,
     tools: [process.version, process.platform, process.arch, terms.kind, ...terms.tool_paths],
+    programs: (plan.programs ?? []).map(({ path, version }) => ({ path, version })),
     environment: plan.prepare_network ? terms.prepare_environment : {},
   });
 }

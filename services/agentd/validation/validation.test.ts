@@ -137,6 +137,13 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect((await run(base, changed, { commands })).base!.steps.map(logOf)).to.deep.equal(['1\n', '1']);
   });
 
+  it('finds the programs that commands would find, with their versions', async () => {
+    const found = await validation.programs({ 'rust-toolchain': 'stable\n' }, new AbortController().signal);
+    const node = found.find(({ path }) => path.endsWith('/node'));
+    expect(node?.version).to.match(/^v\d+\.\d+\.\d+$/);
+    expect(readdirSync(state('validation'))).to.deep.equal([]);
+  });
+
   it('keeps no secret that a command writes: not in its log, not in its live output, however it is written', async () => {
     const [head, tail] = ['ghp', 'aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6'];
     const secret = `${head}_${tail}`;
@@ -509,6 +516,7 @@ function planOf(plan: Partial<ValidationPlan>): ValidationPlan {
     commands: [],
     covers: undefined,
     without_tests: undefined,
+    programs: undefined,
     limits: { seconds: 200, memory_mib: 1024, processes: 64, disk_mib: 64, output_bytes: 65536 },
     ...plan,
   };

@@ -1,3 +1,4 @@
+import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { treeOf } from '#kit/git/tree.ts';
@@ -9,9 +10,12 @@ import { type BaseComparison, compareWithBase, comparisonText } from './base-com
 import { baseResults } from './base-results.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
+import { type FoundProgram, foundPrograms, listPrograms } from './wanted-programs.ts';
 import {
   copyTree,
   type ExportTree,
+  makeWorkFolder,
+  removeTree,
   sweep,
   sweepWorkFolders,
   type TreeCopy,
@@ -61,6 +65,8 @@ export interface Validation {
   copy(source: TreeSource): TreeCopy;
   /** Prepared dependencies of the base commit, to mount read-only; none where preparing failed. @throws as `run` */
   prepare(request: Omit<ValidationRequest, 'tree' | 'copy'>): Promise<Prepared['mounts']>;
+  /** The programs that repositories ask for, as the commands find them. @param files of the workspace, for programs that choose by them */
+  programs(files: Readonly<Record<string, string>>, signal: AbortSignal): Promise<FoundProgram[]>;
   /**
    * Runs the plan on an export of `tree`. A failing command is a report that did not pass, never an error.
    * @throws Interrupted (`cancelled`), Refused and Failed of the sandbox
@@ -80,6 +86,8 @@ export interface ValidationOptions {
 }
 
 const runPrefix = 'run-';
+/** For programs that say their version. */
+const listLimits = { seconds: 60, memory_mib: 2048, processes: 64, disk_mib: 16, output_bytes: 65_536 };
 const hour = 60 * 60 * 1000;
 const day = 24 * hour;
 /** Age at which prepared folders and results of a base that are no longer used are removed, in ms. */
@@ -190,6 +198,20 @@ export function createValidation({
       await withoutLeftovers();
       const base = treeReader(request.mirror_dir, request.base_commit);
       return (await prepareBase(request, base, new MaskTally(secrets))).mounts;
+    },
+    async programs(files, signal) {
+      await withoutLeftovers();
+      const folder = await makeWorkFolder(runsFolder, runPrefix);
+      try {
+        const workspace = join(folder, 'workspace');
+        await mkdir(workspace);
+        for (const [name, text] of Object.entries(files)) await writeFile(join(workspace, name), text);
+        const line = { workspace, mounts: [], command: listPrograms, network: false, signal };
+        const { output } = await sandbox.run({ ...line, limits: listLimits });
+        return foundPrograms(Buffer.from(output).toString('utf8'));
+      } finally {
+        await removeTree(folder);
+      }
     },
     async run(request) {
       await withoutLeftovers();

@@ -155,6 +155,7 @@ describe('The planner of coding agents', function () {
           commands: [{ name: 'test', run: 'npm test' }],
           covers: undefined,
           without_tests: undefined,
+          programs: undefined,
           limits: { seconds: 1, memory_mib: 1, processes: 1, disk_mib: 1, output_bytes: 1 },
         },
       },
