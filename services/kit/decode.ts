@@ -169,10 +169,14 @@ export const NonEmptyString = stringThat(
   (text) => text.trim() !== '',
 );
 
-/** RFC 3339 date and time, for example `2026-11-21T08:50:00.000Z`. */
-export const Timestamp = stringThat('Timestamp', 'an RFC 3339 date and time', (text) => {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
-});
+/** RFC 3339 date and time. Without an offset it would mean another moment in another time zone. */
+export const Timestamp = stringThat(
+  'Timestamp',
+  'an RFC 3339 date and time with Z or an offset, for example 2026-11-21T08:50:00Z or 2026-11-21T09:50:00+01:00',
+  (text) =>
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/i.test(text) &&
+    !Number.isNaN(Date.parse(text)),
+);
 
 /** A time in the one form that `toISOString` gives, so that two of them can be compared as texts. */
 export const UtcTimestamp = stringThat(

@@ -1,3 +1,4 @@
+import { Timestamp } from '#kit/decode.ts';
 import { InvalidInput, TooLarge } from '#kit/errors.ts';
 import type { Issue, IssueFilter } from '../ports/forge.ts';
 
@@ -11,10 +12,13 @@ export function forgeTime(date: string | null): string {
 
 /** Forges keep whole seconds: an event within the second of `time` counts as after it. */
 export function wholeSecond(time: string): string {
-  const seconds = Math.floor(Date.parse(time) / 1000);
-  if (Number.isNaN(seconds)) {
-    throw new InvalidInput('invalid_since', `since '${time}' must be an RFC 3339 date and time`);
+  if (!Timestamp.is(time)) {
+    throw new InvalidInput(
+      'invalid_since',
+      `since '${time}' must be an RFC 3339 date and time with Z or an offset, for example 2026-11-21T08:50:00Z`,
+    );
   }
+  const seconds = Math.floor(Date.parse(time) / 1000);
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 }
 

@@ -73,7 +73,11 @@ export function issueQuery({ label, state = 'open', sort = 'created', limit, ...
 
 export function changeQuery({ since, ...of }: Query): ChangeQuery {
   if (since === undefined || !Timestamp.is(since))
-    throw invalidQuery('since', since, 'an RFC 3339 date and time, for example 2026-11-23T08:00:00Z');
+    throw invalidQuery(
+      'since',
+      since,
+      'an RFC 3339 date and time with Z or an offset, for example 2026-11-23T08:00:00Z',
+    );
   return { ...repositoryOf(of), since };
 }
 

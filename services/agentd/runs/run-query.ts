@@ -111,7 +111,7 @@ function timeNamed(name: string, text: string, now: Date): { readonly begin: str
     throw invalidQuery(
       name,
       text,
-      'a date, an RFC 3339 time or an age; for example 2026-11-23, 2026-11-23T08:00:00Z or 7d',
+      'a date, an RFC 3339 time with Z or an offset, or an age; for example 2026-11-23, 2026-11-23T08:00:00Z or 7d',
     );
   }
   const begin = Date.parse(time);

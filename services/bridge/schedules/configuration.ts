@@ -155,13 +155,25 @@ function taskProblems(entry: Entry, index: number): FieldError[] {
 }
 
 /**
- * The times of a cron expression of five parts in a time zone, to the minute, in milliseconds since 1970.
+ * The times of a cron expression of five parts in a time zone, to the minute, in milliseconds since 1970. An hour that the clock shows
+ * twice, because it is put back, counts once if the expression names hours; with `*` as the hour every hour that passes counts.
  * @returns what gives the first time after another; null where there is none
  */
 export function cronTimes(cron: string, zone: string): (time: number) => number | null {
   const times = new Cron(cron, { timezone: zone, paused: true, mode: '5-part' });
-  return (time) => times.nextRun(new Date(time))?.getTime() ?? null;
+  const clock = new Intl.DateTimeFormat('en', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' });
+  const namesHours = !cron.trim().split(/\s+/)[1]!.startsWith('*');
+  const isRepeated = (time: Date) =>
+    namesHours && clockShifts.some((ms) => clock.format(time.getTime() - ms) === clock.format(time));
+  return (time) => {
+    let next = times.nextRun(new Date(time));
+    while (next !== null && isRepeated(next)) next = times.nextRun(next);
+    return next?.getTime() ?? null;
+  };
 }
+
+/** Steps by which clocks are put back, in ms: half an hour on Lord Howe, two hours at Troll. */
+const clockShifts = [30, 60, 120].map((minutes) => minutes * 60_000);
 
 /** Why a text is no cron expression of five parts; null where it is one. */
 export function cronProblem(text: string): string | null {

@@ -18,6 +18,34 @@ function read(schedules: unknown): readonly Schedule[] {
   return readSchedules(folders, { roles: readRoleMap(folders), forges: readKnownForges(folders) });
 }
 
+describe('A schedule in a night of 25 or 23 hours', () => {
+  const nights = [
+    { zone: 'Europe/Zurich', cron: '30 2 * * *', from: '2026-10-24T12:00', hours: 24, count: 1 },
+    { zone: 'Europe/Zurich', cron: '30 2 * * *', from: '2026-03-28T12:00', hours: 24, count: 1 },
+    { zone: 'Europe/Zurich', cron: '*/20 1-3 * * *', from: '2026-10-24T21:30', hours: 8, count: 9 },
+    { zone: 'America/New_York', cron: '30 1 * * *', from: '2026-11-01T00:00', hours: 24, count: 1 },
+    { zone: 'America/New_York', cron: '30 2 * * *', from: '2026-03-08T00:00', hours: 24, count: 1 },
+    { zone: 'Australia/Lord_Howe', cron: '45 1 * * *', from: '2026-04-04T06:00', hours: 24, count: 1 },
+    { zone: 'Antarctica/Troll', cron: '30 1 * * *', from: '2026-10-24T12:00', hours: 24, count: 1 },
+    { zone: 'Asia/Kolkata', cron: '0 * * * *', from: '2026-10-24T12:15', hours: 6, count: 6 },
+  ];
+  for (const { zone, cron, from, hours, count } of nights)
+    it(`fires once for each local time: ${cron} in ${zone} from ${from}`, () => {
+      const next = cronTimes(cron, zone);
+      const clock = new Intl.DateTimeFormat('en', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' });
+      const fired: string[] = [];
+      // Asked each minute, as the bus calls.
+      let until = at(from);
+      for (let now = until; now < at(from) + hours * 3_600_000; now += 60_000) {
+        const due = next(until);
+        if (due !== null && due <= now) fired.push(clock.format(due));
+        until = now;
+      }
+      expect(fired).to.have.length(count);
+      expect(new Set(fired).size).to.equal(count);
+    });
+});
+
 describe('A schedule', () => {
   describe('as it is configured', () => {
     it('has defaults for what is left out', () => {
