@@ -90,6 +90,10 @@ export function assessPatch(change: ChangeFacts, { risk: table }: Policy): RiskA
     score = Math.max(score, table.levels.medium);
     reasons.push(`the patch did not fit as written and was repaired: ${change.repair}`);
   }
+  if (change.displaces !== null) {
+    score = Math.max(score, table.levels.high);
+    reasons.push(change.displaces);
+  }
   if (sensitive.length > 0) {
     score = Math.max(score, table.levels.high);
     reasons.push(`sensitive: ${sensitive.join(', ')}`);

@@ -147,6 +147,8 @@ export interface ChangeFacts {
   readonly untested: readonly UntestedFile[];
   /** How its patch was repaired to fit, for example `HTML entities`; null if it was used as written. */
   readonly repair: string | null;
+  /** Whose patch this patch of an outsider takes the place of, and why; null if it does not. */
+  readonly displaces: string | null;
 }
 
 /** A fact as text; empty where there is none. */

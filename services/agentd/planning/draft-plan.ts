@@ -9,7 +9,7 @@ import {
   type Target,
   type ValidationPlan,
 } from '../action.ts';
-import type { CommonPlan, Plan } from '../actions/kind.ts';
+import type { ChangeFacts, CommonPlan, Plan } from '../actions/kind.ts';
 import { changeForAnotherRole, oneLine } from '../actions/published-texts.ts';
 import { type ActionDefinition, actionDigest, actionType } from '../actions/registry.ts';
 import { sameAsRejectedText, withHistory } from '../actions/risk.ts';
@@ -110,15 +110,11 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
       ...notices,
     ]);
   } else {
-    const { title, explanation, repair = null } = proposal;
-    draft = await draftChange(
-      ports,
-      proposed,
-      common,
-      secrets.mask(title),
-      secrets.mask(explanation),
+    const { title, explanation, repair = null, displaces = null } = proposal;
+    draft = await draftChange(ports, proposed, common, secrets.mask(title), secrets.mask(explanation), {
       repair,
-    );
+      displaces,
+    });
     const notices = (proposal.notices ?? []).map((notice) => secrets.mask(notice));
     draft = { ...draft, notices: [...notices, ...draft.notices] };
   }
@@ -132,7 +128,7 @@ async function draftChange(
   common: CommonPlan,
   title: string,
   explanation: string,
-  repair: string | null,
+  made: Pick<ChangeFacts, 'repair' | 'displaces'>,
 ): Promise<Draft> {
   const { run, role, sources, scratch, validation, sandbox } = proposed;
   const { mirror, base_commit, base, issue } = sources;
@@ -163,7 +159,7 @@ async function draftChange(
     ...(await changeFacts(files, base, after, validation, influences, rejections.length)),
     ...guardedPaths(files, policy),
     reaches_out: proposed.reaches_out,
-    repair,
+    ...made,
   };
   const history = await proposed.history(files.map(({ path }) => path));
   const own = [sources.repository.default_branch, target.base_branch];

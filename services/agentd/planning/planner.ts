@@ -131,6 +131,8 @@ export type Proposal =
       readonly notices?: readonly string[];
       /** How a patch that did not fit as written was repaired, for example `HTML entities`; null if it was not. */
       readonly repair?: string | null;
+      /** Whose patch an outsider's patch takes the place of, and why; null if it does not. */
+      readonly displaces?: string | null;
     }
   | { readonly kind: 'comment'; readonly body: string; readonly influences: readonly Influence[] };
 

@@ -54,6 +54,7 @@ const plan: ChangePlan = {
     rejected_before: 0,
     untested: [],
     repair: null,
+    displaces: null,
   },
   validation: {
     source: 'detected',

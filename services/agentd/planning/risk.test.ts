@@ -26,6 +26,7 @@ function change(files: FileChange[], more: Partial<ChangeFacts> = {}): ChangeFac
     rejected_before: 0,
     untested: [],
     repair: null,
+    displaces: null,
   };
   return { files, ...guardedPaths(files, policy), ...facts, ...more };
 }
@@ -130,6 +131,13 @@ describe('the risk of a patch', () => {
     const { score, risk } = assessPatch(change(many), policy);
     expect(score).to.be.at.most(100);
     expect(risk).to.equal('medium');
+  });
+
+  it('is high for a patch of an outsider in place of one of the author, and names both', () => {
+    const displaces =
+      'the patch of eve (comment 2 by eve), an outsider, is proposed because that of mira cannot be used';
+    const { risk, reasons } = assessPatch(change([file('src/a.js')], { displaces }), policy);
+    expect([risk, reasons]).to.deep.equal(['high', [displaces]]);
   });
 
   it('is high for a symbolic link', () => {

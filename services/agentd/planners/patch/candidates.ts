@@ -36,7 +36,7 @@ export interface Candidate {
   readonly nameless: number;
 }
 
-/** Candidates in the order in which they are tried: trusted authors, then others, then quotes; the newest first in each. */
+/** Candidates in the order of preference: trusted authors, the author of the issue, others, quotes; the newest first in each. */
 export function candidatesOf(
   ref: RepositoryRef,
   issue: PlannedIssue,
@@ -50,8 +50,21 @@ export function candidatesOf(
     }),
   ];
   const found = joinSeries(texts.flatMap(({ body, ...source }) => candidatesIn(body, source))).reverse();
-  const rank = ({ quoted, sources }: Candidate) => (quoted ? 2 : sources[0]!.influence.trusted ? 0 : 1);
+  const rank = (one: Candidate) => (one.quoted ? 3 : isTrusted(one) ? 0 : isOwn(one, issue) ? 1 : 2);
   return found.sort((left, right) => rank(left) - rank(right));
+}
+
+function isTrusted({ quoted, sources }: Candidate): boolean {
+  return !quoted && sources[0]!.influence.trusted;
+}
+
+/** True for a patch of the issue's author, or of an author who may write to the repository. */
+export function isOwn(candidate: Candidate, issue: PlannedIssue): boolean {
+  return isTrusted(candidate) || (!candidate.quoted && authorIn(candidate) === issue.author.login);
+}
+
+export function authorIn({ sources }: Pick<Candidate, 'sources'>): string {
+  return sources[0]!.influence.author ?? 'an unknown author';
 }
 
 /** Names a candidate's texts, for people. */

@@ -141,6 +141,49 @@ describe('the patches of an issue', () => {
     });
   });
 
+  describe('by an outsider beside one of the author', () => {
+    const by = (login: string, body: string, association: 'none' | 'contributor' | 'member' = 'none') => ({
+      ...{ body, by: login, association },
+    });
+    const [theirs, evil] = [fenced(diff('step 3', 'third', 3)), fenced(diff('step 3', 'evil', 3))];
+    const unusable = fenced(diff('another line', 'third', 3));
+
+    for (const association of ['none', 'contributor', 'owner'] as const)
+      it(`do not replace it, also where the author of the issue is ${association}, and the plan names both`, async () => {
+        const made = await change({ body: theirs, by: 'mira', association, comments: [by('eve', evil)] });
+        expect(made.steps).to.contain('third').and.not.contain('evil');
+        expect(made.notices!.join()).to.contain('mira').and.contain('by eve').and.contain('does not replace');
+        expect(made.displaces).to.equal(null);
+      });
+
+    it('replace it only where it cannot be used, which the plan and the risk say', async () => {
+      const made = await change({
+        body: unusable,
+        by: 'mira',
+        association: 'none',
+        comments: [by('eve', evil, 'contributor')],
+      });
+      expect(made.steps).to.contain('evil');
+      expect(made.displaces).to.contain('eve').and.contain('mira').and.contain('cannot be used');
+      expect(made.notices).to.include(made.displaces);
+    });
+
+    it('are not mentioned where nobody else proposed one', async () => {
+      const made = await change({ body: 'Please fix.', by: 'mira', comments: [by('eve', evil)] });
+      expect([made.displaces, made.notices]).to.deep.equal([null, []]);
+    });
+
+    it('give way to a later one of an author with write access', async () => {
+      const made = await change({
+        body: theirs,
+        by: 'mira',
+        association: 'none',
+        comments: [by('otto', fenced(diff('step 3', 'drei', 3)), 'member')],
+      });
+      expect(made.steps).to.contain('drei');
+    });
+  });
+
   describe('of a mail series', () => {
     const parts = [diff('step 1', 'one', 1), diff('one', 'uno', 1), diff('step 3', 'three', 3)];
     const after = steps.replace('step 1', 'uno').replace('step 3', 'three');

@@ -8,7 +8,7 @@ import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal } from '../../planning/planner.ts';
 import { askForPatch, type Chosen, explainChange, explainFailures, type Tried } from './answers.ts';
 import { applyCandidate } from './apply-candidate.ts';
-import { type Candidate, candidatesOf, labelOf } from './candidates.ts';
+import { authorIn, type Candidate, candidatesOf, isOwn, labelOf } from './candidates.ts';
 
 /** Each candidate costs a few runs of git. */
 const maxCandidates = 20;
@@ -34,6 +34,7 @@ async function propose(input: PlanningInput): Promise<Proposal> {
     await input.scratch.restore(chosen.tree!);
     const others = tried.filter((one) => one !== chosen);
     const { notes, repair } = chosen.outcome;
+    const choice = choiceBetween(chosen, others, issue);
     return {
       kind: 'change',
       title: oneLine(issue.title) || `Apply the patch of issue ${issue.number}`,
@@ -42,8 +43,13 @@ async function propose(input: PlanningInput): Promise<Proposal> {
         issueInfluence(repository, issue),
         ...chosen.candidate.sources.map(({ influence }) => influence),
       ]),
-      notices: noticesOf(repair === null ? notes : [repairNote(chosen.candidate, repair), ...notes]),
+      notices: noticesOf([
+        ...choice.notices,
+        ...(repair === null ? [] : [repairNote(chosen.candidate, repair)]),
+        ...notes,
+      ]),
       repair,
+      displaces: choice.displaces,
     };
   }
   if (issue.number === null && tried.length === 0)
@@ -76,6 +82,25 @@ async function tryAll(candidates: readonly Candidate[], input: PlanningInput): P
     await scratch.restore(base);
   }
   return tried;
+}
+
+/** Names the authors of the proposed patch and of those that it was preferred to, where an outsider is among them. */
+function choiceBetween(
+  { candidate: chosen }: Chosen,
+  others: readonly Tried[],
+  issue: PlanningInput['issue'],
+): { readonly notices: readonly string[]; readonly displaces: string | null } {
+  const named = (one: Candidate) => `${authorIn(one)} (${labelOf(one)})`;
+  const unquoted = others.map(({ candidate }) => candidate).filter(({ quoted }) => !quoted);
+  if (isOwn(chosen, issue)) {
+    const outside = unquoted.filter((one) => !isOwn(one, issue)).map(named);
+    const why = `proposed is the patch of ${named(chosen)}, not that of ${outside.join(' or ')}: a patch of an outsider does not replace one of the issue's author or of an author with write access`;
+    return { notices: outside.length === 0 ? [] : [why], displaces: null };
+  }
+  const own = unquoted.filter((one) => isOwn(one, issue)).map(named);
+  if (own.length === 0) return { notices: [], displaces: null };
+  const displaces = `the patch of ${named(chosen)}, an outsider, is proposed because that of ${own.join(' and ')} cannot be used`;
+  return { notices: [displaces], displaces };
 }
 
 function isApplied(tried: Tried): tried is Chosen {
