@@ -40,6 +40,8 @@ type ComparedMemory = Pick<
 export interface Fingerprint {
   readonly text: number;
   readonly bands: readonly number[];
+  /** 3-grams of its text. */
+  readonly grams: ReadonlySet<string>;
 }
 
 /** null for facts and turns, which meet others by their subject and their place. */
@@ -48,10 +50,8 @@ export function fingerprintOf(memory: ComparedMemory): Fingerprint | null {
   const { layer, about, content, steps } = memory;
   const scope = [layer, ...about].join('\n');
   const digest = hash('sha256', `${scope}\n\n${folded(content, steps)}`, 'buffer');
-  return {
-    text: digest.readUIntBE(0, 6),
-    bands: bandsOf(signatureOf(trigrams(normalised(content, steps))), scope),
-  };
+  const grams = trigrams(normalised(content, steps));
+  return { text: digest.readUIntBE(0, 6), bands: bandsOf(signatureOf(grams), scope), grams };
 }
 
 /** Where the texts of one scope meet that are probably alike: 52-bit numbers, one for each band. */

@@ -32,7 +32,10 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
     repeated !== null && isVouchedFor(prepared.recording.source) && !isVouchedFor(repeated.source);
   if (repeated !== null && !takesOver) {
     if (repeated.digest === digest)
-      return replyOf(record, repeated.row, { created: false, duplicate: repeated.first === 0, masked });
+      return replyOf(repeated.row, {
+        ...{ created: false, duplicate: repeated.first === 0, masked },
+        similar: similarTo(record.db, repeated.row.memory),
+      });
     throw new Conflict(
       'memory_key_taken',
       `key ${JSON.stringify(key)} is that of ${repeated.row.id}, recorded with digest ${repeated.digest}; this one has ${digest}`,
@@ -50,18 +53,17 @@ export function recordMemory(record: GraphRecord, prepared: PreparedRecording): 
   if (takesOver) record.prepare('UPDATE memory_sightings SET key = NULL WHERE key = ?').run(key);
   if (duplicate !== null) {
     noteRepetition(record, duplicate.memory, { ...sighting, first: false });
-    return replyOf(record, duplicate, { created: false, duplicate: true, masked });
+    const similar = similarTo(record.db, duplicate.memory);
+    return replyOf(duplicate, { created: false, duplicate: true, masked, similar });
   }
   const seq = isTurn(memory) ? (memory.seq ?? nextSeq(record, memory)) : memory.seq;
   const row = storeMemory(record, { ...memory, seq });
   putSighting(record, row.memory, { ...sighting, first: true });
-  if (fingerprint !== null) {
-    linkSimilar(record, row, fingerprint);
-    rememberFingerprint(record, row.memory, fingerprint);
-  }
+  const similar = fingerprint === null ? [] : linkSimilar(record, row, fingerprint);
+  if (fingerprint !== null) rememberFingerprint(record, row.memory, fingerprint);
   const closed = placeFact(record, row);
   const placed = row.fact === null ? row : memoryRow(record.db, row.memory);
-  return replyOf(record, placed, { created: true, duplicate: false, masked }, closed);
+  return replyOf(placed, { created: true, duplicate: false, masked, similar }, closed);
 }
 
 function rememberedFrom(recording: Recording, { id, recorded_at }: PreparedRecording): Remembered {
@@ -103,16 +105,20 @@ export function putSighting(record: GraphRecord, memory: number, sighting: Sight
 }
 
 function replyOf(
-  record: GraphRecord,
   row: MemoryRow,
-  { created, duplicate, masked }: { created: boolean; duplicate: boolean; masked: number },
+  {
+    created,
+    duplicate,
+    masked,
+    similar,
+  }: { created: boolean; duplicate: boolean; masked: number; similar: readonly string[] },
   closed: readonly string[] = [],
 ): RecordReply {
   return {
     id: row.id,
     created,
     duplicate_of: duplicate ? row.id : null,
-    similar_to: similarTo(record.db, row.memory),
+    similar_to: [...similar],
     closed: [...closed],
     valid_from: row.valid_from,
     valid_to: row.valid_to === noEnd ? null : row.valid_to,

@@ -25,7 +25,11 @@ export function rowsSharing(record: GraphRecord, marks: readonly number[], max: 
 }
 
 /** Makes a memory findable for its later duplicates and for similar ones. */
-export function rememberFingerprint(record: GraphRecord, memory: number, { text, bands }: Fingerprint): void {
+export function rememberFingerprint(
+  record: GraphRecord,
+  memory: number,
+  { text, bands }: Omit<Fingerprint, 'grams'>,
+): void {
   openMarkIndex(record);
   const named = Object.fromEntries([text, ...bands].map((mark, n) => [columns[n]!, mark]));
   record.insert('memory_signatures', { memory, ...named });

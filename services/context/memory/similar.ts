@@ -10,24 +10,22 @@ import { sharing } from './signatures.ts';
 /** Minimum Jaccard index of the 3-grams of two texts that are similar. */
 const alike = 0.9;
 /** Maximum number of memories that a new one is compared with, newest first. */
-const maxCompared = 6;
+const maxCompared = 3;
 /** Maximum number of older memories that a new one is linked to. */
-const maxLinked = 3;
+const maxLinked = 2;
 
 /**
  * Links a memory to the newest older ones of its layer, about the same entities, whose text is similar. Similar texts may contradict
  * each other, so both stay. @returns ids of those it is linked to, newest first
  */
-export function linkSimilar(record: GraphRecord, row: MemoryRow, { bands }: Fingerprint): string[] {
+export function linkSimilar(record: GraphRecord, row: MemoryRow, { bands, grams }: Fingerprint): string[] {
   const others = sharing(record, bands, maxCompared).filter(({ memory }) => memory !== row.memory);
-  if (others.length === 0) return [];
   const gramsOf = ({ content, steps }: MemoryRow) =>
     trigrams(normalised(content, JSON.parse(steps) as string[]));
-  const own = gramsOf(row);
   const linked: string[] = [];
   for (const other of others) {
     if (linked.length === maxLinked) break;
-    if (jaccard(own, gramsOf(other)) < alike) continue;
+    if (jaccard(grams, gramsOf(other)) < alike) continue;
     const { memory: from, recorded_at: valid_from } = row;
     record.putEdge({ from, to: other.memory, type: 'SIMILAR_TO', valid_from });
     linked.push(other.id);
