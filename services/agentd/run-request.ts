@@ -1,6 +1,6 @@
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { sha256 } from '#kit/digest.ts';
-import { codeOf, InvalidInput } from '#kit/errors.ts';
+import { InvalidInput } from '#kit/errors.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { PlanRequest } from './agent.ts';
 import type { ConfiguredForge } from './forges/configured-forge.ts';
@@ -9,7 +9,6 @@ import { checkNumber } from './forges/names.ts';
 import { plannerFor } from './planners/registry.ts';
 import type { PlannerServices } from './planning/planner.ts';
 import { planningRole } from './planning/roles.ts';
-import type { RepositoryRef } from './ports/forge.ts';
 import type { RunRequest } from './runs/event.ts';
 
 export interface RequestParts {
@@ -21,8 +20,8 @@ export interface RequestParts {
 }
 
 /**
- * Resolves forge, role and planner of a request, and asks the forge for the issue: a mistyped number makes no run.
- * @throws NotFound, Conflict, InvalidInput, Refused (`issue_is_pull_request`)
+ * Resolves forge, role and planner of a request, and asks the forge for the issue: without it there is no run.
+ * @throws NotFound, Conflict, InvalidInput, Refused (`issue_is_pull_request`), and what forges throw
  */
 export async function runRequest(
   { planners, forges, forgeNamed, secrets }: RequestParts,
@@ -39,7 +38,7 @@ export async function runRequest(
   const forge = smoke ? forgeNamed(smokeForge.name) : await forgeFor(forges, request, signal);
   const { owner, repo } = await forge.repository(request, signal);
   const planner = plannerFor(planners, smoke ? 'patch' : request.planner);
-  if (number !== null) await requireIssue(forge, { owner, repo }, number, signal);
+  if (number !== null) await forge.issue({ owner, repo }, number, signal);
   return {
     forge: forge.name,
     owner,
@@ -57,22 +56,6 @@ export async function runRequest(
     idempotency_key: request.idempotency_key ?? null,
     trigger: request.trigger,
   };
-}
-
-const mistyped: readonly (string | undefined)[] = ['issue_not_found', 'issue_is_pull_request'];
-
-/** Any other failure is the planning's, which records it in a run that can be resumed. */
-async function requireIssue(
-  forge: ConfiguredForge,
-  ref: RepositoryRef,
-  number: number,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await forge.issue(ref, number, signal);
-  } catch (error) {
-    if (signal.aborted || mistyped.includes(codeOf(error))) throw error;
-  }
 }
 
 /** @throws InvalidInput (`issue_or_task`, `invalid_issue_number`) */

@@ -113,6 +113,9 @@ export class TimedOut extends Unavailable {
   override readonly status = 504;
 }
 
+/** The other side refuses for now because it was asked too often: nothing happened. `retryAfter` says when to ask again. */
+export class RateLimited extends Unavailable {}
+
 /** A person or a limit stopped the work on purpose. */
 export class Interrupted extends CoreError {
   override readonly status = 409;

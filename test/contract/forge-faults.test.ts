@@ -100,18 +100,17 @@ for (const [name, open] of [
       expect(sent('GET').filter((line) => line.endsWith(`/issues/${number}`))).to.have.length(3);
     });
 
-    it('gives up on a read after three tries and says when to come back', async () => {
+    it('gives up on a read after three tries', async () => {
       bench.server.faults.push({
         path: issue,
         times: 9,
-        answer: { status: 503, headers: { 'retry-after': '7' } },
+        answer: { status: 503 },
       });
       const error = await failure(bench.forge.issue(bench.ref, number));
       expect(error).to.include({
         name: 'Unavailable',
         code: 'forge_unavailable',
         retryable: true,
-        retryAfter: 7,
         exitCode: 5,
       });
       expect(error.message.match(/503/g), error.message).to.have.length(1);
@@ -182,7 +181,65 @@ for (const [name, open] of [
       });
     });
 
-    it('reports a rate limit with the seconds until it ends, and does not try again', async () => {
+    it('waits for the end of every kind of limit that comes before the deadline of a read', async () => {
+      const patient = bench.again({ timeout_ms: 250_000 });
+      const soon = () => String(Math.ceil(Date.now() / 1000) + 1);
+      const limits = [
+        { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': soon() } },
+        { status: 429, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': soon() } },
+        { status: 403, headers: { 'retry-after': '1' } },
+        { status: 429, headers: { 'retry-after': '1' } },
+        { status: 503, headers: { 'retry-after': '1' } },
+      ];
+      for (const answer of limits) {
+        const before = sent('GET').length;
+        const from = performance.now();
+        bench.server.faults.push({ path: issue, answer });
+        expect((await patient.issue(bench.ref, number)).number).to.equal(number);
+        const wait = 'retry-after' in answer.headers ? 990 : 0;
+        expect(performance.now() - from, JSON.stringify(answer)).to.be.at.least(wait);
+        const again = sent('GET')
+          .slice(before)
+          .filter((line) => line.endsWith(`/issues/${number}`));
+        expect(again, JSON.stringify(answer)).to.have.length(2);
+      }
+    });
+
+    it('ends the wait for a limit when its caller does', async () => {
+      const patient = bench.again({ timeout_ms: 250_000 });
+      const answer = { status: 429, headers: { 'retry-after': '200' } };
+      bench.server.faults.push({ path: issue, answer });
+      const stop = new AbortController();
+      const read = failure(patient.issue(bench.ref, number, stop.signal));
+      await until('a request', () => sent('GET').some((line) => line.endsWith(`/issues/${number}`)));
+      stop.abort();
+      expect(await read).to.include({ name: 'Interrupted', code: 'interrupted' });
+    });
+
+    it('asks whether an answer still holds, and gives the new one where it does not', async () => {
+      const { unchanged } = bench.server.state;
+      const first = await bench.forge.issue(bench.ref, number);
+      expect(await bench.forge.issue(bench.ref, number)).to.deep.equal(first);
+      expect(unchanged.filter((url) => url.endsWith(`/issues/${number}`))).to.have.length(1);
+      bench.served.issues[0]!.title = 'Greeting is still wrong';
+      expect((await bench.forge.issue(bench.ref, number)).title).to.equal('Greeting is still wrong');
+      const { forge_time } = await bench.forge.repository(bench.ref);
+      await until('a later second', async () => new Date().toISOString() > forge_time.slice(0, 19) + '.999Z');
+      expect((await bench.forge.repository(bench.ref)).forge_time > forge_time).to.equal(true);
+    });
+
+    it('shows nobody what another token was shown', async () => {
+      await bench.forge.issue(bench.ref, number);
+      const { unchanged } = bench.server.state;
+      const before = unchanged.length;
+      await bench
+        .again({ token_file: null })
+        .issue(bench.ref, number)
+        .catch(() => {});
+      expect(unchanged).to.have.length(before);
+    });
+
+    it('reports a limit that ends after the deadline of a read, with the seconds until then', async () => {
       const reset = Math.ceil(Date.now() / 1000) + 250;
       const limits = [
         {
@@ -199,7 +256,7 @@ for (const [name, open] of [
         bench.server.faults.push({ path: issue, answer: { status, headers, body } });
         const before = sent('GET').length;
         const error = await failure(bench.forge.issue(bench.ref, number));
-        expect(error).to.include({ name: 'Unavailable', code: 'forge_rate_limited' });
+        expect(error).to.include({ name: 'RateLimited', code: 'forge_rate_limited' });
         expect(error.retryAfter).to.be.within(near - (near > 60 ? 100 : 2), near + 2);
         expect(sent('GET').length - before).to.equal(1);
       }
@@ -230,6 +287,17 @@ for (const [name, open] of [
         expect(error, value).to.include({ code: 'forge_rate_limited', retryAfter: expected });
       }
     });
+
+    if (name === 'github') {
+      it('reads the rules of a branch on every page', async () => {
+        const { rules } = bench.served;
+        for (let index = 0; index < 100; index++) rules.push({ branches: 'core/*', type: 'deletion' });
+        rules.push({ branches: 'core/*', type: 'creation' });
+        const { protected: closed, reason } = await bench.forge.protection(bench.ref, 'core/1-x');
+        expect(closed).to.equal(true);
+        expect(reason).to.contain('creation');
+      });
+    }
 
     it('asks once for what is not there', async () => {
       await failure(bench.forge.repository({ owner: 'demo', repo: 'absent' }));
@@ -445,7 +513,7 @@ describe('a github forge', () => {
     expect(bench.violations()).to.deep.equal([]);
   });
 
-  it('waits out a short rate limit for a read, never for a write', async () => {
+  it('waits out a rate limit for a read, never for a write, also with its own pauses between writes', async () => {
     const polite = bench.again({ name: 'polite', throttle: true });
     const number = await bench.issue({ title: 'x', body: '', author: 'mira' });
     const body = { message: 'You have exceeded a secondary rate limit.', documentation_url: '' };
@@ -454,6 +522,7 @@ describe('a github forge', () => {
     expect((await polite.issue(bench.ref, number)).number).to.equal(number);
     bench.server.faults.push({ method: 'POST', path: /\/comments$/, answer });
     expect(await failure(polite.comment(bench.ref, number, 'x'))).to.include({
+      name: 'RateLimited',
       code: 'forge_rate_limited',
       retryAfter: 1,
     });

@@ -207,10 +207,31 @@ describe('requests for planning', () => {
         headers: { 'idempotency-key': 'event-busy' },
       });
 
+    for (const [status, code] of [
+      [401, 'forge_unauthorized'],
+      [403, 'forge_unauthorized'],
+      [429, 'forge_rate_limited'],
+      [503, 'forge_unavailable'],
+    ] as const) {
+      it(`make no run of an issue that the forge answers with ${status}`, async () => {
+        const answer = {
+          status,
+          headers: { ...(status === 429 ? { 'retry-after': '3600' } : {}) },
+          body: {},
+        };
+        server.faults.push({ path: /\/issues\/1$/, times: 3, answer });
+        const error = await plan().catch((thrown: Error & { code: string }) => thrown);
+        expect(error).to.include({ code });
+        server.faults.length = 0;
+        const list = t.strict({ runs: t.array(t.strict({ run_id: t.string })) });
+        expect((await client.get('/v1/runs', list)).runs).to.deep.equal([]);
+      });
+    }
+
     it('go on in the same run when they come again', async () => {
-      const busy = { path: /\/issues\/1$/, answer: { status: 429, headers: { 'retry-after': '1' } } };
-      // Asked before a run is made, and by the planning.
-      server.faults.push(busy, { ...busy });
+      // Asked by the planning, after the run is made.
+      const answer = { status: 429, headers: { 'retry-after': '3600' } };
+      server.faults.push({ path: /\/issues\/1\/comments$/, answer });
       const first = await plan().catch((error: Error & { code: string }) => error.code);
       const { runs } = await client.get(
         '/v1/runs',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
-import { CoreError, codeOf, Interrupted, Refused, Unavailable } from '#kit/errors.ts';
+import { CoreError, codeOf, Interrupted, RateLimited, Refused, Unavailable } from '#kit/errors.ts';
 import {
   decided,
   executionStarted,
@@ -342,6 +342,35 @@ describe('an action of which the outcome is not known', () => {
     expect(codeOf(await executed({ ...world, meanwhile: finish }).catch((error) => error))).to.equal(
       'execution_superseded',
     );
+  });
+
+  it('has failed, and is not unknown, when the forge refuses it for longer than an execution waits', async () => {
+    await approved();
+    const refused = new RateLimited('forge_busy', 'too many requests', { retryAfter: 3_600 });
+    const action = await executed({ effects: [refused], maxWait: 1000 });
+    expect(action.state).to.equal('failed');
+    const { resume_at } = action.outcome!.facts;
+    const resumed = await executed({ effects: [done] });
+    expect(resumed.outcome).to.deep.equal(action.outcome);
+    expect(calls).to.deep.equal(['check', 'perform 1 approved']);
+    const waits = `failed: asked to wait; nothing is sent before ${resume_at}, resume then`;
+    expect(reports.filter((line) => line.startsWith('failed'))).to.deep.equal([waits, waits]);
+  });
+
+  it('is sent once more, with nothing asked in between, when the limit that refused it has ended', async () => {
+    await approved();
+    const refused = new RateLimited('forge_busy', 'too many requests', { retryAfter: 0.05 });
+    const action = await executed({ effects: [refused, done], maxWait: 60_000 });
+    expect(action.state).to.equal('succeeded');
+    expect(calls).to.deep.equal(['check', 'perform 1 approved', 'check', 'perform 2 approved']);
+  });
+
+  it('has failed when it is refused a second time', async () => {
+    await approved();
+    const refused = new RateLimited('forge_busy', 'too many requests', { retryAfter: 0.05 });
+    const action = await executed({ effects: [refused, refused], maxWait: 60_000 });
+    expect(action.state).to.equal('failed');
+    expect(calls.filter((call) => call.startsWith('perform'))).to.have.length(2);
   });
 
   it('is asked for later when the forge asks to wait for longer than an execution waits', async () => {

@@ -1,7 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
 import { movedText } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, CoreError, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
+import {
+  Conflict,
+  CoreError,
+  codeOf,
+  Interrupted,
+  messageOf,
+  RateLimited,
+  Unavailable,
+} from '#kit/errors.ts';
 import type { ActionIntent } from '../action.ts';
 import type { ActionExecutor, Effect, Step } from '../actions/executor.ts';
 import { type ActionDefinition, actionDigest, contradiction, type Executors } from '../actions/registry.ts';
@@ -144,8 +152,12 @@ export class Execution {
     const action = state.definition;
     const executor = this.#executors[action.kind];
     if (state.intent !== null && state.state === 'unknown') {
-      const later = await this.#askedToWait(executor, action, state.outcome?.facts.resume_at);
+      const later = await this.#askedToWait(executor, action, 'unknown', state.outcome?.facts.resume_at);
       return later ?? this.#settle(executor, state.intent);
+    }
+    if (state.state === 'failed') {
+      const later = await this.#askedToWait(executor, action, 'failed', state.outcome?.facts.resume_at);
+      if (later !== null) return later;
     }
     const problem = await this.#problem(run, state);
     if (problem !== null) return this.#refuse(action, problem.state, problem.outcome);
@@ -279,10 +291,11 @@ export class Execution {
     } catch (thrown) {
       const error = diskError(thrown);
       if (endsExecution(error)) throw error;
+      if (error instanceof RateLimited) return this.#refusedForNow(executor, intent, error);
       if (error instanceof Unavailable) {
         const outcome = failure(error);
         await this.#result({ action_id, state: 'unknown', outcome });
-        const later = await this.#askedToWait(executor, definition, outcome.facts.resume_at);
+        const later = await this.#askedToWait(executor, definition, 'unknown', outcome.facts.resume_at);
         return later ?? this.#settle(executor, intent);
       }
       // Stopped by a person before it had an effect: to be done again, not a failure.
@@ -293,23 +306,36 @@ export class Execution {
     return this.#done(action_id, effect, false);
   }
 
+  /** A write that a rate limit refused had no effect: it is sent once more when the limit ends, or has failed. */
+  async #refusedForNow(executor: Executor, intent: ActionIntent, error: RateLimited): Promise<Attempt> {
+    const { action_id } = intent;
+    const outcome = failure(error);
+    const failed = await this.#result({ action_id, state: 'failed', outcome });
+    if (this.#repeated.has(action_id)) return failed;
+    const run = await this.#read();
+    const state = findAction(run, action_id);
+    const later = await this.#askedToWait(executor, state.definition, 'failed', outcome.facts.resume_at);
+    return later ?? this.#again(executor, this.#step(run, state), intent);
+  }
+
   /**
-   * Nothing is sent before the time that was asked for: it is waited for, or the action stays unknown until then.
+   * Nothing is sent before the time that was asked for: it is waited for, or the action stays as it is until then.
    * @returns null once the time has come
    */
   async #askedToWait(
     executor: Executor,
     action: ActionDefinition,
+    state: 'unknown' | 'failed',
     resumeAt: unknown,
   ): Promise<Attempt | null> {
     const wait = typeof resumeAt === 'string' ? Date.parse(resumeAt) - Date.now() : 0;
     if (!(wait > 0)) return null;
     const message = `asked to wait; nothing is sent before ${resumeAt}, resume then`;
-    if (wait > (executor.max_wait_ms ?? 0)) return { state: 'unknown', message };
+    if (wait > (executor.max_wait_ms ?? 0)) return { state, message };
     this.#report(action, 'output', `asked to wait; going on in ${Math.ceil(wait / 1000)} s`);
     const signal = this.#stop;
     await setTimeout(wait, undefined, { signal }).catch(() => {});
-    return signal.aborted ? { state: 'unknown', message } : null;
+    return signal.aborted ? { state, message } : null;
   }
 
   /** Finds out what became of an intent without a result, and goes on from there. */

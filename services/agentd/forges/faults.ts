@@ -1,4 +1,4 @@
-import { type CoreError, NotFound, Refused, Unauthorized, Unavailable } from '#kit/errors.ts';
+import { type CoreError, NotFound, RateLimited, Refused, Unauthorized, Unavailable } from '#kit/errors.ts';
 import { httpDate, retryAfterSeconds } from '#kit/http/retry-after.ts';
 
 export interface FailedCall {
@@ -26,7 +26,7 @@ export function faultOf(call: FailedCall): CoreError {
   const wait = retryAfter(call);
   if (isRateLimit(call)) {
     const seconds = wait ?? 60;
-    return new Unavailable(
+    return new RateLimited(
       'forge_rate_limited',
       `forge '${forge}' limits our requests; it can be asked again in ${seconds} s: ${said}`,
       { facts, retryAfter: seconds },

@@ -1,7 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BodyInit, Headers, Response } from 'undici';
+import { type BodyInit, Headers, type Response } from 'undici';
+import { sha256 } from '#kit/digest.ts';
 import { environment } from '#kit/environment.ts';
-import { CoreError, Interrupted, messageOf, Refused, TimedOut, TooLarge, Unavailable } from '#kit/errors.ts';
+import {
+  CoreError,
+  Interrupted,
+  messageOf,
+  RateLimited,
+  Refused,
+  TimedOut,
+  TooLarge,
+  Unavailable,
+} from '#kit/errors.ts';
 import { openConnections } from '#kit/http/client.ts';
 import type { Permit } from '#kit/permit.ts';
 
@@ -68,24 +78,83 @@ export async function send(request: HttpRequest): Promise<HttpReply> {
   }
 }
 
-/** `send` for GET, tried again after 5xx and broken connections. Only what reads may be sent twice. */
-export async function sendRead(
-  request: HttpRequest & { readonly method: 'GET' },
-  retry: { readonly times: number; readonly base_ms: number },
-): Promise<HttpReply> {
+/** Reads again after 5xx and broken connections this often. */
+const readRetries = 2;
+
+/**
+ * Repeats a read that failed for a reason that may pass: twice after 5xx and broken connections, and after a rate limit when it has
+ * ended. It waits as long as the forge asks, if that ends before the deadline of the read; otherwise the error says when to ask again.
+ */
+export async function readAgain<A>(
+  { name, timeout_ms, retry_ms }: ReadTerms,
+  signal: AbortSignal | undefined,
+  read: () => Promise<A>,
+): Promise<A> {
+  const deadline = performance.now() + timeout_ms;
   for (let attempt = 0; ; attempt++) {
-    const last = attempt >= retry.times;
+    let pause: number;
     try {
-      const reply = await send(request);
-      if (last || reply.status < 500) return reply;
+      return await read();
     } catch (error) {
-      if (last || !(error instanceof Unavailable)) throw error;
+      if (!(error instanceof Unavailable) || error instanceof TimedOut) throw error;
+      if (!(error instanceof RateLimited) && attempt >= readRetries) throw error;
+      pause = Math.max((error.retryAfter ?? 0) * 1000, retry_ms * (attempt + 1) ** 2);
+      if (error.retryAfter !== undefined && performance.now() + pause >= deadline) throw error;
     }
     try {
-      await sleep(retry.base_ms * (attempt + 1) ** 2, undefined, { signal: request.signal });
+      await sleep(pause, undefined, { signal });
     } catch {
-      throw cancelled(request);
+      throw cancelled({ forge: name, signal });
     }
+  }
+}
+
+interface ReadTerms {
+  /** Of the forge. */
+  readonly name: string;
+  readonly timeout_ms: number;
+  /** First pause; the second is four times as long. */
+  readonly retry_ms: number;
+}
+
+/** Bytes of answers that are kept of one forge, at most. */
+const keptBytes = 8 * 1024 * 1024;
+
+/** The last answers of a forge that carry an ETag. To ask whether one still holds does not count against GitHub's rate limit. */
+export class KnownReplies {
+  readonly #replies = new Map<string, HttpReply & { readonly etag: string }>();
+  #bytes = 0;
+
+  /** `send` for GET: an answer that did not change comes from here, with the headers of now. */
+  async send(request: HttpRequest): Promise<HttpReply> {
+    const key = sha256(JSON.stringify([request.url, request.headers.authorization ?? null]));
+    const known = this.#replies.get(key);
+    const headers =
+      known === undefined ? request.headers : { ...request.headers, 'if-none-match': known.etag };
+    const reply = await send({ ...request, headers });
+    if (known !== undefined && reply.status === 304) {
+      const merged = new Headers([...known.headers]);
+      for (const [name, value] of reply.headers) merged.set(name, value);
+      return { ...known, headers: merged };
+    }
+    const etag = reply.status === 200 ? reply.headers.get('etag') : null;
+    this.#forget(key);
+    if (etag !== null && reply.text.length <= keptBytes / 8) this.#keep(key, { ...reply, etag });
+    return reply;
+  }
+
+  #keep(key: string, reply: HttpReply & { readonly etag: string }): void {
+    this.#replies.set(key, reply);
+    this.#bytes += reply.text.length;
+    for (const oldest of this.#replies.keys()) {
+      if (this.#bytes <= keptBytes) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    this.#bytes -= this.#replies.get(key)?.text.length ?? 0;
+    this.#replies.delete(key);
   }
 }
 
@@ -138,7 +207,7 @@ function timedOut(request: HttpRequest, cause: unknown): TimedOut {
   );
 }
 
-function cancelled(request: HttpRequest): Interrupted {
+function cancelled(request: Pick<HttpRequest, 'forge' | 'signal'>): Interrupted {
   return new Interrupted('interrupted', `asking forge '${request.forge}' was cancelled`, {
     cause: request.signal?.reason,
   });

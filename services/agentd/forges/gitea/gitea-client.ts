@@ -1,13 +1,14 @@
 import { InvalidInput } from '#kit/errors.ts';
 import type { Call, Query, RemoteClient, RemoteForgeOptions, RemoteReply } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
-import { type HttpReply, type HttpRequest, send, sendRead } from '../http.ts';
+import { type HttpReply, type HttpRequest, KnownReplies, readAgain, send } from '../http.ts';
 import type { TokenFile } from '../token-file.ts';
 
 export class GiteaClient implements RemoteClient {
   readonly pageSize = { limit: 50 };
   readonly #options: RemoteForgeOptions;
   readonly #token: TokenFile;
+  readonly #known = new KnownReplies();
 
   constructor(options: RemoteForgeOptions, token: TokenFile) {
     this.#options = options;
@@ -15,10 +16,10 @@ export class GiteaClient implements RemoteClient {
   }
 
   async get(path: readonly string[], call: Call, query: Query = {}): Promise<RemoteReply> {
-    const method = 'GET';
-    const request = { ...(await this.#request(method, path, call, query)), method } as const;
-    const reply = await sendRead(request, { times: 2, base_ms: this.#options.retry_ms });
-    return this.#answer(method, call.what, reply);
+    const request = await this.#request('GET', path, call, query);
+    return readAgain(this.#options, call.signal, async () =>
+      this.#answer('GET', call.what, await this.#known.send(request)),
+    );
   }
 
   async write(

@@ -4,11 +4,8 @@ import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { Permit } from '#kit/permit.ts';
 import type { Call, Query, RemoteClient, RemoteForgeOptions, RemoteReply } from '../configured-forge.ts';
 import { faultOf } from '../faults.ts';
-import { send } from '../http.ts';
+import { KnownReplies, readAgain, send } from '../http.ts';
 import type { TokenFile } from '../token-file.ts';
-
-/** A read waits out a rate limit of so many seconds by itself; a longer one is reported to the caller. */
-const maxPause_s = 10;
 
 export interface GitHubOptions extends RemoteForgeOptions {
   /** Keeps the pauses between writes that GitHub asks for. Off only for servers without rate limits. */
@@ -19,6 +16,7 @@ export class GitHubClient implements RemoteClient {
   readonly pageSize = { per_page: 100 };
   readonly #options: GitHubOptions;
   readonly #token: TokenFile;
+  readonly #known = new KnownReplies();
   #octokit: Promise<Octokit> | undefined;
 
   constructor(options: GitHubOptions, token: TokenFile) {
@@ -27,7 +25,7 @@ export class GitHubClient implements RemoteClient {
   }
 
   get(path: readonly string[], call: Call, query: Query = {}): Promise<RemoteReply> {
-    return this.#request('GET', path, call, query);
+    return readAgain(this.#options, call.signal, () => this.#request('GET', path, call, query));
   }
 
   write(
@@ -57,9 +55,7 @@ export class GitHubClient implements RemoteClient {
         'x-github-api-version': '2022-11-28',
         ...(token === null ? {} : { authorization: `token ${token}` }),
       },
-      // For reads, the setting of the whole client counts: one given here would also repeat what is final.
       request: {
-        ...(method === 'GET' ? {} : { retries: 0 }),
         ...(signal === undefined ? {} : { signal }),
         ...(permit === undefined
           ? {}
@@ -78,35 +74,32 @@ export class GitHubClient implements RemoteClient {
   async #open(): Promise<Octokit> {
     // Loaded on first use: the command line starts faster without it.
     const { Octokit } = await import('octokit');
-    const { name, retry_ms, throttle } = this.#options;
-    const wait = (seconds: number, call: { method: string }, _octokit: unknown, retries: number): boolean =>
-      call.method === 'GET' && seconds <= maxPause_s && retries === 0;
+    const { name, throttle } = this.#options;
+    // `readAgain` waits for reads; a write is never sent twice.
+    const never = (): boolean => false;
     return new Octokit({
       baseUrl: apiUrl(this.#options.base_url),
       userAgent: 'core-platform',
       request: { fetch: (url: string, init: FetchInit) => this.#fetch(url, init) },
       log: { debug() {}, info() {}, warn() {}, error() {} },
-      retry: {
-        retries: 2,
-        retryAfterBaseValue: retry_ms,
-        doNotRetry: [400, 401, 403, 404, 410, 413, 422, 429, 451],
-      },
-      throttle: { enabled: throttle, id: name, onRateLimit: wait, onSecondaryRateLimit: wait },
+      retry: { enabled: false },
+      throttle: { enabled: throttle, id: name, onRateLimit: never, onSecondaryRateLimit: never },
     });
   }
 
   async #fetch(url: string, init: FetchInit, permit?: Permit): Promise<Response> {
+    const request = {
+      forge: this.#options.name,
+      method: init.method,
+      url,
+      headers: init.headers,
+      body: init.body ?? null,
+      signal: init.signal,
+      permit,
+      timeout_ms: this.#options.timeout_ms,
+    };
     try {
-      const reply = await send({
-        forge: this.#options.name,
-        method: init.method,
-        url,
-        headers: init.headers,
-        body: init.body ?? null,
-        signal: init.signal,
-        permit,
-        timeout_ms: this.#options.timeout_ms,
-      });
+      const reply = await (init.method === 'GET' ? this.#known.send(request) : send(request));
       const bodiless = reply.status === 204 || reply.status === 205 || reply.status === 304;
       const headers = new Headers([...reply.headers]);
       // The text is decoded already.

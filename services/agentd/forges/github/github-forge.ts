@@ -23,6 +23,7 @@ import {
 } from '../access.ts';
 import type { Call, Query, RemoteReply } from '../configured-forge.ts';
 import { clockAhead } from '../examine.ts';
+import { pagesOf } from '../http.ts';
 import { nameOf } from '../names.ts';
 import { pathOf, RemoteForge } from '../remote-forge.ts';
 import {
@@ -141,13 +142,18 @@ export class GitHubForge extends RemoteForge {
   }
 
   protected async askProtection(repository: Repository, branch: string, call: Call): Promise<string | null> {
-    const ask = (...path: string[]) =>
-      this.unlessAbsent(this.client.get([...pathOf(repository), ...path, branch], call));
-    const existing = await ask('branches');
+    const existing = await this.unlessAbsent(
+      this.client.get([...pathOf(repository), 'branches', branch], call),
+    );
     if (existing !== null && this.decode(Branch, existing, call.what).protected)
       return `protected on ${this.name}`;
     // Rules also hold for branches that do not exist yet. Older Enterprise servers have none.
-    const rules = this.decode(Rules, (await ask('rules', 'branches')) ?? [], call.what);
+    const path = [...pathOf(repository), 'rules', 'branches', branch];
+    const listed = await this.list(path, call).catch((error) => {
+      if (error instanceof NotFound) return [];
+      throw error;
+    });
+    const rules = this.decode(Rules, listed, call.what);
     const closing = rules.map(({ type }) => type).filter((type) => closingRules.has(type));
     return closing.length === 0 ? null : `rule ${closing.join(', ')} on ${this.name}`;
   }
@@ -171,15 +177,21 @@ export class GitHubForge extends RemoteForge {
     const ask = (kind: string, page: number) =>
       this.unlessHidden(this.client.get([...commit, kind], call, { ...this.client.pageSize, page }));
     const runs: CheckRun[] = [];
-    for (let page = 1; ; page++) {
+    for (const page of pagesOf(this.name, call.what)) {
       const data = await ask('check-runs', page);
       if (data === null) break;
       const { total_count, check_runs } = this.decode(CheckRuns, data, call.what);
       runs.push(...check_runs);
       if (check_runs.length === 0 || runs.length >= total_count) break;
     }
-    const statuses = (await ask('status', 1)) ?? { statuses: [] };
-    return [...runs.map(checkOf), ...statusChecks(this.decode(CombinedStatusReply, statuses, call.what))];
+    const checks = runs.map(checkOf);
+    for (const page of pagesOf(this.name, call.what)) {
+      const data = (await ask('status', page)) ?? { statuses: [] };
+      const found = statusChecks(this.decode(CombinedStatusReply, data, call.what));
+      checks.push(...found);
+      if (found.length < this.client.pageSize.per_page) break;
+    }
+    return checks;
   }
 
   /** The token of an app may not ask who it is: then the account of the settings is looked up. */
