@@ -5,6 +5,7 @@ import { type Executors, executorsFor } from './actions/registry.ts';
 import type { Watch } from './agent.ts';
 import type { ReadApprovals } from './approval/current.ts';
 import { statementDigest } from './attestation/statement.ts';
+import { lookAtIssue } from './execution/changed-issue.ts';
 import { checkCheckout, placeOf } from './execution/delivery.ts';
 import { deliveryUnder, type Effects, writerUnder } from './execution/effects.ts';
 import { type ExecuteOptions, type ExecutionParts, executeApproved } from './execution/execute-approved.ts';
@@ -76,6 +77,13 @@ export function composeExecution({
     });
   }
 
+  async function issueOf(run: Run, signal: AbortSignal): Promise<string | null> {
+    const { target } = run.plan!;
+    const forge = forgeNamed(target.forge);
+    requireSameForge(forge, target);
+    return lookAtIssue(forge, run, signal);
+  }
+
   async function baseOf(run: Run, signal: AbortSignal): Promise<BaseSeen> {
     const { target } = run.plan!;
     const forge = forgeNamed(target.forge);
@@ -88,6 +96,7 @@ export function composeExecution({
     store,
     executors: executorsOf,
     lookAtBase: baseOf,
+    lookAtIssue: issueOf,
     checkouts,
     approvals,
     approvalsFresh,

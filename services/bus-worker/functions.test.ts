@@ -60,6 +60,7 @@ const answers: Readonly<Record<string, unknown>> = {
     cancelling: false,
     superseded_by: null,
     base_moved: null,
+    issue_changed: null,
     recoveries: [],
   },
 };

@@ -194,6 +194,7 @@ function run(status: string): object {
     cancelling: false,
     superseded_by: null,
     base_moved: null,
+    issue_changed: null,
   };
 }
 

@@ -22,6 +22,8 @@ export interface RunSoFar {
   readonly head: { readonly seq: number; readonly hash: string };
   readonly actions: readonly StateOf<AnyDefinition>[];
   readonly workspace: { readonly vcs: VcsFacts } | null;
+  /** What became of the issue since it was planned; null where it was as before. */
+  readonly issue_changed: string | null;
 }
 
 /** One action about to run, with the run as it stands now. */

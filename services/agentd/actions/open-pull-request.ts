@@ -14,6 +14,7 @@ import { type ActionType, type Definition, factText } from './kind.ts';
 import {
   changedSinceText,
   fillTemplate,
+  issueSinceText,
   pullRequestBody,
   pullRequestTitle,
   slotValues,
@@ -118,6 +119,7 @@ function executor({
       const values = {
         ...slotValues(run),
         changed_since: changedSinceText(await clone.changedSince()),
+        issue_since: issueSinceText(run.issue_changed),
         statement: await record.statementDigest(run.head.seq),
       };
       const { forge_time } = await forge.repository(action.target);

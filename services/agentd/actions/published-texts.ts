@@ -13,6 +13,7 @@ export const slots = {
   statement: 'sha256 of the in-toto statement of the run when the text was written',
   pull_request: 'address of the pull request',
   changed_since: 'files of the patch that changed on the base branch since',
+  issue_since: 'what became of the issue since',
 } as const;
 type SlotValues = Readonly<Partial<Record<keyof typeof slots, string>>>;
 
@@ -31,7 +32,7 @@ export function fillTemplate(template: string, values: SlotValues): string {
   });
 }
 
-/** Current values of the slots that every published text may use: all but `changed_since` and `statement`. */
+/** Current values of the slots that every published text may use: all but `changed_since`, `issue_since` and `statement`. */
 export function slotValues(run: RunSoFar): SlotValues {
   const url = outcomeFact(run, 'open_pull_request', 'url');
   const number = outcomeFact(run, 'open_pull_request', 'number');
@@ -49,6 +50,11 @@ export function slotValues(run: RunSoFar): SlotValues {
 /** Of the slot `changed_since`. @param files as git names them, from the root of the repository */
 export function changedSinceText(files: readonly string[]): string {
   return files.length === 0 ? 'none' : files.map(inlineCode).join(', ');
+}
+
+/** Value of the slot `issue_since`. */
+export function issueSinceText(changed: string | null): string {
+  return changed === null ? 'nothing' : inlineCode(changed);
 }
 
 function approvedBy(run: RunSoFar): string {
@@ -124,6 +130,8 @@ Approved by:
 Validation: {{validation}}
 ${untestedList(options.untested)}
 Files of this change that were also changed on the base branch since it was planned: {{changed_since}}
+
+What became of the issue since: {{issue_since}}
 
 Run \`${options.run_id}\`, record at {{audit_head}}. Its in-toto statement: sha256 \`{{statement}}\`.
 

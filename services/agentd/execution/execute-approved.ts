@@ -12,6 +12,7 @@ import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { type ActionState, approvedCommit, isOpen, nowFor, type Run, waitsOf } from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
+import type { LookAtIssue } from './changed-issue.ts';
 import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
 import { placeOf, writablePlace } from './delivery.ts';
 import { Effects } from './effects.ts';
@@ -23,6 +24,7 @@ export interface ExecutionParts {
   readonly store: RunStore;
   readonly executors: (run: Run, effects: Effects) => Promise<Executors>;
   readonly lookAtBase: LookAtBase;
+  readonly lookAtIssue: LookAtIssue;
   /** Paths that the configuration of this host names. */
   readonly checkouts: readonly string[];
   readonly approvals: ReadApprovals;

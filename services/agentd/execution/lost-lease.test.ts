@@ -79,6 +79,7 @@ class Scene {
       store: this.store,
       executors: async () => this.#executors(),
       lookAtBase: () => Promise.reject(new Conflict('unknown', 'there is no base')),
+      lookAtIssue: async () => null,
       checkouts: [],
       approvals: () => withoutRules,
       approvalsFresh: async () => {},

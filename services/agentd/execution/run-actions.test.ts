@@ -97,6 +97,7 @@ describe('an action of which the outcome is not known', () => {
       store,
       executors: executorsOf(world),
       lookAtBase: () => Promise.reject(lost),
+      lookAtIssue: async () => null,
       approvals: () => approvals(),
       approvalsFresh: () => fresh(),
     };

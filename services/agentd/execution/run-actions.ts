@@ -20,6 +20,7 @@ import { type ActionState, nowFor, type Run, willPublish } from '../runs/run.ts'
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { newRotations, problemNow } from './approvals-now.ts';
+import { issueEvents, type LookAtIssue } from './changed-issue.ts';
 import { approvalProblem, findAction } from './decisions.ts';
 import { endsExecution } from './effects.ts';
 import { baseEvents, type LookAtBase } from './moved-base.ts';
@@ -37,6 +38,7 @@ interface Parts {
   readonly store: RunStore;
   readonly executors: Executors;
   readonly lookAtBase: LookAtBase;
+  readonly lookAtIssue: LookAtIssue;
   readonly approvals: ReadApprovals;
   readonly approvalsFresh: () => Promise<void>;
 }
@@ -54,6 +56,7 @@ export class Execution {
   readonly #store: RunStore;
   readonly #executors: Executors;
   readonly #lookAtBase: LookAtBase;
+  readonly #lookAtIssue: LookAtIssue;
   readonly #approvals: ReadApprovals;
   readonly #approvalsFresh: () => Promise<void>;
   readonly #scope: ExecutionScope;
@@ -67,13 +70,14 @@ export class Execution {
   readonly #stop: AbortSignal;
 
   constructor(
-    { store, executors, lookAtBase, approvals, approvalsFresh }: Parts,
+    { store, executors, lookAtBase, lookAtIssue, approvals, approvalsFresh }: Parts,
     scope: ExecutionScope,
     watch: Watch,
   ) {
     this.#store = store;
     this.#executors = executors;
     this.#lookAtBase = lookAtBase;
+    this.#lookAtIssue = lookAtIssue;
     this.#approvals = approvals;
     this.#approvalsFresh = approvalsFresh;
     this.#scope = scope;
@@ -95,6 +99,7 @@ export class Execution {
         if (!looked && findAction(run, id).definition.gate === 'publish') {
           looked = true;
           await this.#checkBase();
+          await this.#checkIssue();
         }
         await this.#run(id);
       }
@@ -129,6 +134,21 @@ export class Execution {
     } catch (error) {
       if (!(error instanceof CoreError) || error.code === 'execution_superseded') throw error;
       report(`whether ${run.plan!.target.base_branch} has moved is not known: ${error.message}`);
+    }
+  }
+
+  /** Before anything is published: what became of the issue. It is noted, and stops nothing that was approved. */
+  async #checkIssue(): Promise<void> {
+    const run = await this.#read();
+    if (!willPublish(run)) return;
+    const report = (message: string) => this.#watch.progress({ step: 'issue', state: 'info', message });
+    try {
+      const changed = await this.#lookAtIssue(run, this.#stop);
+      await this.#append((before) => issueEvents(before, changed));
+      if (changed !== null) report(changed);
+    } catch (error) {
+      if (!(error instanceof CoreError) || error.code === 'execution_superseded') throw error;
+      report(`whether the issue was closed is not known: ${error.message}`);
     }
   }
 

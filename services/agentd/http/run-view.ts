@@ -55,6 +55,7 @@ export function runView(run: Run): RunDetail {
     cancelling: run.cancelling,
     superseded_by: run.superseded_by,
     base_moved: run.base_moved,
+    issue_changed: run.issue_changed,
     recoveries: [...run.recoveries],
   };
 }

@@ -28,15 +28,15 @@ function failure(run: Run): Html {
 }
 
 function notices(run: Run): Html {
-  const { superseded_by, base_moved, plan } = run;
+  const { superseded_by, base_moved, issue_changed, plan } = run;
   const pushed = actionOfKind(run, 'push_branch')?.state === 'succeeded';
   return html`${
     superseded_by === null
       ? nothing
       : html`<p class="notice warn">A newer plan of the issue took its place: <a href="/runs/${superseded_by}">${superseded_by}</a></p>`
-  }${base_moved === null || pushed ? nothing : notice({ tone: 'warn', text: movedText(base_moved) })}${(
-    plan?.notices ?? []
-  ).map((text) => notice({ tone: 'warn', text }))}`;
+  }${base_moved === null || pushed ? nothing : notice({ tone: 'warn', text: movedText(base_moved) })}${
+    issue_changed === null ? nothing : notice({ tone: 'warn', text: issue_changed })
+  }${(plan?.notices ?? []).map((text) => notice({ tone: 'warn', text }))}`;
 }
 
 async function explanation(artifacts: Artifacts, run: Run): Promise<Html> {

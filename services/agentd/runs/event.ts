@@ -250,6 +250,8 @@ const eventData = {
   run_superseded: t.strict({ by_run: t.string }),
   /** Where the base branch was seen, and which files of the change had moved there since the plan was made; only what is new. */
   base_seen: t.strict({ base_branch: t.string, commit: t.string, files: t.array(t.string) }),
+  /** What became of the issue since it was planned, as text; null where it is as it was. Only what is new. */
+  issue_seen: t.strict({ changed: nullable(t.string) }),
   undo_started: t.strict({ undo_id: t.string, by: t.string, pid: t.number }),
   undo_intent: t.strict({ undo_id: t.string, action_id: t.string, facts: t.UnknownRecord }),
   undo_result: t.strict({

@@ -85,6 +85,8 @@ export interface Run {
   readonly superseded_by: string | null;
   /** Files of the change that moved on the base branch since the plan was made, when it was looked at last; null where none had. */
   readonly base_moved: DataOf<'base_seen'> | null;
+  /** What became of the issue since it was planned, when it was looked at last; null where it was as before. */
+  readonly issue_changed: string | null;
   /** Asked to stop and not yet stopped. */
   readonly cancelling: boolean;
 }

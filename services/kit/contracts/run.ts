@@ -98,6 +98,8 @@ export const RunDetail = t.strict({
   superseded_by: nullable(t.string),
   /** Files of the change that had moved on the base branch when it was looked at last; null where none had. */
   base_moved: nullable(t.strict({ base_branch: t.string, commit: t.string, files: t.array(t.string) })),
+  /** What became of the issue since it was planned, before something was published; null where it was as before. */
+  issue_changed: nullable(t.string),
   /** Each time that the run went on although events of its record were lost. */
   recoveries: t.array(t.UnknownRecord),
 });

@@ -55,6 +55,7 @@ export function planLines(open: OpenRun, { glyphs }: Look): TextLine[] {
     lines.push(field('superseded by', detail.superseded_by, { color: 'yellow' }));
   if (detail.base_moved !== null && !isPushed(detail))
     lines.push(field('note', movedText(detail.base_moved), { color: 'yellow' }));
+  if (detail.issue_changed !== null) lines.push(field('note', detail.issue_changed, { color: 'yellow' }));
   for (const notice of plan.notices ?? [])
     for (const [index, text] of notice.split('\n').entries())
       lines.push(field(index === 0 ? 'note' : '', text, { color: 'yellow' }));

@@ -88,10 +88,11 @@ export function runView(
   return `${lines.join('\n')}\n`;
 }
 
-/** That the base moved in a file of the change, while that can still be published. */
+/** That the base moved in a file of the change, while that can still be published, and what became of the issue. */
 export function movedLines(run: Run, { paint }: Terminal): string[] {
-  if (run.base_moved === null || !willPublish(run)) return [];
-  return [`${paint.yellow('note')}  ${visibleLine(movedText(run.base_moved))}`, ''];
+  const moved = run.base_moved === null || !willPublish(run) ? [] : [movedText(run.base_moved)];
+  const notes = [...moved, ...(run.issue_changed === null ? [] : [run.issue_changed])];
+  return notes.flatMap((note) => [`${paint.yellow('note')}  ${visibleLine(note)}`, '']);
 }
 
 /** What led to it, and who ended it. */

@@ -761,6 +761,12 @@ describe('an event', () => {
       superseded,
       { status: 'superseded', superseded_by: 'run_newer' },
     ],
+    [
+      'records what became of the issue',
+      plan,
+      { type: 'issue_seen', data: { changed: 'demo/hello#1 is closed' } },
+      { issue_changed: 'demo/hello#1 is closed' },
+    ],
     ['records which files moved on the base branch', plan, moved('a.md'), { base_moved: moved('a.md').data }],
     [
       'clears the moved files when none has moved any more',
@@ -936,6 +942,7 @@ describe('a run that was just created', () => {
       cancelling: false,
       superseded_by: null,
       base_moved: null,
+      issue_changed: null,
     });
   });
 

@@ -53,6 +53,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     cancelling: false,
     superseded_by: null,
     base_moved: null,
+    issue_changed: null,
   };
   return foldMore(created, rest);
 }
@@ -137,6 +138,8 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       return { status: 'superseded', superseded_by: event.data.by_run };
     case 'base_seen':
       return { base_moved: event.data.files.length === 0 ? null : event.data };
+    case 'issue_seen':
+      return { issue_changed: event.data.changed };
     case 'undo_started':
       return {
         status: 'executing',
