@@ -145,7 +145,7 @@ export async function composeGateway(parts: GatewayParts) {
   return {
     tokens: withRunKeys(parts.tokens, ledger.keys),
     routes: [
-      ...modelListRoutes(models, windows, Date.now()),
+      ...modelListRoutes(models, windows, Date.now(), redactor),
       ...usageRoutes(ledger),
       ...keyRoutes(ledger.keys, () => Object.keys(models())),
       ...callRoutes({ calls, redactor }),

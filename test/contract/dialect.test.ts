@@ -307,6 +307,22 @@ function suite(bench: DialectBench): void {
     expect(gateway.logged()).to.contain('upstream_stream_broken');
   });
 
+  it('takes a stream for a broken one that does not say why it ended', async () => {
+    for (const empty of ['""', 'null']) {
+      const events = bench.events
+        .join('')
+        .replace(bench.endReason, (found) => found.replace(/"[^"]*"$/, empty));
+      expect(events).to.not.equal(bench.events.join(''));
+      upstream.next((_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.end(events);
+      });
+      const text = await (await ask(true)).text().catch((error: unknown) => String(error));
+      expect(text).to.match(/terminated|error/);
+      await until('the log to say so', () => gateway.logged().includes('upstream_stream_broken'));
+    }
+  });
+
   for (const stream of [false, true]) {
     it(`ends the request upstream when the client leaves, ${stream ? 'in the middle of a stream' : 'before a whole answer'}`, async () => {
       upstream.next((_request, response) => {

@@ -56,7 +56,8 @@ describe('the ledger of model calls in a file', () => {
     (await ledger.reserve(token, testCall)).settle({ ...spentBy(1), upstream: 'first' });
     await ledger.close();
     const db = new DatabaseSync(join(ledgerFolder(state), 'ledger.sqlite'));
-    db.exec(`PRAGMA user_version = 1; INSERT INTO calls SELECT call + 5, account, model, upstream, 0, 1000, 500, 0, 0, 1,
+    db.exec(`ALTER TABLE calls DROP COLUMN contradictory; ALTER TABLE totals DROP COLUMN contradictory;
+      PRAGMA user_version = 1; INSERT INTO calls SELECT call + 5, account, model, upstream, 0, 1000, 500, 0, 0, 1,
       ${reservedForTestCall}, 0, 0, NULL FROM calls`);
     db.close();
     ledger = open();

@@ -151,6 +151,20 @@ export function ledgerContract(name: string, makeBench: () => Promise<LedgerBenc
       expect(row).to.include({ name: '2026-11-22', calls: 4, aborted: 2, failed: 2, estimated: 3 });
     });
 
+    it('marks calls whose upstream contradicted itself, in each of its views', async () => {
+      const { usage, ...rest } = spentBy(7);
+      const settle = async (usage: CallResult['usage']) =>
+        (await ledger.reserve(token, testCall)).settle({ ...rest, upstream: 'first', outcome: 'done', usage });
+      await settle(usage);
+      await settle({ ...usage!, contradictory: true });
+      await reopen();
+      await settle({ ...usage!, contradictory: true });
+      for (const by of ['day', 'model', 'run'] as const) {
+        const [row] = await ledger.usage({ ...everything, by });
+        expect(row, by).to.include({ calls: 3, contradictory: 2, estimated: 0 });
+      }
+    });
+
     it('counts the words of an answer that ended early, whatever the upstream had counted until then', async () => {
       const { usage, ...rest } = spentBy(0);
       const settle = async (change: Partial<CallResult>) =>

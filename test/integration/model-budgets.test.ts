@@ -182,6 +182,21 @@ describe('What the model gateway counts against budgets', () => {
     expect((await call(token, { service_tier: 'auto' })).status).to.equal(200);
   });
 
+  it('charges what upstreams report outside of their output, and shows which of them contradict themselves', async () => {
+    const { key: token, id } = await key();
+    const usages = [
+      { prompt_tokens: 100, completion_tokens: 10, total_tokens: 3_110 },
+      { prompt_tokens: 100, completion_tokens: 10, total_tokens: 50 },
+    ];
+    for (const usage of usages) {
+      upstream.next((_, response) => sendJson(response, 200, { ...completion('Hello'), usage }));
+      expect((await call(token, { max_tokens: 100 })).status).to.equal(200);
+    }
+    await usedBy(id);
+    const { rows } = (await (await gateway.ask('/v1/usage?by=run')).json()) as { rows: object[] };
+    expect(rows[0]).to.include({ calls: 2, input_tokens: 200, output_tokens: 3_020, contradictory: 1 });
+  });
+
   it('counts what was sent to an upstream that closes the connection, and sets aside for each attempt', async () => {
     const sent = await key();
     upstream.next((_, response) => void response.destroy());

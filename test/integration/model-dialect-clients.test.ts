@@ -177,5 +177,15 @@ describe('The official clients of other dialects at the model gateway', () => {
   it('see the models with their own tokens', async () => {
     const page = await anthropic.models.list({ limit: 100 });
     expect(page.data.map(({ id }) => id)).to.deep.equal(['claude', 'gpt', 'gemini']);
+    const listed = await all(await gemini.models.list());
+    expect(listed.map(({ name }) => name)).to.deep.equal(['models/claude', 'models/gpt', 'models/gemini']);
+    expect(listed.map(({ supportedActions }) => supportedActions)).to.deep.equal([
+      ...[[], []],
+      ['generateContent', 'countTokens'],
+    ]);
+    expect(await gemini.models.get({ model: 'gemini' })).to.include({ name: 'models/gemini' });
+    const missing = await gemini.models.get({ model: 'huge' }).catch((error: unknown) => error);
+    expect(missing).to.include({ status: 404, name: 'ApiError' });
+    expect(String(missing)).to.contain('must be one of claude, gpt, gemini');
   });
 });

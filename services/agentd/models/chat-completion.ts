@@ -1,65 +1,17 @@
 import * as t from 'io-ts';
 import { matches, nullable, optional } from '#kit/decode.ts';
 import { Failed } from '#kit/errors.ts';
+import { ChatAnswer, UnfinishedAnswer } from '#kit/model-answers/chat-answer.ts';
+import { UnknownPart } from '#kit/model-answers/content-parts.ts';
+import { BrokenToolCalls } from '#kit/model-answers/tool-calls.ts';
+import type { Usage } from '#kit/model-answers/usage.ts';
 import type { ModelUsage, ToolCall } from '../planning/model.ts';
 
-/** The parts of OpenAI's chat completions that are used; endpoints differ in the rest. */
-
-const ToolCallDelta = t.strict({
-  /** Some endpoints leave it out when an answer has one call. */
-  index: optional(nullable(t.number)),
-  id: optional(nullable(t.string)),
-  function: optional(
-    t.strict({ name: optional(nullable(t.string)), arguments: optional(nullable(t.string)) }),
-  ),
-});
-type ToolCallDelta = t.TypeOf<typeof ToolCallDelta>;
-
-const Message = t.strict({
-  content: optional(nullable(t.string)),
-  tool_calls: optional(nullable(t.array(ToolCallDelta))),
-});
-
-const Choice = t.strict({
-  /** In a stream. */
-  delta: optional(nullable(Message)),
-  /** In a whole answer. */
-  message: optional(nullable(Message)),
-  finish_reason: optional(nullable(t.string)),
-});
-
-/** One chunk of a stream, or a whole answer. `usage` and `error` are judged apart, so that a strange one harms nothing else. */
-export const ChatCompletion = t.strict({
-  model: optional(nullable(t.string)),
-  choices: optional(nullable(t.array(Choice))),
-  usage: t.unknown,
-  error: t.unknown,
-});
+/** One chunk of a stream, or a whole answer. Endpoints differ in most of it, so its parts are judged where they are used. */
+export const ChatCompletion = t.record(t.string, t.unknown);
 export type ChatCompletion = t.TypeOf<typeof ChatCompletion>;
 
-const Usage = t.strict({
-  prompt_tokens: t.number,
-  completion_tokens: t.number,
-  prompt_tokens_details: optional(nullable(t.strict({ cached_tokens: optional(nullable(t.number)) }))),
-});
-type Usage = t.TypeOf<typeof Usage>;
-
-interface TokenCount {
-  readonly input: number;
-  readonly output: number;
-  readonly cached: number;
-}
-
-/** null where the endpoint does not say, or says something that is no count. */
-export function tokensOf(usage: unknown): TokenCount | null {
-  if (!matches(Usage, usage)) return null;
-  const { prompt_tokens, completion_tokens, prompt_tokens_details } = usage as Usage;
-  const cached = prompt_tokens_details?.cached_tokens ?? 0;
-  if (![prompt_tokens, completion_tokens, cached].every((count) => Number.isInteger(count) && count >= 0)) {
-    return null;
-  }
-  return { input: prompt_tokens, output: completion_tokens, cached: Math.min(cached, prompt_tokens) };
-}
+type TokenCount = Pick<Usage, 'input' | 'output' | 'cached'>;
 
 /** Bounds must hold with endpoints that count nothing: about four bytes make a token. */
 export function estimatedTokens(inputBytes: number, outputBytes: number): TokenCount {
@@ -103,61 +55,62 @@ export function errorWords(body: unknown): { message: string; code: string } | n
 
 /** An answer as it grows, from the chunks of a stream or from one whole answer. */
 export class Answer {
-  readonly #calls = new Map<number, { id: string; name: string; arguments: string }>();
-  #last = -1;
+  readonly #answer = new ChatAnswer();
   model: string | null = null;
-  finish_reason: string | null = null;
-  tokens: TokenCount | null = null;
   /** Bytes of what the model wrote. */
   bytes = 0;
 
-  /** Takes one chunk in and gives back its text. */
+  get finish_reason(): string | null {
+    return this.#answer.finishReason;
+  }
+
+  get tokens(): TokenCount | null {
+    return this.#answer.usage;
+  }
+
+  /** Takes one chunk in and gives back its text. @throws Failed (`model_stream_broken`) */
   add(chunk: ChatCompletion): string {
-    if (chunk.error !== undefined && chunk.error !== null) {
-      throw new Failed(
-        'model_stream_broken',
+    if (chunk.error != null)
+      throw broken(
         `the model endpoint broke its answer off with an error: ${errorWords(chunk.error)?.message || 'without words'}`,
       );
-    }
-    this.model = chunk.model ?? this.model;
-    this.tokens = tokensOf(chunk.usage) ?? this.tokens;
-    const choice = chunk.choices?.[0];
-    if (choice === undefined) return '';
-    this.finish_reason = choice.finish_reason ?? this.finish_reason;
-    for (const delta of choice.delta?.tool_calls ?? [])
-      this.#addCall(delta.index ?? this.#indexOf(delta), delta);
-    for (const [index, call] of (choice.message?.tool_calls ?? []).entries()) this.#addCall(index, call);
-    const text = choice.delta?.content ?? choice.message?.content ?? '';
-    this.bytes += Buffer.byteLength(text);
-    return text;
+    if (typeof chunk.model === 'string') this.model = chunk.model;
+    return this.#taken(() => this.#answer.read(chunk));
   }
 
-  /** Where the endpoint numbers nothing, a new id or a further name begins the next call. */
-  #indexOf(delta: ToolCallDelta): number {
-    const current = this.#calls.get(this.#last);
-    if (current === undefined) return this.#last + 1;
-    const begins = delta.id ? delta.id !== current.id : Boolean(delta.function?.name);
-    return begins ? this.#last + 1 : this.#last;
+  /** The text that was held back. @throws Failed (`model_stream_broken`) for tool calls that are not certain */
+  end(): string {
+    return this.#taken(() => this.#answer.end());
   }
 
-  #addCall(index: number, delta: ToolCallDelta): void {
-    this.#last = index;
-    const call = this.#calls.get(index) ?? { id: '', name: '', arguments: '' };
-    call.id ||= delta.id ?? '';
-    call.name ||= delta.function?.name ?? '';
-    call.arguments += delta.function?.arguments ?? '';
-    this.#calls.set(index, call);
-    this.bytes += Buffer.byteLength(delta.function?.arguments ?? '');
-  }
-
-  /** The whole calls, each with an id of its own whatever the endpoint gave. */
+  /** After `end`: the whole calls, each with an id of its own whatever the endpoint gave. */
   calls(): ToolCall[] {
     const taken = new Set<string>();
-    const inOrder = [...this.#calls].sort(([left], [right]) => left - right);
-    return inOrder.map(([, { id, name, arguments: text }], position) => {
+    const calls = this.#answer.blocks.filter(({ kind }) => kind === 'call');
+    return calls.map(({ id, name, text }, position) => {
       const unique = id === '' || taken.has(id) ? `call_${position + 1}_${taken.size}` : id;
       taken.add(unique);
       return { id: unique, type: 'function', function: { name, arguments: text } };
     });
   }
+
+  #taken(read: () => ReturnType<ChatAnswer['read']>): string {
+    let text = '';
+    try {
+      for (const step of read()) {
+        if (step.type !== 'delta') continue;
+        this.bytes += Buffer.byteLength(step.text);
+        if (step.block.kind === 'text' || step.block.kind === 'refusal') text += step.text;
+      }
+    } catch (error) {
+      const isBroken = [BrokenToolCalls, UnfinishedAnswer, UnknownPart].some((kind) => error instanceof kind);
+      if (!isBroken) throw error;
+      throw broken(`the model's answer broke off: ${(error as Error).message}`);
+    }
+    return text;
+  }
+}
+
+function broken(message: string): Failed {
+  return new Failed('model_stream_broken', message);
 }

@@ -117,16 +117,39 @@ async function* exchange(
   }
   const answer = new Answer();
   const provider = [reply.headers[providerHeader]].flat()[0] ?? new URL(base_url).host;
-  const streamed = /text\/event-stream/i.test(String(reply.headers['content-type'] ?? ''));
-  for await (const chunk of streamed ? chunksOfStream(reply.body, limits) : wholeAnswer(reply.body, limits)) {
+  const type = String(reply.headers['content-type'] ?? '');
+  const { pieces, isStream } = await withForm(reply.body, type);
+  for await (const chunk of isStream ? chunksOfStream(pieces, limits) : wholeAnswer(pieces, limits)) {
     const text = answer.add(chunk);
     if (text !== '') yield { type: 'text', text };
   }
-  if (answer.finish_reason === null) throw broken('it ended without a finish_reason');
+  const rest = answer.end();
+  if (rest !== '') yield { type: 'text', text: rest };
   for (const toolCall of answer.calls()) yield { type: 'tool_call', call: toolCall };
   const tokens = answer.tokens ?? estimatedTokens(Buffer.byteLength(body), answer.bytes);
   const usage = priced(tokens, price);
-  yield { type: 'end', finish_reason: answer.finish_reason, usage, model: answer.model ?? model, provider };
+  yield { type: 'end', finish_reason: answer.finish_reason!, usage, model: answer.model ?? model, provider };
+}
+
+/** Whether an answer is a stream: by its type, or where it names none by how it begins. */
+async function withForm(
+  body: AsyncIterable<Uint8Array>,
+  type: string,
+): Promise<{ readonly pieces: AsyncIterable<Uint8Array>; readonly isStream: boolean }> {
+  if (type !== '') return { pieces: body, isStream: /text\/event-stream/i.test(type) };
+  const iterator = body[Symbol.asyncIterator]();
+  let beginning = Buffer.alloc(0);
+  let ended = false;
+  while (!ended && beginning.toString().trim() === '') {
+    const { done, value } = await iterator.next();
+    ended = done === true;
+    if (!done) beginning = Buffer.concat([beginning, value]);
+  }
+  async function* all(): AsyncGenerator<Uint8Array> {
+    yield beginning;
+    if (!ended) yield* { [Symbol.asyncIterator]: () => iterator };
+  }
+  return { pieces: all(), isStream: !beginning.toString().trimStart().startsWith('{') };
 }
 
 async function* chunksOfStream(

@@ -6,6 +6,8 @@ export interface Usage {
   readonly output: number;
   readonly cached: number;
   readonly cache_writes: number;
+  /** The upstream's numbers contradict each other; these are the highest that they can mean. */
+  readonly contradictory?: true;
 }
 
 /** More than any model reads or writes. Clients and upstreams may say anything. */
@@ -15,27 +17,158 @@ export const maxTokens = 100_000_000;
 export const bytesPerToken = 3.5;
 
 /** Of a call that no upstream answered. */
-export const noUsage: Usage = { input: 0, output: 0, cached: 0, cache_writes: 0 };
+export const noUsage = { input: 0, output: 0, cached: 0, cache_writes: 0 } as const satisfies Usage;
 
-/** The `usage` of an OpenAI answer, of chat completions or Responses; null where it is none or has no number that could be right. */
-export function usageOf(value: unknown): Usage | null {
+/** Names of one count, of all that report it. A dot leads into an object. */
+const names = {
+  input: ['prompt_tokens', 'input_tokens', 'promptTokenCount'],
+  /** Beside the input. */
+  toolInput: ['toolUsePromptTokenCount'],
+  output: ['completion_tokens', 'output_tokens', 'candidatesTokenCount', 'responseTokenCount'],
+  /** Beside the output. */
+  thoughts: ['thoughtsTokenCount'],
+  /** Within the output, or beside it. */
+  reasoning: [
+    ...['completion_tokens_details.reasoning_tokens', 'output_tokens_details.reasoning_tokens'],
+    ...['reasoning_tokens', 'reasoning_token_count'],
+  ],
+  total: ['total_tokens', 'totalTokenCount'],
+  cached: [
+    ...['prompt_tokens_details.cached_tokens', 'input_tokens_details.cached_tokens', 'cached_tokens'],
+    ...['prompt_cache_hit_tokens', 'num_cached_tokens', 'cache_read_input_tokens'],
+    ...['prompt_tokens_details.cache_read_tokens', 'cachedContentTokenCount'],
+  ],
+  notCached: ['prompt_cache_miss_tokens'],
+  writes: [
+    ...['prompt_tokens_details.cache_write_tokens', 'input_tokens_details.cache_write_tokens'],
+    ...['prompt_tokens_details.cache_creation_tokens', 'cache_write_tokens', 'cache_creation_input_tokens'],
+  ],
+} as const;
+
+/**
+ * What any upstream reports of its tokens, in the dialects of OpenAI, Anthropic and Google and as servers that are compatible with
+ * them do; null if it names neither input nor output. Numbers that contradict each other are read so that they cost most.
+ * @param before what earlier events of the same stream reported: such numbers only grow, and some servers leave out later, or
+ * report as 0, what they reported before
+ * @param cacheBeside the input does not include what a cache had, as Anthropic counts; else the names decide
+ */
+export function readUsage(
+  value: unknown,
+  before: Usage | null = null,
+  { cacheBeside = false }: { readonly cacheBeside?: boolean } = {},
+): Usage | null {
   if (!isObject(value)) return null;
-  const input = count(value.prompt_tokens ?? value.input_tokens);
-  if (input === null) return null;
-  const written = value.completion_tokens ?? value.output_tokens;
-  const total = count(value.total_tokens);
-  // Vectors have no output, and only a total says so.
-  const output = written == null && total !== null && total >= input ? total - input : count(written);
-  if (output === null) return null;
-  const said = value.prompt_tokens_details ?? value.input_tokens_details;
-  const details = isObject(said) ? said : {};
+  const usage = readOnce(value, before, cacheBeside);
+  if (usage === null || !Array.isArray(value.iterations)) return usage;
+  // Anthropic leaves some of a call's steps out of its sums.
+  const steps = value.iterations.flatMap(
+    (step) => readOnce(isObject(step) ? step : {}, null, cacheBeside) ?? [],
+  );
+  const sum = (member: keyof typeof noUsage) =>
+    steps.reduce((all, step) => all + (step[member] as number), 0);
+  return highest(usage, {
+    input: sum('input'),
+    output: sum('output'),
+    cached: sum('cached'),
+    cache_writes: sum('cache_writes'),
+  });
+}
+
+function readOnce(
+  value: Readonly<Record<string, unknown>>,
+  before: Usage | null,
+  cacheBeside: boolean,
+): Usage | null {
+  const said = (count: keyof typeof names) => readings(value, names[count]);
+  const [inputs, outputs, cachedReadings, missed] = [
+    said('input'),
+    said('output'),
+    said('cached'),
+    said('notCached'),
+  ];
+  if (missed.length > 0 && cachedReadings.length > 0) inputs.push(missed[0]! + cachedReadings[0]!);
+  if (inputs.length === 0 && outputs.length === 0) return null;
+  const isNoCount = (some: readonly string[]) => some.some((name) => isImpossible(at(value, name)));
+  if (inputs.length === 0 && isNoCount(names.input)) return null;
+  if (outputs.length === 0 && said('total').length === 0 && isNoCount(names.output)) return null;
+  let isContradictory =
+    [...new Set(inputs)].length > 1 ||
+    [outputs, cachedReadings, said('total')].some((one) => one.length > 1) ||
+    Object.values(names).some(isNoCount);
+
+  // What a cache had is the cheapest input.
+  const [cached, writes] = [least(cachedReadings), most(said('writes'))];
+  const total = said('total').length === 0 ? null : most(said('total'));
+  let input = most(inputs) + most(said('toolInput'));
+  const isBeside = cacheBeside || (value.prompt_tokens == null && isAnthropic(value));
+  if (isBeside)
+    input =
+      Math.max(input, plainOf(before)) +
+      Math.max(cached, before?.cached ?? 0) +
+      Math.max(writes, before?.cache_writes ?? 0);
+
+  const written = most(outputs) + most(said('thoughts'));
+  if (inputs.length === 0 && total !== null) input = Math.max(before?.input ?? 0, total - written);
+  if (!isBeside && cached + writes > input) {
+    input += cached + writes;
+    isContradictory ||= total === null || total < input + written;
+  }
+  const missing = total === null ? 0 : Math.max(0, total - input - written);
+  const reasoning = most(said('reasoning'));
+  const withReasoning = reasoning > written ? written + reasoning : written;
+  const output = Math.max(written + missing, withReasoning);
+  isContradictory ||= output > written + missing || (total !== null && total < input + output);
+  const now: Usage = {
+    ...{ input, output, cached, cache_writes: writes },
+    ...(isContradictory && { contradictory: true as const }),
+  };
+  return before === null ? now : highest(before, now);
+}
+
+function isAnthropic({
+  cache_read_input_tokens: read,
+  cache_creation_input_tokens: written,
+}: Readonly<Record<string, unknown>>): boolean {
+  return read !== undefined || written !== undefined;
+}
+
+/** The input that no cache had and none took. */
+function plainOf(usage: Usage | null): number {
+  return usage === null ? 0 : usage.input - usage.cached - usage.cache_writes;
+}
+
+function highest(before: Usage, now: Usage): Usage {
+  const isLess =
+    (now.input > 0 && now.input < before.input) || (now.output > 0 && now.output < before.output);
+  const isContradictory = isLess || before.contradictory === true || now.contradictory === true;
   return {
-    input,
-    output,
-    cached: Math.min(input, count(details.cached_tokens) ?? 0),
-    cache_writes: Math.min(input, count(details.cache_write_tokens) ?? 0),
+    input: Math.max(before.input, now.input),
+    output: Math.max(before.output, now.output),
+    cached: Math.max(before.cached, now.cached),
+    cache_writes: Math.max(before.cache_writes, now.cache_writes),
+    ...(isContradictory && { contradictory: true as const }),
   };
 }
+
+/** Tokens of thoughts in an answer of OpenAI's kind. */
+export function reasoningIn(usage: unknown): number {
+  return isObject(usage) ? most(readings(usage, names.reasoning)) : 0;
+}
+
+/** Each number once. */
+function readings(value: Readonly<Record<string, unknown>>, some: readonly string[]): number[] {
+  return [...new Set(some.flatMap((name) => count(at(value, name)) ?? []))];
+}
+
+function at(value: Readonly<Record<string, unknown>>, name: string): unknown {
+  const [first, second] = name.split('.') as [string, string | undefined];
+  const found = value[first];
+  if (second === undefined) return found;
+  return isObject(found) ? found[second] : undefined;
+}
+
+const most = (counts: readonly number[]) => Math.max(0, ...counts);
+const least = (counts: readonly number[]) => (counts.length === 0 ? 0 : Math.min(...counts));
 
 /** The same in OpenAI's words, for adapters that translate. */
 export function openAiUsage({ input, output, cached, cache_writes }: Usage): Record<string, unknown> {
@@ -47,9 +180,13 @@ export function openAiUsage({ input, output, cached, cache_writes }: Usage): Rec
   };
 }
 
-/** null for what no count of tokens can be. */
+/** null for what cannot be a count of tokens. */
 export function count(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : null;
+}
+
+function isImpossible(value: unknown): boolean {
+  return value != null && count(value) === null;
 }

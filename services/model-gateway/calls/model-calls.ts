@@ -84,7 +84,9 @@ export class ModelCalls {
     if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
     try {
       const outputLimit = reservation.bounded ? each : null;
-      await underWay.run({ ...decoded, via, headers, search, outputLimit, signal: ending.signal }, response);
+      const { inputTokens } = estimate;
+      const call = { ...decoded, via, headers, search, outputLimit, inputTokens, signal: ending.signal };
+      await underWay.run(call, response);
     } finally {
       clearTimeout(limit);
     }

@@ -4,7 +4,7 @@ import type { Endpoint } from '../providers/endpoints.ts';
 import type { OpenAiError } from '../providers/failure.ts';
 import type { Json, Wire } from '../providers/pass-through/wire.ts';
 import type { Shape } from './allowed.ts';
-import type { SseEvent } from './chat-answer.ts';
+import type { SseEvent } from './answer-events.ts';
 
 /** The interface of a maker of models, as its clients speak it here and its servers there. */
 export interface Dialect {
@@ -64,8 +64,12 @@ export interface Media {
 export interface Translation {
   /** @throws what names the member that has no counterpart */
   toChat(request: Record<string, unknown>): Record<string, unknown>;
+  /** The words by which clients recognise that a conversation is too long for the model. */
+  overflow(error: OpenAiError): OpenAiError;
+  /** @param inputTokens estimate of the input, until the upstream counts it */
   readonly FromChat: new (
     request: Record<string, unknown>,
+    inputTokens: number,
   ) => {
     whole(answer: Record<string, unknown>): Record<string, unknown>;
     chunk(chunk: Record<string, unknown>): SseEvent[];

@@ -1,9 +1,13 @@
 import { createParser } from 'eventsource-parser';
 import { CoreError } from '#kit/errors.ts';
 import { isObject } from '#kit/is-object.ts';
+import { UnfinishedAnswer } from '#kit/model-answers/chat-answer.ts';
+import { UnknownPart } from '#kit/model-answers/content-parts.ts';
+import { isContextOverflow } from '#kit/model-answers/context-overflow.ts';
+import { BrokenToolCalls } from '#kit/model-answers/tool-calls.ts';
 import { type OpenAiError, ownFailure, UpstreamFailure } from '../providers/failure.ts';
 import { type ModelCall, type Upstream, type UpstreamAnswer, wholeAnswer } from '../providers/upstream.ts';
-import type { SseEvent } from './chat-answer.ts';
+import type { SseEvent } from './answer-events.ts';
 import type { Dialect, Translation } from './dialect.ts';
 
 /**
@@ -13,7 +17,7 @@ import type { Dialect, Translation } from './dialect.ts';
  */
 export async function sendTranslated(
   chat: Upstream,
-  { toChat, FromChat }: Translation,
+  { toChat, overflow, FromChat }: Translation,
   call: ModelCall,
   asked: ReturnType<Dialect['outputAsked']>,
 ): Promise<UpstreamAnswer> {
@@ -21,7 +25,8 @@ export async function sendTranslated(
   // Then the upstream gets the limit by the name that it reads, also where no budget binds.
   const outputLimit = call.outputLimit ?? asked?.tokens ?? null;
   const request = { ...refusing(() => toChat({ ...call.request })), stream };
-  const answer = await chat.send({
+  const explained = (error: unknown) => withOverflow(error, overflow);
+  const sent = chat.send({
     endpoint: 'chat/completions',
     bytes: Buffer.from(JSON.stringify(request)),
     request,
@@ -31,8 +36,15 @@ export async function sendTranslated(
     signal,
     ...(via !== undefined && { via }),
   });
-  const reader = new FromChat({ ...call.request });
-  return stream ? streamed(answer, reader) : await whole(answer, reader);
+  const answer = await sent.catch((error) => {
+    throw explained(error);
+  });
+  const reader = new FromChat({ ...call.request }, call.inputTokens ?? 0);
+  return stream
+    ? streamed(answer, reader, explained)
+    : await whole(answer, reader).catch((error) => {
+        throw explained(error);
+      });
 }
 
 type FromChat = InstanceType<Translation['FromChat']>;
@@ -61,7 +73,33 @@ async function whole(answer: UpstreamAnswer, reader: FromChat): Promise<Upstream
   const value = JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>;
   const { error } = value;
   if (error != null) throw reported(error);
-  return wholeAnswer({ status, headers, text: JSON.stringify(reader.whole(value)), usage: answer.usage() });
+  const translated = readable(() => reader.whole(value), answerInvalid);
+  return wholeAnswer({ status, headers, text: JSON.stringify(translated), usage: answer.usage() });
+}
+
+type Failed = (why: string) => UpstreamFailure;
+
+const answerInvalid: Failed = (why) =>
+  ownFailure(502, 'upstream_answer_invalid', `the upstream sent an answer that cannot be read: ${why}`, {
+    remedy: 'next',
+    charged: true,
+  });
+
+const streamBroken: Failed = (why) =>
+  ownFailure(502, 'upstream_stream_broken', `the upstream sent a broken stream: ${why}`, {
+    remedy: 'none',
+    charged: true,
+  });
+
+/** @throws UpstreamFailure for an answer of which the calls or the content are not certain */
+function readable<T>(read: () => T, failed: Failed): T {
+  try {
+    return read();
+  } catch (cause) {
+    const isBroken = [BrokenToolCalls, UnfinishedAnswer, UnknownPart].some((kind) => cause instanceof kind);
+    if (isBroken) throw failed((cause as Error).message);
+    throw cause;
+  }
 }
 
 /** Some upstreams report errors with status 200. */
@@ -71,8 +109,35 @@ function reported(error: unknown): UpstreamFailure {
   return ownFailure(502, 'upstream_answer_invalid', message, { remedy: 'next', charged: true });
 }
 
-function streamed(answer: UpstreamAnswer, reader: FromChat): UpstreamAnswer {
+/** Some servers say it with a status of their own fault, or in a stream. */
+const mayOverflow = new Set([400, 413, 422, 500, 502]);
+
+/** The same failure, in words that the client of the dialect recognises where the conversation is too long for the model. */
+function withOverflow(error: unknown, overflow: Translation['overflow']): unknown {
+  if (!(error instanceof UpstreamFailure) || !mayOverflow.has(error.status)) return error;
+  if (!isContextOverflow(error.openaiError)) return error;
+  const { status, remedy: own, retryAfterMs, charged } = error;
+  const remedy = own === 'retry' ? 'next' : own;
+  return new UpstreamFailure({
+    ...{ status: status >= 500 ? 400 : status, remedy, retryAfterMs, charged, cause: error },
+    error: overflow(error.openaiError),
+  });
+}
+
+function streamed(
+  answer: UpstreamAnswer,
+  reader: FromChat,
+  explained: (error: unknown) => unknown,
+): UpstreamAnswer {
   async function* events(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* translated();
+    } catch (error) {
+      throw explained(error);
+    }
+  }
+
+  async function* translated(): AsyncGenerator<Uint8Array> {
     let out = '';
     const give = (events: readonly SseEvent[]) => {
       for (const { event, data } of events) out += `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
@@ -82,7 +147,7 @@ function streamed(answer: UpstreamAnswer, reader: FromChat): UpstreamAnswer {
         if (data.startsWith('[DONE]')) return;
         const chunk = JSON.parse(data) as Record<string, unknown>;
         // What the upstream reports of an error comes as a failure too.
-        if (chunk.error == null) give(reader.chunk(chunk));
+        if (chunk.error == null) give(readable(() => reader.chunk(chunk), streamBroken));
       },
       onComment: (comment) => {
         out += `: ${comment}\n\n`;
@@ -94,7 +159,7 @@ function streamed(answer: UpstreamAnswer, reader: FromChat): UpstreamAnswer {
       if (out !== '') yield Buffer.from(out);
       out = '';
     }
-    give(reader.end(answer.usage()));
+    give(readable(() => reader.end(answer.usage()), streamBroken));
     yield Buffer.from(out);
   }
   return { ...answer, body: events() };

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { ModelFacts, ModelList } from '#kit/contracts/model-gateway/models.ts';
+import { optional } from '#kit/decode.ts';
 import { NotFound } from '#kit/errors.ts';
 import { type Reply, type Route, route, routeWithBytes } from '#kit/http/route.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
@@ -85,6 +86,31 @@ export function errorReply(dialect: DialectName, error: unknown, id: string, red
   return { status, headers, json: body };
 }
 
+/** A model as Google describes it. Source: ai.google.dev/api/models. */
+const GoogleModel = t.strict({
+  name: t.string,
+  displayName: t.string,
+  inputTokenLimit: optional(t.number),
+  outputTokenLimit: optional(t.number),
+  /** Empty for a model that has no upstream of Google's kind: the gateway does not translate generateContent. */
+  supportedGenerationMethods: t.array(t.string),
+});
+const GoogleModelList = t.strict({ models: t.array(GoogleModel) });
+
+function googleModel(
+  { id, kind, limits: { context_tokens: input, output_tokens: output } }: ModelFacts,
+  { upstreams }: GatewayConfig['models'][string],
+) {
+  const canGenerate = kind === 'chat' && upstreams.some((upstream) => upstream.kind === 'google');
+  return {
+    name: `models/${id}`,
+    displayName: id,
+    ...(input !== null && { inputTokenLimit: input }),
+    ...(output !== null && { outputTokenLimit: output }),
+    supportedGenerationMethods: canGenerate ? ['generateContent', 'countTokens'] : [],
+  };
+}
+
 /**
  * @param models the configured ones, now
  * @param since when the process began, for `created`, which OpenAI's clients want as a number
@@ -93,6 +119,7 @@ export function modelListRoutes(
   models: () => GatewayConfig['models'],
   windows: Pick<ContextWindows, 'of'>,
   since: number,
+  redactor: Redactor,
 ): readonly Route[] {
   const modelsOf = (identity: Identity | null): ModelFacts[] => {
     const own = identity === null ? null : accountOf(identity).models;
@@ -112,7 +139,48 @@ export function modelListRoutes(
       }));
   };
   const { tokenIn } = dialects.messages;
+  const found = (identity: Identity | null, id: string): ModelFacts => {
+    const all = modelsOf(identity);
+    const known = all.find((one) => one.id === id);
+    if (known !== undefined) return known;
+    const must =
+      all.length === 0
+        ? 'none is; ./core model add configures one'
+        : `must be one of ${all.map((one) => one.id).join(', ')}`;
+    throw new NotFound('model_not_found', `model ${JSON.stringify(id)} is not configured: ${must}`);
+  };
+  const withWindow = async (facts: ModelFacts): Promise<ModelFacts> => ({
+    ...facts,
+    limits: { ...facts.limits, context_tokens: await windows.of(facts.id) },
+  });
+  const forGoogle = (facts: ModelFacts) => googleModel(facts, models()[facts.id]!);
+  const google = {
+    method: 'GET',
+    scope: 'read',
+    tokenIn: dialects.google.tokenIn,
+    anyQuery: true,
+    errorReply: (error: unknown, { id }: { readonly id: string }) =>
+      errorReply('google', error, id, redactor),
+  } as const;
   return [
+    route(
+      {
+        ...google,
+        path: '/v1beta/models',
+        summary: 'The models that the caller may ask, as Google’s clients list them',
+        answers: { 200: { description: 'All on one page', content: GoogleModelList } },
+      },
+      async ({ identity }) => ({ json: { models: modelsOf(identity).map(forGoogle) } }),
+    ),
+    route(
+      {
+        ...google,
+        path: '/v1beta/models/{id}',
+        summary: 'One of them, as Google’s clients get it',
+        answers: { 200: { description: 'The model', content: GoogleModel } },
+      },
+      async ({ identity, params }) => ({ json: forGoogle(await withWindow(found(identity, params.id!))) }),
+    ),
     route(
       {
         method: 'GET',
@@ -136,20 +204,7 @@ export function modelListRoutes(
         answers: { 200: { description: 'The model', content: ModelFacts } },
       },
       async ({ identity, params }) => {
-        const all = modelsOf(identity);
-        const found = all.find(({ id }) => id === params.id);
-        if (found !== undefined) {
-          const context_tokens = await windows.of(found.id);
-          return { json: { ...found, limits: { ...found.limits, context_tokens } } };
-        }
-        const must =
-          all.length === 0
-            ? 'none is; ./core model add configures one'
-            : `must be one of ${all.map(({ id }) => id).join(', ')}`;
-        throw new NotFound(
-          'model_not_found',
-          `model ${JSON.stringify(params.id)} is not configured: ${must}`,
-        );
+        return { json: await withWindow(found(identity, params.id!)) };
       },
     ),
   ];

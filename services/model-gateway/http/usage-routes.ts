@@ -58,7 +58,7 @@ function totalOf(rows: readonly UsageLine[]): UsageLine {
 }
 
 const noCalls = {
-  ...{ calls: 0, aborted: 0, failed: 0, estimated: 0, unsettled: 0 },
+  ...{ calls: 0, aborted: 0, failed: 0, estimated: 0, contradictory: 0, unsettled: 0 },
   ...{ input_tokens: 0, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, cost: 0 },
 };
 const summed = Object.keys(noCalls) as (keyof typeof noCalls)[];

@@ -54,7 +54,9 @@ export const keysTable: MovedTable = {
 };
 
 const states = ['under_way', 'done', 'aborted', 'failed', 'unsettled'];
-const callColumns = [...usage, 'estimated', 'cost', 'sent_bytes', 'ms', 'first_token_ms'];
+const flags = ['estimated', 'contradictory'];
+const callNumbers = [...usage, 'cost', 'sent_bytes', 'ms', 'first_token_ms'];
+const callColumns = [...callNumbers, ...flags];
 
 export const callsTable: MovedTable = {
   name: 'calls of models',
@@ -76,15 +78,15 @@ export const callsTable: MovedTable = {
     remove: (db, row) => void db.prepare('DELETE FROM calls WHERE call = ?').run(...values(row, ['call'])),
   },
   postgres: {
-    rows: `SELECT (${numberOfCall})::float8 AS call, account, run, model, upstream, state, ${float(usage)},
-      estimated::int AS estimated, ${float(callColumns.slice(5))} FROM gateway_calls ORDER BY id`,
+    rows: `SELECT (${numberOfCall})::float8 AS call, account, run, model, upstream, state, ${float(callNumbers)},
+      ${flags.map((name) => `${name}::int AS ${name}`).join(', ')} FROM gateway_calls ORDER BY id`,
     async put(sql, rows) {
       const began = "'epoch'::timestamptz + (call / 1024) * interval '1 millisecond'";
       await given(
         sql,
         `INSERT INTO gateway_calls (id, gateway, began_at, day, account, run, model, upstream, state, reserved, ${callColumns.join(', ')})
          SELECT id, '00000000-0000-0000-0000-000000000000', ${began}, to_char((${began}) AT TIME ZONE 'UTC', 'YYYY-MM-DD'),
-           account, run, model, upstream, state, 0, ${callColumns.map((name) => (name === 'estimated' ? 'estimated = 1' : name)).join(', ')}
+           account, run, model, upstream, state, 0, ${callColumns.map((name) => (flags.includes(name) ? `${name} = 1` : name)).join(', ')}
          FROM given`,
         `id uuid, call bigint, account text, run text, model text, upstream text, state text, ${callColumns.map((name) => `${name} bigint`).join(', ')}`,
         rows.map((row) => ({ ...row, id: uuidOfCall(row.call as number) })),
@@ -98,7 +100,7 @@ export const callsTable: MovedTable = {
   },
 };
 
-const sums = [...['calls', 'aborted', 'failed', 'estimated', 'unsettled'], ...usage, 'cost'];
+const sums = [...['calls', 'aborted', 'failed', 'estimated', 'unsettled'], ...usage, 'cost', 'contradictory'];
 const totalsKey = ['account', 'day', 'model', 'upstream'];
 
 export const totalsTable: MovedTable = {

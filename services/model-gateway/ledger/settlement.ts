@@ -84,8 +84,9 @@ function added(usage: Usage, { input, output }: Usage): Usage {
   return { ...usage, input: usage.input + input, output: usage.output + output };
 }
 
-function clampedUsage({ input, output, cached, cache_writes }: Usage): Usage {
+function clampedUsage({ input, output, cached, cache_writes, ...mark }: Usage): Usage {
   return {
+    ...mark,
     input: possibleTokens(input),
     output: possibleTokens(output),
     cached: possibleTokens(cached),

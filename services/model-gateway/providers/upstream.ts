@@ -22,6 +22,8 @@ export interface ModelCall {
   readonly via?: string;
   /** Tokens that one answer may have at most, because a budget binds the call; what the client asked for where it set a limit. */
   readonly outputLimit?: number | null;
+  /** Estimate of the input. */
+  readonly inputTokens?: number;
   /** Aborted when the client leaves, and when the call takes too long. */
   readonly signal: AbortSignal;
 }

@@ -14,7 +14,8 @@ const Count = integerBetween(0, Number.MAX_SAFE_INTEGER);
 const Chunk = t.union([t.tuple([t.number, t.string]), t.tuple([t.number, t.strict({ base64: t.string })])]);
 export type Chunk = t.TypeOf<typeof Chunk>;
 
-const Usage = t.strict({ input: Count, output: Count, cached: Count, cache_writes: Count });
+const counts = { input: Count, output: Count, cached: Count, cache_writes: Count };
+const Usage = t.union([t.strict({ ...counts, contradictory: t.literal(true) }), t.strict(counts)]);
 
 /** The upstream's own words, where it said it in the dialect of the client. */
 const OwnWords = t.strict({ dialect: oneOf([...new Set(Object.values(dialectOf))]), body: t.UnknownRecord });

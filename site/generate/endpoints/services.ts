@@ -72,7 +72,7 @@ export const services: readonly DocumentedService[] = [
     about:
       "Models behind OpenAI's interface, and keys of runs. [Models](../models.md) says what happens to a call.",
     routes: () => [
-      ...modelListRoutes(() => ({}), absent, 0),
+      ...modelListRoutes(() => ({}), absent, 0, absent),
       ...usageRoutes(absent),
       ...keyRoutes(absent, () => []),
       ...callRoutes({ calls: absent, redactor: absent }),

@@ -1,9 +1,10 @@
 import { crashPoint } from '#kit/crash-point.ts';
-import { CoreError, messageOf } from '#kit/errors.ts';
+import { CoreError, messageOf, type Refused } from '#kit/errors.ts';
 import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentExit, AgentProcess, AgentRoom } from '../../planning/agent-room.ts';
 import type { AgentEvent, PlanningInput } from '../../planning/planner.ts';
 import type { RunKey, RunUsage } from '../../planning/run-key.ts';
+import { budgetRefusal, isForSize, requestTooLarge } from '../budget-refusal.ts';
 import { interruption } from '../interruption.ts';
 import { type AgentProgram, acpSession, type SessionWatch } from './acp-session.ts';
 import { type Agent, type AgentBounds, filledIn } from './agent.ts';
@@ -62,6 +63,8 @@ export class AgentAttempt {
   readonly #kill = new AbortController();
   readonly #log: AttemptLog;
   #bound: BoundName | null = null;
+  /** A request that the budget has no room for, though most of it is left. */
+  #tooLarge: Refused | null = null;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
@@ -203,7 +206,16 @@ export class AgentAttempt {
   /** The gateway refused a call for a limit: of the money, where it is the run's. */
   refused(message: string): void {
     this.#log.note(`core-model-gateway: ${message}`);
-    if (message.includes(`the budget of run ${this.#options.input.run_id} is`)) this.#reached('money');
+    const { input, agent, model } = this.#options;
+    const refusal = budgetRefusal(input.run_id, message);
+    if (refusal === null) return;
+    if (!isForSize(refusal)) {
+      this.#reached('money');
+      return;
+    }
+    const setting = `agents.${agent.name}.bounds.money`;
+    this.#tooLarge ??= requestTooLarge(`agent ${agent.name}`, model?.name ?? 'its model', refusal, setting);
+    this.#askToStop();
   }
 
   async #look(): Promise<void> {
@@ -243,11 +255,14 @@ export class AgentAttempt {
     this.#log.usage = (await key?.usage()) ?? this.#log.usage;
     const cancelled = input.signal.aborted;
     const bound = cancelled ? null : this.#bound;
-    const finished = bound === null && (stop_reason === 'end_turn' || stop_reason === 'exit status 0');
+    const failure = bound === null ? this.#tooLarge : null;
+    const finished =
+      bound === null && failure === null && (stop_reason === 'end_turn' || stop_reason === 'exit status 0');
     const end = cancelled ? 'cancelled' : bound !== null ? 'bound' : finished ? 'finished' : 'failed';
     const error = cancelled
       ? interruption(input.signal)
-      : (thrown ??
+      : (failure ??
+        thrown ??
         (finished || bound !== null ? null : earlyStop(agent, stop_reason, this.#log.lastMessage)));
     const message = input.secrets.mask(
       end === 'bound' ? `reached its bound of ${bound}` : error === null ? 'finished' : messageOf(error),

@@ -1,4 +1,5 @@
 import { CoreError, Refused } from '#kit/errors.ts';
+import { isContextOverflow } from '#kit/model-answers/context-overflow.ts';
 import type { ChatMessage, ToolCall, ToolDefinition } from '../../planning/model.ts';
 
 export interface FittedOptions {
@@ -209,12 +210,9 @@ function withShortArguments(call: ToolCall): ToolCall {
   }
 }
 
-/** As OpenAI, vLLM, llama.cpp, Anthropic and Gemini word it. */
 function isOverflow(error: unknown): error is CoreError {
   if (!(error instanceof CoreError) || ![400, 413].includes(Number(error.facts.status))) return false;
-  return /context_length|exceed_context|context (length|size|window|limit)|prompt is too long|input token count/i.test(
-    `${error.facts.code} ${error.message}`,
-  );
+  return isContextOverflow({ code: error.facts.code, message: error.message });
 }
 
 /** The window that the words name; null where they name none. */

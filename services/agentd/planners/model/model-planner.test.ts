@@ -433,6 +433,78 @@ describe('the model planner', () => {
     });
   });
 
+  describe('with a model that repeats a failing call', () => {
+    const failing: Readonly<Record<string, ScriptedCall>> = {
+      'a file that is not there': call('read_file', { path: 'missing.txt' }),
+      'an edit that does not fit': call('edit_file', {
+        path: 'src/greet.js',
+        old_text: 'nope',
+        new_text: 'x',
+      }),
+      'a tool that is not there': call('bash', { command: 'ls' }),
+      'arguments that are not known': call('list_files', { depth: 1 }),
+      'nothing to submit': submit,
+      'a validation that fails': call('run_validation'),
+    };
+    const change = { validate: async () => ({ passed: false, output: 'not ok 1' }) };
+
+    for (const [title, repeated] of Object.entries(failing))
+      it(`ends after three of them in a row, and says so: ${title}`, async () => {
+        const error = await failure(plan(() => ({ calls: [repeated] }), { change }));
+        expect(error).to.include({ code: 'model_repeats_failure', exitCode: 3 });
+        expect(error.message)
+          .to.include(`scripted made the same call of ${repeated.name} 3 times in a row`)
+          .and.to.match(/and it failed each time \((?:error|The validation failed)/);
+        expect(server!.requests).to.have.length(3);
+      });
+
+    it('ends also after an answer with three of them, and whatever the order of the arguments is', async () => {
+      const [path, from_line] = ['missing.txt', 1];
+      const calls = [
+        { path, from_line },
+        { from_line, path },
+        { path, from_line },
+      ].map((args) => call('read_file', args));
+      expect(await failure(plan(() => ({ calls })))).to.include({ code: 'model_repeats_failure' });
+      expect(server!.requests).to.have.length(1);
+    });
+
+    it('goes on where another call is between, other arguments are given, or the call works', async () => {
+      const missing = call('read_file', { path: 'missing.txt' });
+      const others = [1, 2, 3, 4].map((at) => ({
+        calls: [call('read_file', { path: `missing-${at}.txt` })],
+      }));
+      const script = [
+        ...[{ calls: [missing, missing] }, { calls: [call('list_files'), missing] }, { calls: [missing] }],
+        ...others,
+        ...[1, 2, 3, 4].map(() => ({ calls: [call('list_files')] })),
+        { calls: [fix, submit] },
+      ];
+      expect((await plan(script)).proposal.kind).to.equal('change');
+    });
+
+    it('counts the calls of a planning that was interrupted', async () => {
+      const conversation = keptConversation();
+      const missing = { calls: [call('read_file', { path: 'missing.txt' })] };
+      const broken = { status: 401, body: { error: { message: 'no' } } };
+      await failure(plan([missing, missing, broken], { change: { conversation } }));
+      await server!.close();
+      const resumed = keptConversation(conversation.turns);
+      const error = await failure(plan(() => missing, { change: { conversation: resumed } }));
+      expect(error).to.include({ code: 'model_repeats_failure' });
+      expect(server!.requests).to.have.length(1);
+    });
+  });
+
+  it('does not report a request that is too large as money that is spent', async () => {
+    const run = 'run run_0199f3c2-0000-7000-8000-000000000000';
+    const message = `the budget of ${run} is $10.00: $1.00 is used, $0.00 is reserved for calls under way, and this call may cost $12.50`;
+    const refusal = { status: 429, body: { error: { message, code: 'insufficient_quota' } } };
+    const error = await failure(plan([{ calls: [call('list_files')] }, refusal]));
+    expect(error).to.include({ code: 'planner_request_too_large' });
+    expect(error.message).to.include('it may cost $12.50, and $9.00 of $10.00 is left');
+  });
+
   it('shows what it does now, with tokens and money so far', async () => {
     const { input } = await plan([
       { calls: [call('read_file', { path: 'src/greet.js' })] },

@@ -1,17 +1,20 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
+import { canonicalJson } from '#kit/digest.ts';
 import { CoreError, Failed, Refused } from '#kit/errors.ts';
 import type { Influence } from '../../action.ts';
+import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentDialect } from '../../planning/agent-settings.ts';
 import { textInfluences } from '../../planning/influences.ts';
 import type { ChatMessage, Model, ToolCall } from '../../planning/model.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal, Turn } from '../../planning/planner.ts';
 import type { PlannerBounds } from '../../planning/roles.ts';
 import { counted, dollars } from '../amounts.ts';
+import { type BudgetRefusal, budgetRefusal, isForSize, requestTooLarge } from '../budget-refusal.ts';
 import { interruption } from '../interruption.ts';
 import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './ask-model.ts';
 import { FittedConversation } from './fitted-conversation.ts';
 import { openingMessages } from './prompt.ts';
-import { type Outcome, type ToolResult, ToolRunner } from './tool-runner.ts';
+import { isFailure, type Outcome, type ToolResult, ToolRunner } from './tool-runner.ts';
 import { changingTools, toolsFor } from './tools.ts';
 
 export interface ModelPlannerOptions {
@@ -141,6 +144,7 @@ async function plan(
   for (;;) {
     signal.throwIfAborted();
     requireToolCalls(turns, model.model, max_output_tokens);
+    requireProgress(turns, model.model);
     const used = usage.used();
     checkBounds(used, bounds);
     const { messages, max_tokens: fitting } = conversation.request();
@@ -151,7 +155,10 @@ async function plan(
     try {
       answer = await askModel(model, { messages, tools, max_tokens }, signal, retry, input.progress);
     } catch (error) {
-      if (isBudgetOf(input.run_id, error)) throw boundReached('money', usage.used(), bounds, error);
+      const refusal = budgetRefusalIn(input.run_id, error);
+      if (refusal !== null && isForSize(refusal))
+        throw requestTooLarge('the planner', model.model, refusal, 'planner.bounds.money');
+      if (refusal !== null) throw boundReached('money', usage.used(), bounds, error);
       if (signal.aborted || !conversation.overflowed(error)) throw error;
       input.progress('the conversation is too long for the model; shortening older tool results');
       continue;
@@ -168,10 +175,10 @@ async function plan(
   }
 }
 
-/** The gateway refuses a call that may cost more than is left of what the run may spend. */
-function isBudgetOf(runId: string, error: unknown): boolean {
-  if (!(error instanceof CoreError) || error.facts.code !== 'insufficient_quota') return false;
-  return error.message.includes(`the budget of run ${runId} is`);
+/** The gateway refuses a call that may cost more than is left of what the run may spend; null for another error. */
+function budgetRefusalIn(runId: string, error: unknown): BudgetRefusal | null {
+  if (!(error instanceof CoreError) || error.facts.code !== 'insufficient_quota') return null;
+  return budgetRefusal(runId, error.message);
 }
 
 /** The smaller of what is configured and what the model's upstreams say; null where neither does. */
@@ -203,6 +210,53 @@ function requireToolCalls(turns: readonly Turn[], model: string, maxAnswer: numb
         : 'plan with a model that supports tool calls, or with --planner patch; ./core show RUN --prompt prints its answers',
     },
   );
+}
+
+const maxSameFailures = 3;
+
+/** @throws Refused (`model_repeats_failure`) for a model whose last calls are the same and fail the same */
+function requireProgress(turns: readonly Turn[], model: string): void {
+  const last = turns.flatMap(resultsOf).slice(-maxSameFailures);
+  const [{ name, failure, key } = { name: '', failure: null, key: '' }] = last;
+  if (last.length < maxSameFailures || failure === null) return;
+  if (last.some((call) => call.key !== key || call.failure === null)) return;
+  throw new Refused(
+    'model_repeats_failure',
+    `planning stopped: ${model} made the same call of ${name} ${maxSameFailures} times in a row, and it failed each time (${oneLine(failure, 200)}); nothing is proposed`,
+    {
+      facts: { model, tool: name, turns: turns.length },
+      hint: 'plan again, or with a larger model; ./core show RUN --prompt prints the calls and their answers',
+    },
+  );
+}
+
+interface CallResult {
+  readonly name: string;
+  /** Equal for calls of one tool with the same arguments. */
+  readonly key: string;
+  /** What the tool answered; null where it did what was asked. */
+  readonly failure: string | null;
+}
+
+function resultsOf(turn: Pick<Turn, 'messages'>): CallResult[] {
+  const answers = new Map(
+    turn.messages.flatMap((message) =>
+      message.role === 'tool' ? [[message.tool_call_id, message.content] as const] : [],
+    ),
+  );
+  return callsOf(turn).map(({ id, function: { name, arguments: text } }) => {
+    const answer = answers.get(id) ?? '';
+    return { name, key: JSON.stringify([name, normal(text)]), failure: isFailure(answer) ? answer : null };
+  });
+}
+
+/** Arguments without differences in white space and in the order of members. */
+function normal(text: string): string {
+  try {
+    return canonicalJson(JSON.parse(text));
+  } catch {
+    return text.trim();
+  }
 }
 
 function callsOf({ messages: [said] }: Pick<Turn, 'messages'>): readonly ToolCall[] {

@@ -180,6 +180,11 @@ export class ToolRunner {
   }
 }
 
+/** Whether an answer to the model says that its call failed. */
+export function isFailure(answer: string): boolean {
+  return /^error(?: [a-z_]+)?: |^The validation failed\./.test(answer);
+}
+
 function bounded(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}\n… cut, ${text.length} characters` : text;
 }

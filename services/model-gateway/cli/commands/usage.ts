@@ -52,9 +52,13 @@ function usageLines({ by, rows, total }: UsageReply, filters: string, display: D
     [...rows, total].map(cellsOf),
     display,
   );
-  const { estimated, unsettled } = total;
+  const { estimated, unsettled, contradictory } = total;
   const cut = unsettled === 0 ? '' : `; ${unsettled} of them were cut off and count at what was reserved`;
   if (estimated > 0) lines.push(`tokens of ${estimated} of ${total.calls} calls are estimated${cut}`);
+  if (contradictory > 0)
+    lines.push(
+      `upstreams reported contradictory tokens for ${contradictory} of ${total.calls} calls, which count at the highest reading`,
+    );
   return lines;
 }
 

@@ -1,5 +1,5 @@
 import { isObject } from '#kit/is-object.ts';
-import { usageOf } from '#kit/model-answers/usage.ts';
+import { readUsage } from '#kit/model-answers/usage.ts';
 import { upstreamRequestId } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, LimitMember, There, Wire } from '../../providers/pass-through/wire.ts';
@@ -17,21 +17,26 @@ const read = [
 ];
 
 const events: EventWire = {
+  answers: ({ n }) => Math.max(1, numberIn(n)),
   end: 'a finish_reason',
   meaning({ error, choices, usage }) {
     const list = Array.isArray(choices) ? choices : [];
     // An error of the stream or of a choice, even if the stream continues.
     if (error != null || list.some((choice) => choice?.finish_reason === 'error')) return 'failure';
-    if (list.some((choice) => typeof choice?.finish_reason === 'string')) return 'whole';
-    return Array.isArray(choices) && choices.length === 0 && usageOf(usage) !== null ? 'usage' : 'more';
+    return Array.isArray(choices) && choices.length === 0 && readUsage(usage) !== null ? 'usage' : 'more';
   },
+  parts: ({ choices }) =>
+    objectsIn(choices).map(({ index, finish_reason: finish }) => ({
+      place: `${index ?? 0}`,
+      finished: typeof finish === 'string' && finish !== '',
+    })),
   deltas({ choices }) {
     if (!Array.isArray(choices)) return [];
     return choices
       .filter(isObject)
       .map((holder) => ({ place: `${holder.index ?? 0}`, holder, member: 'delta' }));
   },
-  usage: ({ usage }) => usageOf(usage),
+  usage: ({ usage }, before) => readUsage(usage, before),
   status({ error }) {
     const { code, status } = isObject(error) ? error : {};
     return [code, status].map(Number).find((number) => number >= 400 && number <= 599) ?? null;
@@ -45,7 +50,7 @@ const wire: Wire = {
   credential: (text) => ({ authorization: `Bearer ${text}` }),
   body,
   isAnswerHeader: isChatHeader,
-  usage: ({ usage }) => usageOf(usage),
+  usage: ({ usage }) => readUsage(usage),
   events,
   limitMember: {
     // OpenAI's newer models refuse the older member, which is the only one that many others know.

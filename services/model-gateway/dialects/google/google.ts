@@ -1,5 +1,5 @@
 import { isObject } from '#kit/is-object.ts';
-import { count, noUsage, type Usage } from '#kit/model-answers/usage.ts';
+import { noUsage, readUsage } from '#kit/model-answers/usage.ts';
 import { isAnswerHeader } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
@@ -46,19 +46,22 @@ const plain = (name: string) => name.toUpperCase().toLowerCase().replaceAll('_',
 const read = ['model', 'contents', ...spellings.generationConfig];
 
 const events: EventWire = {
+  answers: (request) => google.answersAsked(request),
   end: 'a finishReason',
-  meaning({ error, candidates, promptFeedback }) {
-    if (error != null) return 'failure';
+  meaning: ({ error }) => (error != null ? 'failure' : 'more'),
+  parts({ candidates, promptFeedback }) {
     const isBlocked = isObject(promptFeedback) && promptFeedback.blockReason != null;
-    return isBlocked || objectsIn(candidates).some(({ finishReason }) => finishReason != null)
-      ? 'whole'
-      : 'more';
+    if (isBlocked) return [{ place: '0', finished: true }];
+    return objectsIn(candidates).map(({ index = 0, finishReason: finish }) => ({
+      place: `${index}`,
+      finished: typeof finish === 'string' && finish !== '' && finish !== 'FINISH_REASON_UNSPECIFIED',
+    }));
   },
   deltas: ({ candidates }) =>
     objectsIn(candidates)
       .filter(({ content }) => isObject(content))
       .map(({ index = 0, content }) => ({ place: `${index}`, holder: content, member: 'parts' })),
-  usage: ({ usageMetadata }) => usageOf(usageMetadata),
+  usage: ({ usageMetadata }, before) => readUsage(usageMetadata, before),
   status({ error }) {
     const code = isObject(error) ? Number(error.code) : 0;
     return code >= 400 && code <= 599 ? code : null;
@@ -83,24 +86,10 @@ const wire: Wire = {
     });
   },
   isAnswerHeader,
-  usage: ({ usageMetadata }, { endpoint }) => (endpoint === 'countTokens' ? noUsage : usageOf(usageMetadata)),
+  usage: ({ usageMetadata }, { endpoint }) =>
+    endpoint === 'countTokens' ? noUsage : readUsage(usageMetadata),
   events,
 };
-
-/** Thoughts are output, and what tools gave is input. */
-function usageOf(value: unknown): Usage | null {
-  if (!isObject(value)) return null;
-  const prompt = count(value.promptTokenCount);
-  if (prompt === null) return null;
-  const of = (member: unknown) => count(member) ?? 0;
-  const input = prompt + of(value.toolUsePromptTokenCount);
-  return {
-    input,
-    output: of(value.candidatesTokenCount) + of(value.thoughtsTokenCount),
-    cached: Math.min(input, of(value.cachedContentTokenCount)),
-    cache_writes: 0,
-  };
-}
 
 const generates: Pick<EndpointFacts, 'for' | 'uses' | 'allowed' | 'read' | 'rules'> = {
   for: 'chat',

@@ -1,6 +1,7 @@
 import { isObject } from '#kit/is-object.ts';
+import { type Block, ChatAnswer, type Step } from '#kit/model-answers/chat-answer.ts';
 import { noUsage, type Usage } from '#kit/model-answers/usage.ts';
-import { type Block, ChatAnswer, idFrom, type SseEvent, type Step } from '../chat-answer.ts';
+import { idFrom, type SseEvent } from '../answer-events.ts';
 
 const stopReasons: Readonly<Record<string, string>> = {
   stop: 'end_turn',
@@ -16,6 +17,7 @@ const stopReasons: Readonly<Record<string, string>> = {
  */
 export class FromChat {
   readonly #model: string;
+  readonly #inputTokens: number;
   readonly #thinks: boolean;
   readonly #stops: readonly unknown[];
   readonly #answer = new ChatAnswer();
@@ -23,9 +25,13 @@ export class FromChat {
   /** Of the blocks that the client is given. */
   #index = -1;
 
-  /** @param request as the client sent it, in Messages */
-  constructor(request: Readonly<Record<string, unknown>>) {
+  /**
+   * @param request as the client sent it, in Messages
+   * @param inputTokens estimate of the input: clients show it, and go by it, before the answer ends
+   */
+  constructor(request: Readonly<Record<string, unknown>>, inputTokens = 0) {
     const { model, thinking, stop_sequences: stops } = request;
+    this.#inputTokens = inputTokens;
     this.#model = String(model);
     this.#thinks = isObject(thinking) && thinking.type !== 'disabled' && thinking.display !== 'omitted';
     this.#stops = Array.isArray(stops) ? stops : [];
@@ -68,7 +74,13 @@ export class FromChat {
     this.#begun = true;
     const message = { ...this.#head(), content: [], stop_reason: null, stop_sequence: null };
     return [
-      event({ type: 'message_start', message: { ...message, usage: usageIn(null) } }),
+      event({
+        type: 'message_start',
+        message: {
+          ...message,
+          usage: usageIn(this.#answer.usage ?? { ...noUsage, input: this.#inputTokens }),
+        },
+      }),
       event({ type: 'ping' }),
     ];
   }

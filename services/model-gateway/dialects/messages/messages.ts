@@ -1,5 +1,5 @@
 import { isObject } from '#kit/is-object.ts';
-import { count, noUsage, type Usage } from '#kit/model-answers/usage.ts';
+import { noUsage, readUsage } from '#kit/model-answers/usage.ts';
 import { isAnswerHeader } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
@@ -32,12 +32,20 @@ const statuses: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 };
 
+/** What is read from a cache and written to it stands beside `input_tokens`. */
+const anthropic = { cacheBeside: true };
+
 const events: EventWire = {
-  end: 'message_stop',
-  meaning({ type, error, delta }) {
+  answers: () => 1,
+  end: 'a stop_reason',
+  meaning({ type, error }) {
     if (type === 'error' || (type === undefined && error != null)) return 'failure';
-    if (type === 'message_stop') return 'last';
-    return type === 'message_delta' && isObject(delta) && delta.stop_reason != null ? 'whole' : 'more';
+    return type === 'message_stop' ? 'last' : 'more';
+  },
+  parts({ type, delta }) {
+    if (type === 'message_start') return [{ place: '0', finished: false }];
+    const reason = type === 'message_delta' && isObject(delta) ? delta.stop_reason : null;
+    return typeof reason === 'string' && reason !== '' ? [{ place: '0', finished: true }] : [];
   },
   deltas: (event) =>
     event.type === 'content_block_delta' && isObject(event.delta)
@@ -45,8 +53,7 @@ const events: EventWire = {
       : [],
   usage({ message, usage }, before) {
     const start = isObject(message) ? message.usage : undefined;
-    const reported = usageOf(start ?? usage, before);
-    return reported;
+    return readUsage(start ?? usage, before, anthropic);
   },
   status({ error }) {
     return (isObject(error) && statuses[String(error.type)]) || null;
@@ -64,30 +71,9 @@ const wire: Wire = {
     return rewriteRequest(bytes, () => ({ model, ...limit }));
   },
   isAnswerHeader,
-  usage: ({ usage }, { endpoint }) => (endpoint === 'messages' ? usageOf(usage, null) : noUsage),
+  usage: ({ usage }, { endpoint }) => (endpoint === 'messages' ? readUsage(usage, null, anthropic) : noUsage),
   events,
 };
-
-/**
- * What is read from a cache and written to it stands beside `input_tokens`. The numbers of a stream only grow, and some servers leave
- * out of a later event, or write there as 0, what they reported before.
- */
-function usageOf(value: unknown, before: Usage | null): Usage | null {
-  if (!isObject(value)) return null;
-  const earlier = before ?? noUsage;
-  const given = [value.input_tokens, value.output_tokens].map(count);
-  if (given.every((tokens) => tokens === null)) return null;
-  const grown = (member: unknown, least: number) => Math.max(least, count(member) ?? 0);
-  const cached = grown(value.cache_read_input_tokens, earlier.cached);
-  const cache_writes = grown(value.cache_creation_input_tokens, earlier.cache_writes);
-  const plain = grown(value.input_tokens, earlier.input - earlier.cached - earlier.cache_writes);
-  return {
-    input: plain + cached + cache_writes,
-    output: grown(value.output_tokens, earlier.output),
-    cached,
-    cache_writes,
-  };
-}
 
 /** Anthropic's Messages, as Claude Code speaks them. */
 export const messages: Dialect = {
@@ -129,7 +115,15 @@ export const messages: Dialect = {
   errorEvent(error, status) {
     return `event: error\ndata: ${JSON.stringify(messages.errorBody(error, status))}\n\n`;
   },
-  translation: { toChat, FromChat },
+  translation: {
+    toChat,
+    FromChat,
+    // Claude Code makes a conversation shorter where it reads this.
+    overflow: (error) =>
+      error.message.toLowerCase().includes('prompt is too long')
+        ? error
+        : { ...error, message: `prompt is too long: ${error.message}` },
+  },
 };
 
 function typeOf(status: number): string {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { chatAnswers } from '../../../../test/fixtures/models/chat-answers.ts';
-import type { SseEvent } from '../chat-answer.ts';
+import type { SseEvent } from '../answer-events.ts';
 import { FromChat } from './from-chat.ts';
 
 const request = {

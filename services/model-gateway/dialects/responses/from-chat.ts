@@ -1,5 +1,6 @@
+import { type Block, ChatAnswer, type Step } from '#kit/model-answers/chat-answer.ts';
 import { noUsage, type Usage } from '#kit/model-answers/usage.ts';
-import { type Block, ChatAnswer, idFrom, type SseEvent, type Step } from '../chat-answer.ts';
+import { idFrom, type SseEvent } from '../answer-events.ts';
 import { type Item, itemOf } from './items.ts';
 import { toolTable } from './tools.ts';
 

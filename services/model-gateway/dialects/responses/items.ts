@@ -1,4 +1,5 @@
-import { type Block, idFrom } from '../chat-answer.ts';
+import type { Block } from '#kit/model-answers/chat-answer.ts';
+import { idFrom } from '../answer-events.ts';
 import { customInput, shellAction, type ToolOrigin } from './tools.ts';
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };

@@ -1,5 +1,5 @@
 import { isObject } from '#kit/is-object.ts';
-import { usageOf } from '#kit/model-answers/usage.ts';
+import { readUsage } from '#kit/model-answers/usage.ts';
 import { isAnswerHeader } from '../../providers/headers.ts';
 import { rewriteRequest } from '../../providers/pass-through/request.ts';
 import type { EventWire, Json, Wire } from '../../providers/pass-through/wire.ts';
@@ -12,17 +12,25 @@ import { toChat } from './to-chat.ts';
 /** With these the response is over, whatever became of it. */
 const last = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
+const ends = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
+
 const events: EventWire = {
+  answers: () => 1,
   end: 'response.completed',
   meaning({ type, error }) {
     if (type === 'error' || (type === undefined && error != null)) return 'failure';
     return typeof type === 'string' && last.has(type) ? 'last' : 'more';
   },
+  parts({ type, response }) {
+    if (typeof type !== 'string' || !last.has(type)) return [];
+    const status = isObject(response) ? response.status : undefined;
+    return [{ place: '0', finished: status === undefined || ends.has(String(status)) }];
+  },
   deltas: (event) =>
     typeof event.type === 'string' && event.type.endsWith('.delta') && typeof event.delta === 'string'
       ? [{ place: placeOf(event), holder: event, member: 'delta' }]
       : [],
-  usage: ({ response }) => (isObject(response) ? usageOf(response.usage) : null),
+  usage: ({ response }, before) => (isObject(response) ? readUsage(response.usage, before) : null),
   status(event) {
     const { status, code } = isObject(event.error) ? event.error : event;
     return [status, code].map(Number).find((number) => number >= 400 && number <= 599) ?? null;
@@ -44,7 +52,7 @@ const wire: Wire = {
     return rewriteRequest(bytes, () => ({ model, ...(!isLimited && { max_output_tokens: outputLimit }) }));
   },
   isAnswerHeader,
-  usage: ({ usage }) => usageOf(usage),
+  usage: ({ usage }) => readUsage(usage),
   events,
 };
 
@@ -93,7 +101,11 @@ export const responses: Dialect = {
       .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
       .join('');
   },
-  translation: { toChat, FromChat },
+  translation: {
+    toChat,
+    FromChat,
+    overflow: (error) => ({ ...error, type: 'invalid_request_error', code: 'context_length_exceeded' }),
+  },
 };
 
 /** Items of the conversation, and what they hold. */

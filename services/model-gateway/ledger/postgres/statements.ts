@@ -89,7 +89,7 @@ export async function openCalls(
 
 const sums = [
   ...['calls', 'aborted', 'failed', 'estimated', 'unsettled'],
-  ...['input', 'output', 'cached', 'cache_writes', 'cost'],
+  ...['input', 'output', 'cached', 'cache_writes', 'cost', 'contradictory'],
 ];
 const ofState = (state: string) => `count(*) FILTER (WHERE state = '${state}')`;
 
@@ -99,7 +99,7 @@ const summed = `
     INSERT INTO gateway_totals (account, day, model, upstream, run, ${sums.join(', ')})
     SELECT account, day, model, upstream, min(run), count(*), ${ofState('aborted')}, ${ofState('failed')},
       count(*) FILTER (WHERE estimated), ${ofState('unsettled')},
-      sum(input), sum(output), sum(cached), sum(cache_writes), sum(cost)
+      sum(input), sum(output), sum(cached), sum(cache_writes), sum(cost), count(*) FILTER (WHERE contradictory)
     FROM ended GROUP BY account, day, model, upstream ORDER BY account, day, model, upstream
     ON CONFLICT (account, day, model, upstream) DO UPDATE SET
       ${sums.map((name) => `${name} = gateway_totals.${name} + excluded.${name}`).join(', ')})
@@ -120,10 +120,12 @@ export async function endCalls(sql: Sql, calls: readonly EndedCall[], balances: 
     `WITH ended AS (
        UPDATE gateway_calls AS calls SET upstream = ending.upstream, state = ending.state, input = ending.input,
          output = ending.output, cached = ending.cached, cache_writes = ending.cache_writes, estimated = ending.estimated,
-         cost = ending.cost, sent_bytes = ending.sent_bytes, ms = ending.ms, first_token_ms = ending.first_token_ms
+         cost = ending.cost, sent_bytes = ending.sent_bytes, ms = ending.ms, first_token_ms = ending.first_token_ms,
+         contradictory = ending.contradictory
        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::boolean[],
-         $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
-         AS ending (id, upstream, state, input, output, cached, cache_writes, estimated, cost, sent_bytes, ms, first_token_ms)
+         $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::boolean[])
+         AS ending (id, upstream, state, input, output, cached, cache_writes, estimated, cost, sent_bytes, ms, first_token_ms,
+           contradictory)
        WHERE calls.id = ending.id AND calls.state = 'under_way'
        RETURNING calls.*), ${summed}`,
     [
@@ -133,6 +135,7 @@ export async function endCalls(sql: Sql, calls: readonly EndedCall[], balances: 
       ...[calls.map(({ estimated }) => estimated), calls.map(({ cost }) => cost)],
       ...[calls.map(({ sentBytes }) => sentBytes), calls.map(({ ms }) => ms)],
       calls.map(({ firstTokenMs }) => firstTokenMs),
+      calls.map(({ usage }) => usage.contradictory === true),
     ],
   );
   settle(rows, balances);
@@ -213,7 +216,7 @@ export function usage(sql: Sql, { by, from, to, run }: UsageQuestion): Promise<U
     `SELECT ${groups[by]} AS name, ${sum('calls')} AS calls, ${sum('aborted')} AS aborted, ${sum('failed')} AS failed,
        ${sum('estimated')} AS estimated, ${sum('unsettled')} AS unsettled, ${sum('input')} AS input_tokens,
        ${sum('output')} AS output_tokens, ${sum('cached')} AS cached_tokens, ${sum('cache_writes')} AS cache_write_tokens,
-       (sum(cost) / 1000000)::float8 AS cost
+       ${sum('contradictory')} AS contradictory, (sum(cost) / 1000000)::float8 AS cost
      FROM gateway_totals
      WHERE ($1::text IS NULL OR day >= $1) AND ($2::text IS NULL OR day <= $2) AND ($3::text IS NULL OR run = $3)
      GROUP BY 1 ORDER BY ${by === 'day' ? '1 DESC' : `sum(cost) DESC, sum(calls) DESC, ${groups[by]} COLLATE "C"`}`,

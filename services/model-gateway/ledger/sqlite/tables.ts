@@ -62,11 +62,17 @@ const noChange = '/* no table changes */';
 
 const callsUnderWay = 'CREATE INDEX IF NOT EXISTS calls_under_way ON calls (call) WHERE state = 0';
 
+/** Calls whose upstream reported numbers that contradict each other. */
+const contradictory = `
+  ALTER TABLE calls ADD COLUMN contradictory INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE totals ADD COLUMN contradictory INTEGER NOT NULL DEFAULT 0;
+`;
+
 export const ledgerKind: DatabaseKind = {
   codePrefix: 'ledger',
   name: 'the ledger',
   whenDamaged: 'Move it away to begin a new ledger; what was used so far is then not counted.',
-  migrations: [tables, noChange, callsUnderWay],
+  migrations: [tables, noChange, callsUnderWay, contradictory],
 };
 
 /** Values of `calls.state`; 0 is a call under way. */
@@ -116,7 +122,8 @@ export class LedgerTables {
     this.#statements.addNames.run(upstream, upstream);
     const { changes } = this.#statements.end.run(
       ...[upstream, callStates[state], input, output, cached, cache_writes],
-      ...[Number(estimated), cost, sentBytes, ms, firstTokenMs, id],
+      ...[Number(estimated), cost, sentBytes, ms, firstTokenMs],
+      ...[Number(usage.contradictory === true), id],
     );
     if (changes === 1) this.#statements.total.run(day, id);
   }
@@ -169,7 +176,7 @@ export class LedgerTables {
         `SELECT ${groups[by]} AS name, sum(calls) AS calls, sum(aborted) AS aborted, sum(failed) AS failed,
           sum(estimated) AS estimated, sum(unsettled) AS unsettled, sum(input) AS input_tokens,
           sum(output) AS output_tokens, sum(cached) AS cached_tokens, sum(cache_writes) AS cache_write_tokens,
-          sum(cost) / 1000000.0 AS cost
+          sum(contradictory) AS contradictory, sum(cost) / 1000000.0 AS cost
         FROM totals JOIN accounts USING (account) JOIN names AS models ON models.id = totals.model
         WHERE ${where}
         GROUP BY 1 ORDER BY ${by === 'day' ? 'name DESC' : 'cost DESC, calls DESC, name'}`,
@@ -185,7 +192,7 @@ export class LedgerTables {
 
 const summed = [
   ...['calls', 'aborted', 'failed', 'estimated', 'unsettled'],
-  ...['input', 'output', 'cached', 'cache_writes', 'cost'],
+  ...['input', 'output', 'cached', 'cache_writes', 'cost', 'contradictory'],
 ];
 
 /** Calls that are deleted at once. */
@@ -197,19 +204,20 @@ function prepare(db: DatabaseSync) {
     addNames: db.prepare('INSERT OR IGNORE INTO names (name) VALUES (?), (?)'),
     open: db.prepare(`
       INSERT INTO calls
-      SELECT ?, account, models.id, upstreams.id, 0, ?, ?, 0, 0, 1, ?, 0, 0, NULL
+      SELECT ?, account, models.id, upstreams.id, 0, ?, ?, 0, 0, 1, ?, 0, 0, NULL, 0
       FROM accounts, names AS models, names AS upstreams
       WHERE accounts.key = ? AND models.name = ? AND upstreams.name = ?`),
     raise: db.prepare('UPDATE calls SET cost = ? WHERE call = ?'),
     end: db.prepare(`
       UPDATE calls SET upstream = (SELECT id FROM names WHERE name = ?), state = ?, input = ?, output = ?, cached = ?,
-        cache_writes = ?, estimated = ?, cost = ?, sent_bytes = ?, ms = ?, first_token_ms = ?
+        cache_writes = ?, estimated = ?, cost = ?, sent_bytes = ?, ms = ?, first_token_ms = ?,
+        contradictory = ?
       WHERE call = ? AND state = 0`),
     cutOff: db.prepare(`UPDATE calls SET state = ${callStates.unsettled} WHERE state = 0 RETURNING call`),
     total: db.prepare(`
       INSERT INTO totals
       SELECT account, ?, model, upstream, 1, state = ${callStates.aborted}, state = ${callStates.failed}, estimated,
-        state = ${callStates.unsettled}, input, output, cached, cache_writes, cost
+        state = ${callStates.unsettled}, input, output, cached, cache_writes, cost, contradictory
       FROM calls WHERE call = ?
       ON CONFLICT DO UPDATE SET ${summed.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`),
     last: db.prepare('SELECT max(call) AS last FROM calls'),

@@ -1,4 +1,4 @@
-import { count, openAiUsage, type Usage } from '#kit/model-answers/usage.ts';
+import { openAiUsage, readUsage, type Usage } from '#kit/model-answers/usage.ts';
 import type { Mask, MaskStream } from '../mask.ts';
 import { endedEarly, StreamCutOff } from './failures.ts';
 import { isNews } from './fetch.ts';
@@ -123,9 +123,10 @@ export class CompletionChunks {
   }
 
   #finish(part: Extract<StreamPart, { type: 'finish' }>): string {
-    if (part.finishReason.unified === 'interrupted') throw new StreamCutOff(endedEarly);
+    const { unified, raw } = part.finishReason;
+    if (unified === 'interrupted' || !raw) throw new StreamCutOff(endedEarly);
     this.finished = true;
-    const reported = usageFrom(part.usage);
+    const reported = usageFrom(part.usage, this.usage);
     this.usage = reported ?? this.usage;
     this.usageIsPartial = reported === null;
     const refusal = refusalOf(part.providerMetadata);
@@ -147,7 +148,7 @@ export class CompletionChunks {
   #countStart(part: Extract<StreamPart, { type: 'custom' }>): void {
     if (part.kind !== 'anthropic.message_start') return;
     const { usage } = (part.providerMetadata?.anthropic ?? {}) as { usage?: Record<string, unknown> };
-    this.usage = usageAtStart(usage);
+    this.usage = readUsage(usage, null, { cacheBeside: true });
   }
 
   #delta(delta: object): string {
@@ -229,28 +230,9 @@ export function refusalOf(metadata: unknown): string | null {
   return typeof explanation === 'string' && explanation !== '' ? explanation : null;
 }
 
-/** null where the upstream counted nothing, or what cannot be. */
-export function usageFrom({ inputTokens, outputTokens }: ProviderUsage): Usage | null {
-  if (inputTokens.total === undefined && outputTokens.total === undefined) return null;
-  return possible({
-    input: inputTokens.total ?? 0,
-    output: outputTokens.total ?? 0,
-    cached: inputTokens.cacheRead ?? 0,
-    cache_writes: inputTokens.cacheWrite ?? 0,
-  });
-}
-
-/** What Anthropic counts before its first word; the rest is known at the end. */
-function usageAtStart(reported: Readonly<Record<string, unknown>> | undefined): Usage | null {
-  const of = (name: string): number => (typeof reported?.[name] === 'number' ? reported[name] : 0);
-  const cached = of('cache_read_input_tokens');
-  const cache_writes = of('cache_creation_input_tokens');
-  return possible({
-    input: of('input_tokens') + cached + cache_writes,
-    output: of('output_tokens'),
-    cached,
-    cache_writes,
-  });
+/** null where the upstream counted nothing. @param before what it counted at the beginning of its stream */
+export function usageFrom({ raw }: ProviderUsage, before: Usage | null = null): Usage | null {
+  return readUsage(raw, before, { cacheBeside: true });
 }
 
 /** For the client, with the tokens of thoughts where they were counted. */
@@ -260,11 +242,4 @@ function wireUsage(usage: Usage, provider: ProviderUsage): Record<string, unknow
     ...openAiUsage(usage),
     ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
-}
-
-function possible(usage: Usage): Usage | null {
-  const counts = Object.values(usage);
-  return counts.every((tokens) => count(tokens) !== null) && usage.cached + usage.cache_writes <= usage.input
-    ? usage
-    : null;
 }

@@ -1,5 +1,6 @@
 import { InvalidInput } from '#kit/errors.ts';
 import { isObject } from '#kit/is-object.ts';
+import { isContextOverflow } from '#kit/model-answers/context-overflow.ts';
 import { errorIn, redirected } from '../answer-errors.ts';
 import {
   connectionFailure,
@@ -95,7 +96,9 @@ function answered(
 ): UpstreamFailure {
   const { message, type: said } = errorIn(upstream, status, body, mask);
   const noCredit = /credit balance/i.test(message);
-  const [type, code] = types.get(noCredit ? 'billing_error' : said) ?? [typeOf(status), null];
+  const [type, usual] = types.get(noCredit ? 'billing_error' : said) ?? [typeOf(status), null];
+  const isOverflow = status === 400 && isContextOverflow({ code: usual, message });
+  const code = isOverflow ? 'context_length_exceeded' : usual;
   return new UpstreamFailure({
     status,
     error: { message, type, param: null, code },

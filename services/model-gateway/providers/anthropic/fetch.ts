@@ -27,7 +27,7 @@ export function anthropicFetch(options: FetchOptions): typeof globalThis.fetch {
     if (response.ok) progress.stage = 'begun';
     const type = response.headers.get('content-type') ?? '';
     const problem = problemOf(response, type);
-    if (problem === null) return await bounded(response, type);
+    if (problem === null) return await bounded(response, type || usualType(init.body));
     await response.body?.cancel();
     throw problem;
   };
@@ -36,9 +36,14 @@ export function anthropicFetch(options: FetchOptions): typeof globalThis.fetch {
 function problemOf({ status, ok }: Response, type: string): UnexpectedAnswer | null {
   if (status > 599) return new UnexpectedAnswer(`answered ${status}, which is no status of HTTP`);
   if (status >= 300 && status < 400) return new Redirected(status);
-  if (!ok || /\b(json|event-stream)\b/i.test(type)) return null;
-  const what = type === '' ? 'no content type' : type;
-  return new UnexpectedAnswer(`answered ${status} with ${what}, which is no answer of a model`);
+  if (!ok || type === '' || /\b(json|event-stream)\b/i.test(type)) return null;
+  return new UnexpectedAnswer(`answered ${status} with ${type}, which is no answer of a model`);
+}
+
+/** The type of an answer that names none. */
+function usualType(request: unknown): string {
+  const isStream = typeof request === 'string' && /"stream":true/.test(request);
+  return isStream ? 'text/event-stream' : 'application/json';
 }
 
 async function bounded(response: Response, type: string): Promise<Response> {

@@ -43,17 +43,22 @@ describe('The reader of a stream', () => {
 
   it('takes line ends of all kinds and gives newlines, and takes an end without an empty line', () => {
     for (const end of ['\r\n', '\r']) {
-      const other = `${word}${usageEvent}${done}`.replaceAll('\n', end);
-      expect(read(other, true).text).to.equal(`${word}${done}`);
+      const other = `${word}${stop}${usageEvent}${done}`.replaceAll('\n', end);
+      expect(read(other, true).text).to.equal(`${word}${stop}${done}`);
       expect(
         read(
           other,
           true,
           [...other].map(() => 1),
         ).text,
-      ).to.equal(`${word}${done}`);
+      ).to.equal(`${word}${stop}${done}`);
     }
     expect(read(`${word}${stop}data: [DONE]`, true).reader.done).to.equal(true);
+  });
+
+  it('ignores fields that it does not know', () => {
+    const other = `foo: bar\nevent\n${word}retry: x\nfoo\n${stop}${done}`;
+    expect(read(other, true).text).to.equal(`${word}${stop}${done}`);
   });
 
   it('gives usage on that comes with words', () => {

@@ -23,6 +23,9 @@ const graceMs = 1_000;
 export class EventReader {
   readonly #wire: EventWire;
   readonly #hideUsage: boolean;
+  readonly #answers: number;
+  /** By place; true for one that has finished. */
+  readonly #parts = new Map<string, boolean>();
   readonly #mask: Mask;
   readonly #decoder = new TextDecoder();
   readonly #parser = createParser({
@@ -40,14 +43,19 @@ export class EventReader {
   usage: Usage | null = null;
   /** `[DONE]` came, or an event that nothing follows. */
   done = false;
-  /** The answer is whole, though more may follow. */
-  finished = false;
   /** Data of the event by which the upstream reported an error, masked. */
   failure: string | null = null;
 
   /** @param hideUsage for a client that did not ask for the usage chunk */
-  constructor(options: { readonly wire: EventWire; readonly hideUsage: boolean; readonly mask: Mask }) {
-    const { wire, hideUsage, mask } = options;
+  constructor(options: {
+    readonly wire: EventWire;
+    readonly hideUsage: boolean;
+    readonly mask: Mask;
+    /** How many the request asks for; 1 without it. */
+    readonly answers?: number;
+  }) {
+    const { wire, hideUsage, mask, answers = 1 } = options;
+    this.#answers = answers;
     this.#wire = wire;
     this.#hideUsage = hideUsage;
     this.#mask = mask;
@@ -61,8 +69,9 @@ export class EventReader {
   /** The upstream has ended. Some leave out the empty line after the last event. @throws BrokenStream */
   end(): string {
     const last = this.isOver ? '' : this.#feed(`${this.#decoder.decode()}\n\n`);
-    if (this.isOver || this.finished) return last;
-    throw new BrokenStream(`it ended before the answer did, without ${this.#wire.end}`);
+    if (this.isOver) return last;
+    this.#requireEnd(this.#answers);
+    return last;
   }
 
   /** Nothing that follows is for the client. */
@@ -97,7 +106,9 @@ export class EventReader {
   }
 
   #refuse({ type, line = '' }: ParseError): void {
-    if (this.isOver || type === 'invalid-retry') return;
+    // Fields that nobody knows are to be ignored, by the standard of event streams; a page or a JSON text is none.
+    if (this.isOver || type === 'invalid-retry' || (type === 'unknown-field' && !/^\s*[{[<]/.test(line)))
+      return;
     throw new BrokenStream(
       type === 'max-buffer-size-exceeded'
         ? `an event has more than ${maxEvent} characters`
@@ -110,6 +121,8 @@ export class EventReader {
     const fields = `${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}`;
     const give = (text: string) => this.#give(`${fields}data: ${text.replaceAll('\n', '\ndata: ')}\n\n`);
     if (data.startsWith('[DONE]')) {
+      // A server that knows one answer gives one, whatever was asked for.
+      this.#requireEnd(0);
       give(data);
       this.done = true;
       return;
@@ -125,8 +138,19 @@ export class EventReader {
       return;
     }
     if (meaning !== 'usage' || !this.#hideUsage) give(data);
-    if (meaning === 'whole') this.finished = true;
-    if (meaning === 'last') this.done = true;
+    for (const { place, finished } of this.#wire.parts(value))
+      this.#parts.set(place, finished || this.#parts.get(place) === true);
+    if (meaning !== 'last') return;
+    this.#requireEnd(1);
+    this.done = true;
+  }
+
+  /** @throws BrokenStream unless so many answers began, and each of them has finished */
+  #requireEnd(answers: number): void {
+    const unfinished = [...this.#parts].filter(([, finished]) => !finished).map(([place]) => place);
+    if (unfinished.length === 0 && this.#parts.size >= answers) return;
+    const which = this.#parts.size < 2 ? '' : ` of choice ${unfinished.join(', ') || this.#parts.size}`;
+    throw new BrokenStream(`it ended before the answer did, without ${this.#wire.end}${which}`);
   }
 
   #parsed(data: string): Json {

@@ -6,7 +6,7 @@ import { EventReader } from './event-reader.ts';
 import { eventsOf, firstOf } from './event-stream.ts';
 
 const event = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
-const end = 'data: [DONE]\n\n';
+const end = `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
 
 describe('The events of a stream', () => {
   function opened(...pieces: readonly string[]) {

@@ -68,6 +68,7 @@ export class PassThroughUpstream implements Upstream {
       return await this.#stream(
         await this.#ask(call, AbortSignal.any([call.signal, first.signal])),
         !call.includeUsage,
+        this.#wire.events.answers(call.request),
       );
     } finally {
       clearTimeout(timer);
@@ -129,7 +130,7 @@ export class PassThroughUpstream implements Upstream {
         this.#limitMember = this.#wire.limitMember?.learn(status, text) ?? this.#limitMember;
       throw upstreamError(status, headers, this.#refused(answer, text));
     }
-    if (!call.stream || type === 'text/event-stream') return answer;
+    if (!call.stream || type === 'text/event-stream' || type === '') return answer;
     const text = await beginning(answer);
     const reported = type === 'application/json' ? `: ${errorIn(this.name, status, text, mask).message}` : '';
     const what = type || 'without a content type';
@@ -176,18 +177,23 @@ export class PassThroughUpstream implements Upstream {
   }
 
   /** Resolves with the first event, so that until then another upstream can be asked. */
-  async #stream(answer: Answer, hideUsage: boolean): Promise<UpstreamAnswer> {
+  async #stream(answer: Answer, hideUsage: boolean, answers: number): Promise<UpstreamAnswer> {
     const { status, headers, body, mask, signal } = answer;
-    const reader = new EventReader({ wire: this.#wire.events, hideUsage, mask });
+    const reader = new EventReader({ wire: this.#wire.events, hideUsage, mask, answers });
     const events = eventsOf(body, reader);
     const explained = (error: unknown, given: boolean) =>
       error instanceof BrokenStream ? this.#broken(error, given) : this.#explained(error, signal, 'begun');
+
+    const reported = (event: string) => {
+      const { message } = errorIn(this.name, 502, event, mask);
+      return new BrokenStream(`it reports an error: ${message}`);
+    };
 
     async function* all(first: string): AsyncGenerator<Uint8Array> {
       try {
         yield Buffer.from(first);
         for await (const next of events) yield Buffer.from(next);
-        if (reader.failure !== null) throw new BrokenStream('it reports an error');
+        if (reader.failure !== null) throw reported(reader.failure);
       } catch (error) {
         throw explained(error, true);
       } finally {

@@ -39,10 +39,17 @@ export interface There {
 }
 
 /**
- * What an event says of its stream: that more follows, that the answer is whole though more may follow, that nothing follows, that
- * the upstream failed, or nothing but the usage, which a client may not have asked for.
+ * What an event says of its stream: that more follows, that nothing follows, that the upstream failed, or nothing but the usage,
+ * which a client may not have asked for.
  */
-export type Meaning = 'more' | 'whole' | 'last' | 'failure' | 'usage';
+export type Meaning = 'more' | 'last' | 'failure' | 'usage';
+
+/** One of the answers that a request asks for at once. */
+export interface Part {
+  readonly place: string;
+  /** The upstream says why it ended. */
+  readonly finished: boolean;
+}
 
 /** A text, or what holds texts, that the model goes on with in later events at the same place. */
 export interface Delta {
@@ -53,9 +60,13 @@ export interface Delta {
 
 /** The events of a stream, each parsed. */
 export interface EventWire {
+  /** How many answers a request asks for. */
+  answers(request: Json): number;
   /** What an answer ends with, for what is said of one that does not. */
   readonly end: string;
   meaning(event: Json): Meaning;
+  /** The answers that an event belongs to. A stream is whole when each of them has finished. */
+  parts(event: Json): readonly Part[];
   deltas(event: Json): readonly Delta[];
   /** null for an event that reports no usage. @param before what earlier events reported */
   usage(event: Json, before: Usage | null): Usage | null;

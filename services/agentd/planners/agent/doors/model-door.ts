@@ -29,7 +29,7 @@ const allowed: readonly { readonly method: string; readonly path: RegExp }[] = [
     method: 'POST',
     path: /^\/v1beta\/models\/[^/:]+:(generateContent|streamGenerateContent|countTokens)$/,
   },
-  { method: 'GET', path: /^\/v1\/models(\/[^/]+)?$/ },
+  { method: 'GET', path: /^\/v1(beta)?\/models(\/[^/]+)?$/ },
 ];
 
 /** What belongs to one connection alone (RFC 9110, 7.6.1), and every form in which an agent gives a credential. */

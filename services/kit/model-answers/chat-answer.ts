@@ -1,5 +1,7 @@
-import { isObject } from '#kit/is-object.ts';
-import { type Usage, usageOf } from '#kit/model-answers/usage.ts';
+import { isObject } from '../is-object.ts';
+import { contentParts } from './content-parts.ts';
+import { BrokenToolCalls, ToolCallAssembler } from './tool-calls.ts';
+import { readUsage, reasoningIn, type Usage } from './usage.ts';
 
 /** One part of an answer; `text` is all of it so far, of a call its arguments. */
 export interface Block {
@@ -11,6 +13,9 @@ export interface Block {
   readonly text: string;
 }
 
+/** An answer ended, and the server did not say why. */
+export class UnfinishedAnswer extends Error {}
+
 /** What happens to the blocks of an answer: each begins, grows and ends before the next begins. */
 export type Step =
   | { readonly type: 'start'; readonly block: Block }
@@ -20,7 +25,8 @@ export type Step =
 type OpenBlock = { -readonly [K in keyof Block]: Block[K] } & {
   /** Written, but not yet in a step. */
   pending: string;
-  readonly position: unknown;
+  /** Of a call, all that came so far. */
+  arguments: string;
 };
 
 /**
@@ -29,6 +35,7 @@ type OpenBlock = { -readonly [K in keyof Block]: Block[K] } & {
  */
 export class ChatAnswer {
   readonly #blocks: OpenBlock[] = [];
+  readonly #calls = new ToolCallAssembler<OpenBlock>(() => this.#add('call'));
   /** Those before have ended. */
   #current = 0;
   #started = false;
@@ -46,7 +53,7 @@ export class ChatAnswer {
     return this.#blocks;
   }
 
-  /** @param value a chunk, or a whole answer */
+  /** @param value a chunk, or a whole answer. @throws BrokenToolCalls, UnknownPart */
   read(value: Readonly<Record<string, unknown>>): Step[] {
     this.#begin(value);
     this.#count(value.usage);
@@ -55,8 +62,14 @@ export class ChatAnswer {
     return this.#steps(false);
   }
 
+  /** @throws BrokenToolCalls, UnfinishedAnswer */
   end(): Step[] {
     this.#begin({});
+    if (this.finishReason === null) throw new UnfinishedAnswer('it ended without a finish_reason');
+    this.#calls.end();
+    const promised = this.finishReason === 'tool_calls' || this.finishReason === 'function_call';
+    if (promised && !this.#blocks.some(({ kind }) => kind === 'call'))
+      throw new BrokenToolCalls(`it ends with ${this.finishReason}, and has no tool call`);
     return this.#steps(true);
   }
 
@@ -67,48 +80,49 @@ export class ChatAnswer {
   }
 
   #count(usage: unknown): void {
-    this.usage = usageOf(usage) ?? this.usage;
-    const details = isObject(usage) ? usage.completion_tokens_details : null;
-    if (isObject(details) && Number.isSafeInteger(details.reasoning_tokens))
-      this.reasoningTokens = details.reasoning_tokens as number;
+    this.usage = readUsage(usage, this.usage) ?? this.usage;
+    this.reasoningTokens = Math.max(this.reasoningTokens, reasoningIn(usage));
   }
 
   #readChoice(choice: Readonly<Record<string, unknown>>): void {
     const { finish_reason: finish, stop_reason: stop } = choice;
-    if (typeof finish === 'string') this.finishReason = finish;
+    if (typeof finish === 'string' && finish !== '') this.finishReason = finish;
     if (typeof stop === 'string') this.stopSequence = stop;
+    const isWhole = choice.delta == null;
     const written = choice.delta ?? choice.message;
     if (!isObject(written)) return;
     // Servers disagree in the name, and some write both.
     this.#write('thinking', written.reasoning_content ?? written.reasoning);
-    this.#write('text', written.content);
+    for (const { kind, text } of contentParts(written.content)) this.#write(kind, text);
     this.#write('refusal', written.refusal);
     const calls: readonly unknown[] = Array.isArray(written.tool_calls) ? written.tool_calls : [];
-    for (const [position, call] of calls.entries()) if (isObject(call)) this.#readCall(call, position);
+    for (const [position, call] of calls.entries())
+      this.#took(isWhole ? this.#calls.whole(call) : this.#calls.delta(call, position, calls.length));
+    if (isObject(written.function_call) && calls.length === 0)
+      this.#took(this.#calls.delta({ index: 0, function: written.function_call }, 0, 1));
   }
 
   #write(kind: Exclude<Block['kind'], 'call'>, text: unknown): void {
     if (typeof text !== 'string' || text === '') return;
     const last = this.#blocks.at(-1);
-    const block = last?.kind === kind ? last : this.#add(kind, null);
+    const block = last?.kind === kind ? last : this.#add(kind);
     block.pending += text;
   }
 
-  #readCall(call: Readonly<Record<string, unknown>>, place: number): void {
-    const position = call.index ?? place;
-    const id = typeof call.id === 'string' ? call.id : '';
-    const { name, arguments: text } = isObject(call.function) ? call.function : {};
-    let block = this.#blocks.findLast((one) => one.kind === 'call' && one.position === position);
-    // Some servers give every call the same place, and an id of its own.
-    if (block === undefined || (id !== '' && block.id !== '' && id !== block.id))
-      block = this.#add('call', position);
-    if (id !== '') block.id = id;
-    if (typeof name === 'string' && block.name === '') block.name = name;
-    if (typeof text === 'string') block.pending += text;
+  #took({ call, text }: { readonly call: OpenBlock; readonly text: string }): void {
+    call.pending += text;
   }
 
-  #add(kind: Block['kind'], position: unknown): OpenBlock {
-    const block = { kind, index: this.#blocks.length, id: '', name: '', text: '', pending: '', position };
+  #add(kind: Block['kind']): OpenBlock {
+    const block = {
+      kind,
+      index: this.#blocks.length,
+      id: '',
+      name: '',
+      text: '',
+      pending: '',
+      arguments: '',
+    };
     this.#blocks.push(block);
     return block;
   }
@@ -117,7 +131,7 @@ export class ChatAnswer {
     const steps: Step[] = [];
     for (let block = this.#blocks[this.#current]; block !== undefined; block = this.#blocks[this.#current]) {
       const isCall = block.kind === 'call';
-      if (isCall && !isEnd && (block.name === '' || block.id === '')) return steps;
+      if (isCall && !isEnd && block.name === '') return steps;
       if (!this.#started) {
         this.#started = true;
         if (isCall && block.id === '') block.id = `call_${this.id}_${block.index}`;
@@ -136,15 +150,4 @@ export class ChatAnswer {
     }
     return steps;
   }
-}
-
-/** Where the id of an answer leads to one of another dialect. */
-export function idFrom(prefix: string, id: string): string {
-  return `${prefix}_${id.replace(/^chatcmpl-?/, '').replace(/[^\w-]/g, '')}`;
-}
-
-/** An event of a stream as its dialect writes it. */
-export interface SseEvent {
-  readonly event: string;
-  readonly data: unknown;
 }
