@@ -154,7 +154,12 @@ export function ledgerContract(name: string, makeBench: () => Promise<LedgerBenc
     it('marks calls whose upstream contradicted itself, in each of its views', async () => {
       const { usage, ...rest } = spentBy(7);
       const settle = async (usage: CallResult['usage']) =>
-        (await ledger.reserve(token, testCall)).settle({ ...rest, upstream: 'first', outcome: 'done', usage });
+        (await ledger.reserve(token, testCall)).settle({
+          ...rest,
+          upstream: 'first',
+          outcome: 'done',
+          usage,
+        });
       await settle(usage);
       await settle({ ...usage!, contradictory: true });
       await reopen();
