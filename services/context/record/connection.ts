@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type StatementResultingChanges, type StatementSync } from 'node:sqlite';
 
 /** What messages call the record, and what its error codes begin with. */
 export const recordThing = {
@@ -24,9 +24,30 @@ export type Durability = 'full' | 'normal';
 const busyMs = 10_000;
 const pagesBeforeCheckpoint = 4000;
 
+/**
+ * A connection that writes full-text indexes. After such a write SQLite reports a row id of the index's own tables for each
+ * further statement; from Node 26 `run` throws if that id is above 2 ** 53. Here `run` rounds it.
+ */
+export class IndexingDatabase extends DatabaseSync {
+  override prepare(...args: Parameters<DatabaseSync['prepare']>): StatementSync {
+    const statement = super.prepare(...args);
+    const run = statement.run.bind(statement) as (...values: SQLInputValue[]) => StatementResultingChanges;
+    statement.run = (...values: unknown[]) => {
+      statement.setReadBigInts(true);
+      try {
+        const { changes, lastInsertRowid } = run(...(values as SQLInputValue[]));
+        return { changes: Number(changes), lastInsertRowid: Number(lastInsertRowid) };
+      } finally {
+        statement.setReadBigInts(false);
+      }
+    };
+    return statement;
+  }
+}
+
 /** The one connection that writes. */
 export function openForWriting(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: busyMs });
+  const db = new IndexingDatabase(path, { timeout: busyMs });
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA foreign_keys = ON');
   // What was deleted is overwritten: people have the right to be forgotten.
