@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { guarded, inBackground } from '#kit/callbacks.ts';
 import { type Health, healthOf } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
@@ -85,7 +86,7 @@ export class Engine {
       store,
       clock,
       hasFunction: (id) => this.functions.get(id) !== undefined,
-      fire: (tick) => void invoker.invoke(tick.binding, cronEvent(tick)),
+      fire: (tick) => inBackground('the bus engine', () => invoker.invoke(tick.binding, cronEvent(tick))),
       logger,
     });
     const fire = (trigger: Trigger, data: unknown) => invoker.invoke(trigger, data, announcementMs);
@@ -224,11 +225,14 @@ export class Engine {
   #functionChanged(id: string): void {
     this.calls.available(id);
     if (this.#announcing !== null || !this.#functionsChanged.wanted) return;
-    this.#announcing = setTimeout(() => {
-      this.#announcing = null;
-      const functions = [...this.functions.all()].map((registration) => ({ function_id: registration.id }));
-      this.#functionsChanged.emit('functions', { event: 'functions_available', functions });
-    }, announceAfterMs);
+    this.#announcing = setTimeout(
+      guarded('the bus engine', () => {
+        this.#announcing = null;
+        const functions = [...this.functions.all()].map((registration) => ({ function_id: registration.id }));
+        this.#functionsChanged.emit('functions', { event: 'functions_available', functions });
+      }),
+      announceAfterMs,
+    );
   }
 
   #closed(connection: Connection): void {

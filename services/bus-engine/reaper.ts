@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Tokens } from '#kit/tokens/tokens.ts';
@@ -37,7 +38,10 @@ export class Reaper {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.check(), everyMs);
+    this.#timer = setInterval(
+      guarded('the bus engine', () => this.check()),
+      everyMs,
+    );
   }
 
   stop(): void {

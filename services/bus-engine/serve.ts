@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { guarded } from '#kit/callbacks.ts';
 import type { ServeOptions } from '#kit/cli/serve-command.ts';
 import { urlOf } from '#kit/config/address.ts';
 import { readConcernDocument } from '#kit/config/concern.ts';
@@ -72,7 +73,10 @@ async function listenForTriggers(
   return async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
-    const cut = setTimeout(() => server.closeAllConnections(), finishMs);
+    const cut = setTimeout(
+      guarded('the bus engine', () => server.closeAllConnections()),
+      finishMs,
+    );
     await closed;
     clearTimeout(cut);
   };

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { guarded } from './callbacks.ts';
 import { codeOf, messageOf } from './errors.ts';
 import { keepFilesPrivate } from './umask.ts';
 
@@ -8,14 +9,20 @@ import { keepFilesPrivate } from './umask.ts';
  */
 export function surviveLostOutput(): void {
   let reported = false;
-  process.stdout.on('error', (error) => {
-    if (reported || ['EPIPE', 'ERR_STREAM_DESTROYED'].includes(codeOf(error))) return;
-    reported = true;
-    process.once('exit', () => {
-      process.exitCode = 1;
-    });
-    process.stderr.write(`error  standard output cannot be written: ${messageOf(error)}\n`);
-  });
+  process.stdout.on(
+    'error',
+    guarded('the standard output', (error) => {
+      if (reported || ['EPIPE', 'ERR_STREAM_DESTROYED'].includes(codeOf(error))) return;
+      reported = true;
+      process.once(
+        'exit',
+        guarded('the standard output', () => {
+          process.exitCode = 1;
+        }),
+      );
+      process.stderr.write(`error  standard output cannot be written: ${messageOf(error)}\n`);
+    }),
+  );
   process.stderr.on('error', () => {});
 }
 

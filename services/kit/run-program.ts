@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { guarded } from './callbacks.ts';
 import { environment } from './environment.ts';
 import { type CoreError, codeOf, Failed, Interrupted, messageOf, TimedOut } from './errors.ts';
 import { underUmask } from './umask.ts';
@@ -94,27 +95,40 @@ function start(program: string, args: readonly string[], cwd: string, options: P
 function outcomeOf(child: ChildProcess, input: string | Uint8Array | undefined): Promise<ProgramResult> {
   const chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.on('data', (chunk: Buffer) => chunks[name].push(chunk));
+    child[name]?.on(
+      'data',
+      guarded('a program', (chunk: Buffer) => chunks[name].push(chunk)),
+    );
   }
   // A program that ends before it has read everything says why with its exit code.
   child.stdin?.on('error', () => {});
   child.stdin?.end(input);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (exitCode) => {
-      const stderr = Buffer.concat(chunks.stderr).toString('utf8');
-      resolve({ stdout: Buffer.concat(chunks.stdout), stderr, exitCode });
-    });
+    child.once(
+      'close',
+      guarded(
+        'a program',
+        (exitCode) => {
+          const stderr = Buffer.concat(chunks.stderr).toString('utf8');
+          resolve({ stdout: Buffer.concat(chunks.stdout), stderr, exitCode });
+        },
+        reject,
+      ),
+    );
   });
 }
 
 /** SIGTERM to the whole group, SIGKILL two seconds later to what is left of it. */
 function endGroupOnAbort(pid: number, signal: AbortSignal | undefined): () => void {
   let patience: NodeJS.Timeout | undefined;
-  const end = (): void => {
+  const end = guarded('a program', (): void => {
     killGroup(pid, 'SIGTERM');
-    patience = setTimeout(() => killGroup(pid, 'SIGKILL'), 2000);
-  };
+    patience = setTimeout(
+      guarded('a program', () => killGroup(pid, 'SIGKILL')),
+      2000,
+    );
+  });
   signal?.addEventListener('abort', end, { once: true });
   return () => {
     signal?.removeEventListener('abort', end);

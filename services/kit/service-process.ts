@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { logCallbackFailures } from './callbacks.ts';
 import type { ServiceName } from './config/running-service.ts';
 import { readSettings, type SettingFlags } from './config/settings.ts';
 import { environment } from './environment.ts';
@@ -62,6 +63,7 @@ export function openClientProcess(
   const redactor = new Redactor();
   for (const secret of readKnownSecrets(folders)) redactor.addSecret(secret);
   const logger = createLogger({ service, ...log, redactor });
+  logCallbackFailures(logger);
   const shutdown = new Shutdown({ deadlineMs: 20_000, warn: (message) => logger.warn(message) });
   const signalled = new Promise<number>((resolve) => shutdown.listen(resolve));
   return { service, version: ownVersion(), folders, redactor, logger, shutdown, signalled };

@@ -1,3 +1,4 @@
+import { guarded } from './callbacks.ts';
 import { exitCodes, messageOf } from './errors.ts';
 
 export interface ShutdownOptions {
@@ -42,12 +43,24 @@ export class Shutdown {
     const end = (signal: 'SIGINT' | 'SIGTERM' | 'disconnect') => {
       const code = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.done;
       if (this.#closing !== null) return signal === 'disconnect' ? undefined : exit(exitCodes.interrupted);
-      void this.close(signal).then((clean) => exit(clean ? code : exitCodes.failed));
+      this.close(signal).then(
+        (clean) => exit(clean ? code : exitCodes.failed),
+        () => exit(exitCodes.failed),
+      );
     };
-    process.on('SIGINT', () => end('SIGINT'));
-    process.on('SIGTERM', () => end('SIGTERM'));
+    process.on(
+      'SIGINT',
+      guarded('the shutdown', () => end('SIGINT')),
+    );
+    process.on(
+      'SIGTERM',
+      guarded('the shutdown', () => end('SIGTERM')),
+    );
     if (process.channel == null) return;
-    process.on('disconnect', () => end('disconnect'));
+    process.on(
+      'disconnect',
+      guarded('the shutdown', () => end('disconnect')),
+    );
     process.channel.unref();
   }
 

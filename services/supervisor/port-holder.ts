@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { guarded } from '#kit/callbacks.ts';
 import { urlHost, urlOf } from '#kit/config/address.ts';
 import { Health } from '#kit/contracts/health.ts';
 import { decodeJson } from '#kit/decode.ts';
@@ -67,9 +68,18 @@ export function connects(
       socket.destroy();
       resolve(answer);
     };
-    socket.once('connect', () => end('somebody'));
-    socket.once('timeout', () => end('late'));
-    socket.once('error', (error) => end(codeOf(error) === 'ETIMEDOUT' ? 'late' : 'nobody'));
+    socket.once(
+      'connect',
+      guarded('the holder of a port', () => end('somebody')),
+    );
+    socket.once(
+      'timeout',
+      guarded('the holder of a port', () => end('late')),
+    );
+    socket.once(
+      'error',
+      guarded('the holder of a port', (error) => end(codeOf(error) === 'ETIMEDOUT' ? 'late' : 'nobody')),
+    );
   });
 }
 

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { guarded } from '#kit/callbacks.ts';
 import { type StackNote, type SupervisedNote, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { replaceNote } from '#kit/durable-file.ts';
 import { childEnvironment } from '#kit/environment.ts';
@@ -110,18 +111,27 @@ export class SupervisedService {
     this.#update({ state: 'running', pid: child.pid ?? null });
     this.#relay(child.stdout!);
     this.#relay(child.stderr!);
-    child.on('message', (message) => {
-      const word = supervisorMessageIn(message);
-      if (word === null || this.#child !== child) return;
-      if ('bus_connected' in word) this.#update(word);
-      this.#spoke();
-      this.#awaitWord();
-    });
-    child.once('error', (error) => this.#listener.line(error.message));
-    child.once('close', (code, signal) => {
-      this.#child = null;
-      if (!this.#stopping) this.#endedByItself(code, signal, performance.now() - started);
-    });
+    child.on(
+      'message',
+      guarded('a supervised service', (message) => {
+        const word = supervisorMessageIn(message);
+        if (word === null || this.#child !== child) return;
+        if ('bus_connected' in word) this.#update(word);
+        this.#spoke();
+        this.#awaitWord();
+      }),
+    );
+    child.once(
+      'error',
+      guarded('a supervised service', (error) => this.#listener.line(error.message)),
+    );
+    child.once(
+      'close',
+      guarded('a supervised service', (code, signal) => {
+        this.#child = null;
+        if (!this.#stopping) this.#endedByItself(code, signal, performance.now() - started);
+      }),
+    );
   }
 
   /** Asks it to end; after the deadline its whole process group is ended. */
@@ -156,7 +166,10 @@ export class SupervisedService {
   }
 
   #relay(stream: Readable): void {
-    createInterface({ input: stream }).on('line', (line) => this.#listener.line(line));
+    createInterface({ input: stream }).on(
+      'line',
+      guarded('a supervised service', (line) => this.#listener.line(line)),
+    );
   }
 
   #endedByItself(code: number | null, signal: NodeJS.Signals | null, lived: number): void {
@@ -177,7 +190,17 @@ export class SupervisedService {
     const wait = Math.min(minWaitMs * 2 ** (this.#failures - 1), maxMs);
     this.#update({ state: 'waiting', ...noProcess, last_end: why, restarts: this.#note.restarts + 1 });
     this.#listener.ended(why, wait);
-    this.#timer = setTimeout(() => this.start(), wait);
+    this.#timer = setTimeout(
+      guarded(
+        'a supervised service',
+        () => this.start(),
+        (error) => {
+          this.#listener.line(messageOf(error));
+          this.#endedByItself(1, null, 0);
+        },
+      ),
+      wait,
+    );
   }
 
   #update(change: Partial<SupervisedNote>): void {
@@ -218,10 +241,12 @@ export class StackNoteFile {
 
   /** Changes of one turn are written together. */
   changed(): void {
-    this.#planned ??= setImmediate(() => {
-      this.#planned = null;
-      this.#write();
-    });
+    this.#planned ??= setImmediate(
+      guarded('a supervised service', () => {
+        this.#planned = null;
+        this.#write();
+      }),
+    );
   }
 
   withdraw(): void {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { guarded } from '#kit/callbacks.ts';
 import { type Display, displayOf, type Place } from '#kit/cli/display.ts';
 import { labelledCommand } from '#kit/cli/fit-text.ts';
 import { printText } from '#kit/cli/output.ts';
@@ -85,9 +86,9 @@ export async function up(options: UpOptions): Promise<number> {
   const note = new StackNoteFile({ folder, services, left, warn });
 
   const shutdown = new Shutdown({ deadlineMs: stopMs + 400, warn });
-  const killAll = () => {
+  const killAll = guarded('core up', () => {
     for (const service of services) service.kill();
-  };
+  });
   process.once('exit', killAll);
   const signalled = new Promise<number>((resolve) => {
     shutdown.listen((code) => {
@@ -127,7 +128,10 @@ export async function up(options: UpOptions): Promise<number> {
 async function stopAll(services: readonly SupervisedService[]): Promise<void> {
   const engine = services.find(({ name }) => name === 'core-bus-engine');
   const others = services.filter((service) => service !== engine).map((service) => service.stop(stopMs));
-  const waiting = setTimeout(() => engine?.stop(stopMs - engineWaitsMs), engineWaitsMs);
+  const waiting = setTimeout(
+    guarded('core up', () => engine?.stop(stopMs - engineWaitsMs)),
+    engineWaitsMs,
+  );
   await Promise.all(others);
   clearTimeout(waiting);
   await engine?.stop(stopMs - engineWaitsMs);

@@ -46,6 +46,22 @@ export function sandboxContract(create: () => Sandbox): void {
     expect(text).to.equal('a\nb\nc\nd\ne\n');
   });
 
+  for (const [what, fail] of [
+    ['its workspace was deleted', () => rmSync(bench.workspace, { recursive: true })],
+    [
+      'its output cannot be passed on',
+      () => {
+        throw new Error('the disk is full');
+      },
+    ],
+  ] as const) {
+    it(`ends a command that it cannot supervise because ${what}`, async () => {
+      const result = await bench.run('echo begun; sleep 100', { onOutput: fail });
+      expect(result).to.include({ exit_code: null, ended_by: 'signal' });
+      expect(result.note).to.match(/^ended because its limits cannot be checked: (ENOENT|the disk is full)/);
+    });
+  }
+
   it('passes output on while the command runs', async () => {
     const seen: string[] = [];
     const { text } = await bench.run('printf 1; until [ -e heard ]; do sleep 0.02; done; printf 2', {

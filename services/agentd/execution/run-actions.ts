@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { guarded } from '#kit/callbacks.ts';
 import { movedText } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import {
@@ -88,7 +89,10 @@ export class Execution {
   /** Ends early when the run is cancelled or its person stops it; selected actions that did not start stay as they were. */
   async runAll(selected: readonly string[]): Promise<void> {
     // A record that cannot be read is looked at again, and by the next action, which fails.
-    const polling = setInterval(() => void this.#lookForCancel().catch(() => {}), 250);
+    const polling = setInterval(
+      guarded('an execution', () => this.#lookForCancel().catch(() => {})),
+      250,
+    );
     try {
       await this.#prepare(selected);
       const run = await this.#read();

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
+import { guarded } from '#kit/callbacks.ts';
 import { Conflict, codeOf, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { ProgressUpdate, Watch } from '../agent.ts';
@@ -85,8 +86,9 @@ export class BackgroundWork {
 
   /** @returns ends the watch */
   watch(runId: string, watcher: RunWatcher): () => void {
-    this.#updates.on(runId, watcher);
-    return () => void this.#updates.off(runId, watcher);
+    const look = guarded('background work', watcher);
+    this.#updates.on(runId, look);
+    return () => void this.#updates.off(runId, look);
   }
 
   /** Makes watchers read the record of a run again. */

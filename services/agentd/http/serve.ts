@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
 import { readPostgresSettings } from '#kit/config/storage.ts';
@@ -123,7 +124,10 @@ export async function serve({
   const work = new BackgroundWork(logger);
   shutdown.add('the work on runs', () => work.close());
   // Answers wait for it.
-  shutdown.signal.addEventListener('abort', () => void work.close());
+  shutdown.signal.addEventListener(
+    'abort',
+    guarded('background work', () => work.close()),
+  );
   const reported = once(async () => {
     const live = await configuration();
     live.report(logger);

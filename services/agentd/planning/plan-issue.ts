@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Conflict, codeOf, isRetryable, messageOf } from '#kit/errors.ts';
@@ -93,7 +94,10 @@ export class PlanIssue {
     const { store } = this.#ports;
     const lease = await store.lease(executorLease(runId));
     const cancel = new AbortController();
-    const polling = setInterval(() => void this.#lookForCancel(runId, cancel), 250);
+    const polling = setInterval(
+      guarded('planning', () => this.#lookForCancel(runId, cancel)),
+      250,
+    );
     const signal = AbortSignal.any([watch.signal, lease.lost, cancel.signal]);
     try {
       await store.append(runId, (run) => {

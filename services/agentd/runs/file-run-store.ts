@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { guarded } from '#kit/callbacks.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { makePrivateFolder } from '#kit/durable-file.ts';
 import { Conflict } from '#kit/errors.ts';
@@ -185,7 +186,7 @@ export class FileRunStore implements RunStore {
   }
 
   watch(_runId: string | null, look: () => void): () => void {
-    const timer = setInterval(look, lookMs).unref();
+    const timer = setInterval(guarded('the run store', look), lookMs).unref();
     return () => clearInterval(timer);
   }
 

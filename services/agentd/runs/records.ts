@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { inBackground } from '#kit/callbacks.ts';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { codeOf } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
@@ -135,7 +136,7 @@ export class RunRecords {
     try {
       return { run: this.create(request, task, runId), lease };
     } catch (error) {
-      void lease.release();
+      inBackground('a lease', () => lease.release());
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { type Readable, Transform } from 'node:stream';
+import { guarded } from '#kit/callbacks.ts';
 import type { SandboxStreams } from '../ports/sandbox.ts';
 
 /** What an interactive command may write to its standard output where its limits do not say. */
@@ -32,7 +33,10 @@ export function interactiveStreams(
   stdin.on('error', () => {});
   stdout.on('error', () => {});
   const source: Readable = child.stdout!;
-  source.on('error', () => stdout.end());
+  source.on(
+    'error',
+    guarded('a sandbox', () => stdout.end()),
+  );
   source.pipe(stdout);
   return {
     streams: { stdin, stdout },

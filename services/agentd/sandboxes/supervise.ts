@@ -3,6 +3,7 @@ import { statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { guarded } from '#kit/callbacks.ts';
 import { type ControlGroup, controlGroups } from '#kit/control-groups.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
 import type { SandboxResult, SandboxRun } from '../ports/sandbox.ts';
@@ -99,13 +100,20 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     delivered += part.length;
     if (part.length > 0) run.onOutput?.(part);
   }
-  pipe.reader.on('data', (chunk: Buffer) => {
-    keep(run.filter?.push(chunk) ?? chunk);
-    if (delivered < run.limits.output_bytes) return;
-    // Nobody sees this any more; an endless writer shall not keep this process busy.
-    pipe.reader.pause();
-    setTimeout(() => pipe.reader.resume(), 1).unref();
-  });
+  pipe.reader.on(
+    'data',
+    guarded(
+      'a sandbox',
+      (chunk: Buffer) => {
+        keep(run.filter?.push(chunk) ?? chunk);
+        if (delivered < run.limits.output_bytes) return;
+        // Nobody sees this any more; an endless writer shall not keep this process busy.
+        pipe.reader.pause();
+        setTimeout(() => pipe.reader.resume(), 1).unref();
+      },
+      endUnwatched,
+    ),
+  );
   for (const [index, bytes] of inputs.entries()) {
     const input = child.stdio[inputDescriptor + index] as Writable;
     input.on('error', () => {});
@@ -116,24 +124,32 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     end ??= reason;
     inside.kill();
   }
-  function cancel(): void {
-    stop({ by: 'cancelled', note: 'cancelled' });
+  function endUnwatched(error: unknown): void {
+    stop({ by: 'signal', note: `ended because its limits cannot be checked: ${messageOf(error)}` });
   }
+  const cancel = guarded('a sandbox', () => stop({ by: 'cancelled', note: 'cancelled' }));
   const { seconds, stream_bytes = defaultStreamBytes } = run.limits;
   const flood = `ended for writing more than ${stream_bytes} bytes to its standard output, the limit`;
   const interactive = run.interactive
     ? interactiveStreams(child, stream_bytes, () => stop({ by: 'signal', note: flood }))
     : null;
   const timer = setTimeout(
-    () => stop({ by: 'timeout', note: `ended after ${seconds} seconds, the limit` }),
+    guarded('a sandbox', () => stop({ by: 'timeout', note: `ended after ${seconds} seconds, the limit` })),
     seconds * 1000,
   );
-  const poll = setInterval(() => {
-    const broken = end ?? brokenLimit(inside, run, reserve, group, nameless);
-    if (broken) stop(broken);
-  }, pollMs);
+  const poll = setInterval(
+    guarded(
+      'a sandbox',
+      () => {
+        const broken = end ?? brokenLimit(inside, run, reserve, group, nameless);
+        if (broken) stop(broken);
+      },
+      endUnwatched,
+    ),
+    pollMs,
+  );
   let nameless = 0;
-  let measuring = setTimeout(measure, measureMs);
+  let measuring = setTimeout(guarded('a sandbox', measure, endUnwatched), measureMs);
   async function measure(): Promise<void> {
     const start = performance.now();
     const open = namelessBytes(inside.proc(), inside.processes(), run.workspace);
@@ -144,7 +160,11 @@ export async function supervise(launch: Launch, run: SandboxRun): Promise<Superv
     if (used > disk_mib * 1024 * 1024) {
       stop({ by: 'signal', note: `ended for writing more than ${disk_mib} MiB to the workspace, the limit` });
     }
-    if (!over) measuring = setTimeout(measure, Math.max(measureMs, 10 * (performance.now() - start)));
+    if (!over)
+      measuring = setTimeout(
+        guarded('a sandbox', measure, endUnwatched),
+        Math.max(measureMs, 10 * (performance.now() - start)),
+      );
   }
   child.once('exit', () => inside.kill());
   run.signal?.addEventListener('abort', cancel);
@@ -264,7 +284,10 @@ function closed(stream: Readable): Promise<void> {
 
 function collect(stream: Readable, limit: number): () => { text: string } {
   const output = new BoundedOutput(limit);
-  stream.on('data', (chunk: Buffer) => output.add(chunk));
+  stream.on(
+    'data',
+    guarded('a sandbox', (chunk: Buffer) => output.add(chunk)),
+  );
   stream.on('error', () => {});
   return () => ({ text: Buffer.from(output.bytes()).toString('utf8') });
 }

@@ -1,3 +1,5 @@
+import { guarded } from '#kit/callbacks.ts';
+
 /** Lines in one report; of output that comes faster only the newest are shown, the log has the rest. */
 const maxLines = 200;
 const maxLineLength = 1_000;
@@ -36,7 +38,7 @@ export function liveLines(report: (lines: string) => void) {
       const parts = (rest + text).split('\n');
       rest = parts.pop()!.slice(-maxLineLength);
       for (const part of parts) push(part);
-      timer ??= setTimeout(reportNow, betweenMs);
+      timer ??= setTimeout(guarded('the live output', reportNow), betweenMs);
     },
     /** Reports what is left when a command has ended. */
     flush(): void {

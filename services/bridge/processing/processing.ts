@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Bus } from '#kit/bus/bus.ts';
+import { guarded } from '#kit/callbacks.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
@@ -73,7 +74,10 @@ export class Processing {
   wake(): void {
     if (!this.#automatic || this.#ending.signal.aborted) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#look(), 0);
+    this.#timer = setTimeout(
+      guarded('the processing of events', () => this.#look()),
+      0,
+    );
   }
 
   /** Calls that are under way end; their events are pending again. */
@@ -145,7 +149,10 @@ export class Processing {
   #lookIn(wait: number): void {
     if (this.#ending.signal.aborted) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#look(), Math.min(this.#parts.lookMs, wait));
+    this.#timer = setTimeout(
+      guarded('the processing of events', () => this.#look()),
+      Math.min(this.#parts.lookMs, wait),
+    );
     this.#timer.unref();
   }
 

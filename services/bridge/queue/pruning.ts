@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { BridgeConfig } from '../configuration.ts';
@@ -25,14 +26,17 @@ export function beginPruning(
   config: Retention,
   logger: Logger,
 ): () => void {
-  const timer = setInterval(() => {
-    prune(removalOf(config)).then(
-      (removed) => {
-        if (removed > 0) logger.info(`${removed} old events and deliveries were removed`);
-      },
-      (error) => logger.warn(`old events are not removed: ${messageOf(error)}`, { error }),
-    );
-  }, everyMs).unref();
+  const timer = setInterval(
+    guarded('the queue of the bridge', () => {
+      prune(removalOf(config)).then(
+        (removed) => {
+          if (removed > 0) logger.info(`${removed} old events and deliveries were removed`);
+        },
+        (error) => logger.warn(`old events are not removed: ${messageOf(error)}`, { error }),
+      );
+    }),
+    everyMs,
+  ).unref();
   return () => clearInterval(timer);
 }
 

@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { RunStateMessage, SyncReply } from '#kit/contracts/bridge/sync.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
@@ -90,13 +91,16 @@ export class Sync {
   #again(ms: number): void {
     if (!this.#begun || this.#ending.signal.aborted) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.sync()
-        .catch((error) => this.#parts.logger.debug(`not synced: ${messageOf(error)}`))
-        .then(() => this.#nextPause())
-        .catch(() => this.#parts.config.seconds * 1000)
-        .then((pause) => this.#again(pause));
-    }, ms);
+    this.#timer = setTimeout(
+      guarded('the sync of dashboards', () => {
+        this.sync()
+          .catch((error) => this.#parts.logger.debug(`not synced: ${messageOf(error)}`))
+          .then(() => this.#nextPause())
+          .catch(() => this.#parts.config.seconds * 1000)
+          .then((pause) => this.#again(pause));
+      }),
+      ms,
+    );
     this.#timer.unref();
   }
 

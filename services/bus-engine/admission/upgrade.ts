@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { guarded } from '#kit/callbacks.ts';
 import type { EngineFrame } from '#kit/contracts/bus/frames.ts';
 import { CoreError, Forbidden, NotFound } from '#kit/errors.ts';
 import { STATUS_CODES } from '#kit/http/node-http.ts';
@@ -181,11 +182,14 @@ function turnAway(ws: WebSocket, reason: string): void {
   const error = { code: 'AUTH_ERROR', message: reason };
   const send = (frame: EngineFrame) => ws.send(JSON.stringify(frame));
   ws.on('error', () => {});
-  ws.on('message', (data) => {
-    const { type, invocation_id, function_id = '' } = stringMembers(data as Buffer);
-    if (type === 'invokefunction' && invocation_id !== undefined)
-      send({ type: 'invocationresult', invocation_id, function_id, error });
-  });
+  ws.on(
+    'message',
+    guarded('the bus engine', (data) => {
+      const { type, invocation_id, function_id = '' } = stringMembers(data as Buffer);
+      if (type === 'invokefunction' && invocation_id !== undefined)
+        send({ type: 'invocationresult', invocation_id, function_id, error });
+    }),
+  );
   send({ type: 'error', error });
   send({
     type: 'triggerregistrationresult',
@@ -194,7 +198,10 @@ function turnAway(ws: WebSocket, reason: string): void {
     function_id: '',
     error,
   });
-  const close = setTimeout(() => ws.close(1008, reason.slice(0, 120)), farewellMs);
+  const close = setTimeout(
+    guarded('the bus engine', () => ws.close(1008, reason.slice(0, 120))),
+    farewellMs,
+  );
   const end = setTimeout(() => ws.terminate(), 2 * farewellMs);
   ws.on('close', () => {
     clearTimeout(close);

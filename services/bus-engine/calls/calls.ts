@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { guarded } from '#kit/callbacks.ts';
 import type { InvocationResult, InvokeFunction } from '#kit/contracts/bus/frames.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
@@ -149,10 +150,13 @@ export class Calls {
         callee: null,
         startedAt: this.#now,
       };
-      const timer = setTimeout(() => {
-        this.#end(call);
-        resolve(failure('TIMEOUT', `${functionId} did not answer within ${timeoutMs} ms`));
-      }, timeoutMs);
+      const timer = setTimeout(
+        guarded('the bus engine', () => {
+          this.#end(call);
+          resolve(failure('TIMEOUT', `${functionId} did not answer within ${timeoutMs} ms`));
+        }),
+        timeoutMs,
+      );
       this.#deliver(payload, registration.peer, call);
     });
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
+import { guarded, inBackground } from '#kit/callbacks.ts';
 import { isSameKey } from '../registry/workers.ts';
 
 export type ChannelItem = string | Uint8Array;
@@ -82,14 +83,20 @@ export function joinChannel(ws: WebSocket, channel: Channel, direction: 'read' |
 
 function writeFrom(ws: WebSocket, channel: Channel): boolean {
   if (!channel.join(() => ws.close(1000))) return false;
-  ws.on('message', async (data: RawData, isBinary) => {
-    const room = channel.write(isBinary ? (data as Buffer) : (data as Buffer).toString());
-    if (room === null) return;
-    ws.pause();
-    await room;
-    ws.resume();
-  });
-  ws.on('close', () => channel.end());
+  ws.on(
+    'message',
+    guarded('the bus engine', async (data: RawData, isBinary) => {
+      const room = channel.write(isBinary ? (data as Buffer) : (data as Buffer).toString());
+      if (room === null) return;
+      ws.pause();
+      await room;
+      ws.resume();
+    }),
+  );
+  ws.on(
+    'close',
+    guarded('the bus engine', () => channel.end()),
+  );
   return true;
 }
 
@@ -104,7 +111,7 @@ function readTo(ws: WebSocket, channel: Channel): boolean {
       await new Promise((sent) => ws.send(value, sent));
     }
   }
-  void sendAll(reader);
+  inBackground('the bus engine', () => sendAll(reader));
   return true;
 }
 

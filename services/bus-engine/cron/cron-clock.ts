@@ -1,4 +1,5 @@
 import { Cron } from 'croner';
+import { guarded } from '#kit/callbacks.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
@@ -140,14 +141,14 @@ export class CronClock {
 
   /** Makes what is due; wakes by itself from now on. */
   start(): void {
-    const wake = () => {
+    const wake = guarded('the bus engine', () => {
       try {
         this.wake();
       } catch (error) {
         this.#options.logger.error(`the clock of cron bindings stumbled: ${messageOf(error)}`, { error });
       }
       this.#timer = setTimeout(wake, this.#pause());
-    };
+    });
     this.#timer = setTimeout(wake, 0);
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
+import { guarded } from '#kit/callbacks.ts';
 import {
   type EngineFrame,
   type FrameFault,
@@ -96,10 +97,19 @@ export class Connection {
       pause: () => ws.pause(),
       resume: () => ws.resume(),
     });
-    ws.on('message', (data) => this.#read(data));
+    ws.on(
+      'message',
+      guarded('the bus engine', (data) => this.#read(data)),
+    );
     endWhenSilent(ws);
-    ws.on('error', (error) => this.#logger.warn(`connection broke: ${error.message}`));
-    ws.on('close', () => this.#end());
+    ws.on(
+      'error',
+      guarded('the bus engine', (error) => this.#logger.warn(`connection broke: ${error.message}`)),
+    );
+    ws.on(
+      'close',
+      guarded('the bus engine', () => this.#end()),
+    );
   }
 
   get name(): string | null {
@@ -202,15 +212,18 @@ export class Connection {
  */
 export function endWhenSilent(ws: WebSocket, silentMs = 30_000): void {
   let silences = 0;
-  const timer = setTimeout(() => {
-    if (!ws.isPaused && ++silences === 3) return ws.terminate();
-    if (!ws.isPaused) ws.ping();
-    timer.refresh();
-  }, silentMs).unref();
-  const hear = () => {
+  const timer = setTimeout(
+    guarded('the bus engine', () => {
+      if (!ws.isPaused && ++silences === 3) return ws.terminate();
+      if (!ws.isPaused) ws.ping();
+      timer.refresh();
+    }),
+    silentMs,
+  ).unref();
+  const hear = guarded('the bus engine', () => {
     silences = 0;
     timer.refresh();
-  };
+  });
   ws.on('message', hear).on('ping', hear).on('pong', hear);
   ws.on('close', () => clearTimeout(timer));
 }

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { guarded } from '#kit/callbacks.ts';
 
 /** So many bytes are handed to the socket at a time when it reads again. */
 const portion = 1024 * 1024;
@@ -23,7 +24,10 @@ export class SendBuffer {
   constructor(ws: WebSocket, socket: Duplex) {
     this.#ws = ws;
     this.#socket = socket;
-    socket.on('drain', () => this.#flush());
+    socket.on(
+      'drain',
+      guarded('the bus engine', () => this.#flush()),
+    );
   }
 
   /** Bytes that the other side has not taken yet. */

@@ -1,3 +1,5 @@
+import { guarded } from '#kit/callbacks.ts';
+
 /** Milliseconds in which one share of a second's frames may be read. */
 const windowMs = 10;
 /** In shares; more is forgiven. */
@@ -40,11 +42,14 @@ export class Throttle {
 
   #wait(): void {
     const ms = (Math.floor(-this.#left / this.#share) + 1) * windowMs;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      this.#refill();
-      if (this.#left > 0) this.#reader.resume();
-      else this.#wait();
-    }, ms);
+    this.#timer = setTimeout(
+      guarded('the bus engine', () => {
+        this.#timer = null;
+        this.#refill();
+        if (this.#left > 0) this.#reader.resume();
+        else this.#wait();
+      }),
+      ms,
+    );
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { guarded } from '#kit/callbacks.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RecordReader } from '../record/calls.ts';
@@ -113,7 +114,10 @@ export class MirrorLoop {
   async #look(): Promise<void> {
     await this.catchUp().catch(() => {});
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#look(), this.#backoffMs || lookMs);
+    this.#timer = setTimeout(
+      guarded('the graph copy', () => this.#look()),
+      this.#backoffMs || lookMs,
+    );
     this.#timer.unref();
   }
 

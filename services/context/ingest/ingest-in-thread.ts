@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { guarded } from '#kit/callbacks.ts';
 import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import { CoreError, Failed, Interrupted } from '#kit/errors.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
@@ -70,21 +71,34 @@ function oneThread(
       settle();
       worker.terminate();
     };
-    const abort = (): void => end(() => reject(interrupted(target, signal!)));
+    const abort = guarded('an ingestion', (): void => end(() => reject(interrupted(target, signal!))));
     signal?.addEventListener('abort', abort);
-    worker.on('message', (message: ThreadMessage) => {
-      if (message.type === 'progress') progress(message.progress);
-      else if (message.type === 'done') end(() => resolve(message.result));
-      else if (message.type === 'failed') end(() => reject(errorFrom(message.error)));
-      else void answer(record, message).then((reply) => worker.postMessage(reply));
-    });
-    worker.on('error', (error) => end(() => reject(error)));
-    worker.on('exit', (code) => {
-      const { repository } = target;
-      end(() =>
-        reject(new Failed('ingestion_ended', `the thread that ingested ${repository} ended with ${code}`)),
-      );
-    });
+    worker.on(
+      'message',
+      guarded(
+        'an ingestion',
+        (message: ThreadMessage) => {
+          if (message.type === 'progress') progress(message.progress);
+          else if (message.type === 'done') end(() => resolve(message.result));
+          else if (message.type === 'failed') end(() => reject(errorFrom(message.error)));
+          else return answer(record, message).then((reply) => worker.postMessage(reply));
+        },
+        (error) => end(() => reject(error)),
+      ),
+    );
+    worker.on(
+      'error',
+      guarded('an ingestion', (error) => end(() => reject(error))),
+    );
+    worker.on(
+      'exit',
+      guarded('an ingestion', (code) => {
+        const { repository } = target;
+        end(() =>
+          reject(new Failed('ingestion_ended', `the thread that ingested ${repository} ended with ${code}`)),
+        );
+      }),
+    );
   });
 }
 

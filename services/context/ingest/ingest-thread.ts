@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { guarded } from '#kit/callbacks.ts';
 import { copyOf } from '../record/error-copy.ts';
 import { type AnswerMessage, PendingCalls } from '../record/thread.ts';
 import { ingestRepository } from './ingest-repository.ts';
@@ -7,7 +8,10 @@ import type { IngestTarget, Progress, RecordAccess, ThreadMessage } from './reco
 /** Runs one ingestion, then ends; see ingest-in-thread.ts for the other side. */
 const port = parentPort!;
 const calls = new PendingCalls();
-port.on('message', (answer: AnswerMessage) => calls.settle(answer));
+port.on(
+  'message',
+  guarded('an ingestion', (answer: AnswerMessage) => calls.settle(answer)),
+);
 
 const access: RecordAccess = {
   ask: (name, input) => calls.start((id) => send({ type: 'ask', id, name, input })),

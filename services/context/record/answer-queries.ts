@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
+import { guarded } from '#kit/callbacks.ts';
 import { storageError } from '#kit/storage/storage-error.ts';
 import type { Queries } from './calls.ts';
 import { openForReading, recordThing } from './connection.ts';
@@ -12,7 +13,12 @@ export function answerQueries(queries: Queries): void {
   const port = parentPort!;
   let opened: ReturnType<typeof open> | null = null;
 
-  port.on('message', ({ id, name, input }: CallMessage) => port.postMessage(answer(id, name, input)));
+  port.on(
+    'message',
+    guarded('the context record', ({ id, name, input }: CallMessage) =>
+      port.postMessage(answer(id, name, input)),
+    ),
+  );
 
   function answer(id: number, name: string, input: unknown): AnswerMessage {
     try {

@@ -1,5 +1,10 @@
 import { join } from 'node:path';
-import { DatabaseSync, type SQLInputValue, type StatementResultingChanges, type StatementSync } from 'node:sqlite';
+import {
+  DatabaseSync,
+  type SQLInputValue,
+  type StatementResultingChanges,
+  type StatementSync,
+} from 'node:sqlite';
 
 /** What messages call the record, and what its error codes begin with. */
 export const recordThing = {

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { guarded } from '#kit/callbacks.ts';
 import { storageError } from '#kit/storage/storage-error.ts';
 import { WriteBatch } from '#kit/storage/write-batch.ts';
 import type { Commands } from './calls.ts';
@@ -15,14 +16,17 @@ export function performCommands(commands: Commands): void {
   const record = new GraphRecord(db);
   const batches = { full: batchOf('full'), normal: batchOf('normal') };
 
-  port.on('message', async ({ id, name, input }: CallMessage) => {
-    try {
-      const value = name === 'close' ? await close() : await perform(name, input as WriteRequest);
-      port.postMessage({ id, value } satisfies AnswerMessage);
-    } catch (thrown) {
-      port.postMessage({ id, error: copyOf(thrown) } satisfies AnswerMessage);
-    }
-  });
+  port.on(
+    'message',
+    guarded('the context record', async ({ id, name, input }: CallMessage) => {
+      try {
+        const value = name === 'close' ? await close() : await perform(name, input as WriteRequest);
+        port.postMessage({ id, value } satisfies AnswerMessage);
+      } catch (thrown) {
+        port.postMessage({ id, error: copyOf(thrown) } satisfies AnswerMessage);
+      }
+    }),
+  );
 
   function perform(name: string, { input, durability, journal }: WriteRequest): Promise<unknown> {
     return batches[durability].write(() => {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { guarded } from '#kit/callbacks.ts';
 import { codeOf, Failed } from '#kit/errors.ts';
 import { copyOf, type ErrorCopy, errorFrom } from './error-copy.ts';
 
@@ -127,9 +128,20 @@ export class Thread {
   #start(): Worker {
     const workerData = { ...this.#data, script: this.#script.href };
     const worker = new Worker(start, { workerData, resourceLimits });
-    worker.on('message', (answer: AnswerMessage) => this.#settle(answer));
-    worker.on('error', (error) => this.#end(error));
-    worker.on('exit', (code) => this.#end(new Failed('thread_ended', `a thread ended with ${code}`)));
+    worker.on(
+      'message',
+      guarded('the context record', (answer: AnswerMessage) => this.#settle(answer)),
+    );
+    worker.on(
+      'error',
+      guarded('the context record', (error) => this.#end(error)),
+    );
+    worker.on(
+      'exit',
+      guarded('the context record', (code) =>
+        this.#end(new Failed('thread_ended', `a thread ended with ${code}`)),
+      ),
+    );
     return worker;
   }
 

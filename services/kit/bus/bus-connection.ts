@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { guarded } from '../callbacks.ts';
 import { type EngineFrame, engineFrame, type WorkerRegistered } from '../contracts/bus/frames.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -131,39 +132,51 @@ export class BusConnection {
       reason ??= why;
       socket.terminate();
     });
-    socket.on('unexpected-response', (request, response) => {
-      reason ??= `${url} refused the connection with status ${response.statusCode}`;
-      request.destroy();
-      response.resume();
-      socket.terminate();
-    });
-    socket.on('error', (error) => {
-      reason ??= `${url}: ${error.message || String(error)}`;
-    });
-    socket.on('message', (data, isBinary) => {
-      alive.heard();
-      const frame = isBinary ? null : this.#frameIn(String(data));
-      if (frame === null) return;
-      if (frame.type === 'error') reason ??= `${url}: ${frame.error.code}: ${frame.error.message}`;
-      if (frame.type === 'workerregistered') {
-        since = performance.now();
-        this.#greet(frame);
-      } else if (this.#greeted) this.#options.received(frame);
-    });
-    socket.on('close', (code, words) => {
-      alive.end();
-      const said = words.length > 0 ? `: ${words.toString('utf8')}` : '';
-      const why = reason ?? `${url} closed the connection (${code}${said})`;
-      if (since > 0 && performance.now() - since >= this.#options.timing.steadyMs) this.#failures = 0;
-      const wasGreeted = this.#greeted;
-      this.#greeted = false;
-      this.#socket = null;
-      if (wasGreeted) {
-        if (!this.#ended) this.#options.logger.warn('the connection to the bus was lost', { reason: why });
-        this.#options.lost(why);
-      }
-      this.#again(why);
-    });
+    socket.on(
+      'unexpected-response',
+      guarded('the connection to the bus', (request, response) => {
+        reason ??= `${url} refused the connection with status ${response.statusCode}`;
+        request.destroy();
+        response.resume();
+        socket.terminate();
+      }),
+    );
+    socket.on(
+      'error',
+      guarded('the connection to the bus', (error) => {
+        reason ??= `${url}: ${error.message || String(error)}`;
+      }),
+    );
+    socket.on(
+      'message',
+      guarded('the connection to the bus', (data, isBinary) => {
+        alive.heard();
+        const frame = isBinary ? null : this.#frameIn(String(data));
+        if (frame === null) return;
+        if (frame.type === 'error') reason ??= `${url}: ${frame.error.code}: ${frame.error.message}`;
+        if (frame.type === 'workerregistered') {
+          since = performance.now();
+          this.#greet(frame);
+        } else if (this.#greeted) this.#options.received(frame);
+      }),
+    );
+    socket.on(
+      'close',
+      guarded('the connection to the bus', (code, words) => {
+        alive.end();
+        const said = words.length > 0 ? `: ${words.toString('utf8')}` : '';
+        const why = reason ?? `${url} closed the connection (${code}${said})`;
+        if (since > 0 && performance.now() - since >= this.#options.timing.steadyMs) this.#failures = 0;
+        const wasGreeted = this.#greeted;
+        this.#greeted = false;
+        this.#socket = null;
+        if (wasGreeted) {
+          if (!this.#ended) this.#options.logger.warn('the connection to the bus was lost', { reason: why });
+          this.#options.lost(why);
+        }
+        this.#again(why);
+      }),
+    );
   }
 
   #openSocket(url: string): WebSocket {
@@ -199,19 +212,25 @@ export class BusConnection {
   ): { readonly heard: () => void; readonly end: () => void } {
     const { pingMs, openingMs } = this.#options.timing;
     let silent = 0;
-    const heard = () => {
+    const heard = guarded('the connection to the bus', () => {
       silent = 0;
-    };
+    });
     socket.on('pong', heard);
     socket.on('ping', heard);
-    const opening = setTimeout(() => {
-      if (!this.#greeted) dead(`the bus did not greet within ${openingMs} ms`);
-    }, openingMs);
-    const pinging = setInterval(() => {
-      silent++;
-      if (silent > 3) return dead(`nothing came from the bus for ${3 * pingMs} ms`);
-      if (socket.readyState === WebSocket.OPEN) socket.ping();
-    }, pingMs);
+    const opening = setTimeout(
+      guarded('the connection to the bus', () => {
+        if (!this.#greeted) dead(`the bus did not greet within ${openingMs} ms`);
+      }),
+      openingMs,
+    );
+    const pinging = setInterval(
+      guarded('the connection to the bus', () => {
+        silent++;
+        if (silent > 3) return dead(`nothing came from the bus for ${3 * pingMs} ms`);
+        if (socket.readyState === WebSocket.OPEN) socket.ping();
+      }),
+      pingMs,
+    );
     return {
       heard,
       end() {
@@ -244,7 +263,14 @@ export class BusConnection {
       logger.warn('the bus is not connected; trying again', { reason });
       this.#loggedReason = reason;
     }
-    this.#waiting = setTimeout(() => this.#connect(), waitBefore(this.#failures, timing));
+    this.#waiting = setTimeout(
+      guarded(
+        'the connection to the bus',
+        () => this.#connect(),
+        (error) => this.#again(messageOf(error)),
+      ),
+      waitBefore(this.#failures, timing),
+    );
     this.#failures++;
   }
 }

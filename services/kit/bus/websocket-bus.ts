@@ -1,4 +1,5 @@
 import { platform, release } from 'node:os';
+import { guarded, inBackground } from '../callbacks.ts';
 import type { EngineFrame, InvokeFunction, WorkerFrame } from '../contracts/bus/frames.ts';
 import type { Logger } from '../log.ts';
 import { ownVersion } from '../program.ts';
@@ -64,7 +65,7 @@ export function connectBus(options: BusOptions): Bus {
     sendAll([introduction(name), ...registrations.all()]);
     answers.flush();
     calls.flush();
-    checks = setInterval(registerMissing, timing.recheckMs);
+    checks = setInterval(guarded('the connection to the bus', registerMissing), timing.recheckMs);
     logger[startupLogLevel()]('connected to the bus');
     watch(true);
     for (const arrived of arrivals) arrived();
@@ -93,7 +94,7 @@ export function connectBus(options: BusOptions): Bus {
         calls.settle(frame);
         return;
       case 'invokefunction':
-        void answers.answer(frame);
+        inBackground('the connection to the bus', () => answers.answer(frame));
         return;
       case 'ping':
         sendAll([{ type: 'pong' }]);

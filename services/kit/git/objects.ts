@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { guarded } from '../callbacks.ts';
 import { Failed } from '../errors.ts';
 import { git } from './git.ts';
 import { isolatedEnvironment } from './git-environment.ts';
@@ -24,9 +25,12 @@ export async function* readObjects(
   // By spawn, as run-program.ts says.
   const child = spawn('git', args, { cwd: gitDir, env: { ...isolatedEnvironment(), GIT_DIR: gitDir } });
   let stderr = '';
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
+  child.stderr.on(
+    'data',
+    guarded('reading git objects', (chunk) => {
+      stderr += chunk;
+    }),
+  );
   const closed = once(child, 'close');
   child.stdin.on('error', () => {});
   child.stdin.end(`${ids.join('\n')}\n`);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type * as t from 'io-ts';
+import { guarded } from '../callbacks.ts';
 import { unknownKeys } from '../config/unknown-keys.ts';
 import { decode, parseJson } from '../decode.ts';
 import { CoreError, Interrupted, InvalidInput, TooLarge } from '../errors.ts';
@@ -133,11 +134,14 @@ function refused(request: IncomingMessage, limit: number): TooLarge {
   const end = () => request.destroy();
   const total = setTimeout(end, drained.totalMs);
   const idle = setTimeout(end, drained.idleMs);
-  request.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > drained.most) end();
-    else idle.refresh();
-  });
+  request.on(
+    'data',
+    guarded('an HTTP connection', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > drained.most) end();
+      else idle.refresh();
+    }),
+  );
   const done = () => {
     clearTimeout(total);
     clearTimeout(idle);

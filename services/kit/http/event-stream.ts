@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { createParser } from 'eventsource-parser';
+import { guarded } from '../callbacks.ts';
 import { Failed } from '../errors.ts';
 import type { EventSink, ServerSentEvent } from './route.ts';
 
@@ -18,7 +19,10 @@ export interface EventStream {
 export function openEventStream(signal: AbortSignal): EventStream {
   const output = new PassThrough({ highWaterMark });
   const gone = new AbortController();
-  const heartbeat = setInterval(() => output.write(': still here\n\n'), heartbeatMs);
+  const heartbeat = setInterval(
+    guarded('an HTTP connection', () => output.write(': still here\n\n')),
+    heartbeatMs,
+  );
   heartbeat.unref();
   output.once('close', () => {
     clearInterval(heartbeat);

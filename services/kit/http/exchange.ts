@@ -1,5 +1,6 @@
 import type { Agent, IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
+import { guarded } from '../callbacks.ts';
 import { Agent as PlainAgent, request } from './node-http.ts';
 
 export interface Exchange {
@@ -34,24 +35,43 @@ export function exchange(
     let answer: IncomingMessage | null = null;
     const end = (why: Error) => (answer ?? sent).destroy(why);
     const sent = request(url, { method, headers, agent, timeout: idleMs, maxHeaderSize: 32_768 });
-    const connecting = setTimeout(() => end(new TooLate('no connection in time')), connectMs);
-    sent.once('socket', (socket) => {
-      if (socket.connecting) socket.once('connect', () => clearTimeout(connecting));
-      else clearTimeout(connecting);
-    });
+    const connecting = setTimeout(
+      guarded('an HTTP connection', () => end(new TooLate('no connection in time'))),
+      connectMs,
+    );
+    sent.once(
+      'socket',
+      guarded('an HTTP connection', (socket) => {
+        if (socket.connecting) socket.once('connect', () => clearTimeout(connecting));
+        else clearTimeout(connecting);
+      }),
+    );
     // With pieces that nobody has read yet it is the reader who takes time.
-    sent.on('timeout', () => answer?.readableLength || end(new TooLate('no answer in time')));
-    const stop = () => end(signal!.reason);
+    sent.on(
+      'timeout',
+      guarded('an HTTP connection', () => answer?.readableLength || end(new TooLate('no answer in time'))),
+    );
+    const stop = guarded('an HTTP connection', () => end(signal!.reason));
     signal?.addEventListener('abort', stop);
-    sent.once('close', () => {
-      clearTimeout(connecting);
-      signal?.removeEventListener('abort', stop);
-    });
+    sent.once(
+      'close',
+      guarded('an HTTP connection', () => {
+        clearTimeout(connecting);
+        signal?.removeEventListener('abort', stop);
+      }),
+    );
     sent.on('error', reject);
-    sent.once('response', (response) => {
-      answer = response;
-      resolve(response);
-    });
+    sent.once(
+      'response',
+      guarded(
+        'an HTTP connection',
+        (response) => {
+          answer = response;
+          resolve(response);
+        },
+        reject,
+      ),
+    );
     if (body === undefined || typeof body === 'string') sent.end(body);
     else pipeline(body, sent, (error) => error && reject(error));
   });

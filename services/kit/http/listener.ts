@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { guarded } from '../callbacks.ts';
 import { type CoreError, codeOf, Failed, InvalidInput, messageOf } from '../errors.ts';
 import type { Binding } from './authentication.ts';
 import { createServer } from './node-http.ts';
@@ -46,20 +47,29 @@ export function listener(
   const server =
     binding.tls === null ? createServer(options, handle) : tlsServer(binding.tls, options, handle, settings);
   endIdle(server, limits.stalledMs);
-  server.on('clientError', (error, socket) => refuseMalformed(error, socket as Socket));
+  server.on(
+    'clientError',
+    guarded('an HTTP connection', (error, socket) => refuseMalformed(error, socket as Socket)),
+  );
   return server;
 }
 
 /** Ends connections on which nothing moves, unless an answer is being worked on: nobody knows how long that takes. */
 function endIdle(server: Server, stalledMs: number): void {
   const busy = new WeakSet<Socket>();
-  server.on('request', ({ socket }, response) => {
-    busy.add(socket);
-    response.once('close', () => busy.delete(socket));
-  });
-  server.setTimeout(stalledMs, (socket) => {
-    if (!busy.has(socket) || socket.writableLength > 0) socket.destroy();
-  });
+  server.on(
+    'request',
+    guarded('an HTTP connection', ({ socket }, response) => {
+      busy.add(socket);
+      response.once('close', () => busy.delete(socket));
+    }),
+  );
+  server.setTimeout(
+    stalledMs,
+    guarded('an HTTP connection', (socket) => {
+      if (!busy.has(socket) || socket.writableLength > 0) socket.destroy();
+    }),
+  );
 }
 
 function tlsServer(

@@ -1,3 +1,4 @@
+import { inBackground } from '../callbacks.ts';
 import { announceService } from '../config/running-service.ts';
 import { serviceUrl } from '../config/service-address.ts';
 import { CoreError, Failed, messageOf } from '../errors.ts';
@@ -51,7 +52,7 @@ export async function serveService(
     throw error;
   }
   listening?.();
-  void ready.then(reportServing);
+  inBackground('a service', () => ready.then(reportServing));
   if (broken === undefined) return signalled;
 
   const end = await Promise.race([

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
 import Koa from 'koa';
+import { guarded } from '../callbacks.ts';
 import type { Health } from '../contracts/health.ts';
 import { CoreError, codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
@@ -243,14 +244,20 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     }
     streams++;
     const refused = new AbortController();
-    const look = setInterval(async () => {
-      if (!(await isStillAllowed(ctx, route))) refused.abort();
-    }, allowedMs).unref();
+    const look = setInterval(
+      guarded('an HTTP connection', async () => {
+        if (!(await isStillAllowed(ctx, route))) refused.abort();
+      }),
+      allowedMs,
+    ).unref();
     const { output, sink, end } = openEventStream(AbortSignal.any([ending.signal, refused.signal]));
-    output.once('close', () => {
-      clearInterval(look);
-      streams--;
-    });
+    output.once(
+      'close',
+      guarded('an HTTP connection', () => {
+        clearInterval(look);
+        streams--;
+      }),
+    );
     ctx.body = output;
     const { id } = ctx.state;
     stream(sink)
@@ -282,17 +289,24 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
   const koa = new Koa<State>();
   koa.silent = true;
-  koa.on('error', (error: unknown) => {
-    // A client that leaves is no failure of ours.
-    if (!clientLeft.has(codeOf(error))) logger.warn('answer broke off', { error });
-  });
+  koa.on(
+    'error',
+    guarded('an HTTP connection', (error: unknown) => {
+      // A client that leaves is no failure of ours.
+      if (!clientLeft.has(codeOf(error))) logger.warn('answer broke off', { error });
+    }),
+  );
   koa
     .use(answerAndRecord)
     .use(router.routes() as never)
     .use(answerUnmatched);
   const answer = koa.callback();
-  const server = listener(binding, (request, response) => void answer(request, response), settings);
-  if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
+  const server = listener(
+    binding,
+    guarded('an HTTP connection', (request, response) => answer(request, response)),
+    settings,
+  );
+  if (options.upgrade !== undefined) server.on('upgrade', guarded('an HTTP connection', options.upgrade));
 
   return {
     async start() {
@@ -312,8 +326,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       if (!server.listening) return;
       ending.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      const idle = setInterval(() => server.closeIdleConnections(), idleMs);
-      const cut = setTimeout(() => server.closeAllConnections(), shutdownGraceMs());
+      const idle = setInterval(
+        guarded('an HTTP connection', () => server.closeIdleConnections()),
+        idleMs,
+      );
+      const cut = setTimeout(
+        guarded('an HTTP connection', () => server.closeAllConnections()),
+        shutdownGraceMs(),
+      );
       await closed;
       clearInterval(idle);
       clearTimeout(cut);

@@ -1,3 +1,5 @@
+import { guarded } from '../callbacks.ts';
+
 export interface SemaphoreLimits {
   /** Places for work at once. */
   readonly concurrency: number;
@@ -78,8 +80,8 @@ export class FairSemaphore {
           reject(error);
         },
       };
-      const abort = () => pending.refuse(signal?.reason);
-      const late = () => pending.refuse(this.#refusal('timeout', this.state));
+      const abort = guarded('the queue of jobs', () => pending.refuse(signal?.reason));
+      const late = guarded('the queue of jobs', () => pending.refuse(this.#refusal('timeout', this.state)));
       const timer = setTimeout(late, Math.max(0, waitMs));
       signal?.addEventListener('abort', abort);
       this.#callers.set(name, caller);

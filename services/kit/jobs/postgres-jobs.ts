@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { guarded } from '../callbacks.ts';
 import type { Database } from '../postgres/database.ts';
 import { sqlState, sqlStates } from '../postgres/postgres-error.ts';
 import { postgresText } from '../postgres/postgres-text.ts';
@@ -148,7 +149,10 @@ export class PostgresJobs implements JobRows {
 
   #hold(row: JobRow, token: string, until: number): JobClaim {
     this.#held.set(token, { seq: Number(row.seq), until });
-    this.#timer ??= setInterval(() => void this.#renew(), this.#leaseMs / 3).unref();
+    this.#timer ??= setInterval(
+      guarded('the queue of jobs', () => this.#renew()),
+      this.#leaseMs / 3,
+    ).unref();
     return { seq: Number(row.seq), attempts: Number(row.attempts), token };
   }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { guarded } from '../callbacks.ts';
 import type { PostgresSettings } from '../config/storage.ts';
 import { CoreError, Failed, messageOf } from '../errors.ts';
 import { type DatabaseCall, databaseCalls, openPools } from '../measurements/store-calls.ts';
@@ -63,7 +64,10 @@ export function openPostgres(
   const pool = new pg.Pool({ ...config, max: settings.connections, idleTimeoutMillis: 30_000 });
   // A connection that ends is replaced with the next query; who uses it learns it from that query.
   pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on(
+    'connect',
+    guarded('a connection to PostgreSQL', (client) => client.on('error', () => {})),
+  );
   const watched = {
     pool: purpose,
     max: settings.connections,

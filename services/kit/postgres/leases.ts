@@ -1,3 +1,4 @@
+import { guarded } from '../callbacks.ts';
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
 import { Conflict, codeOf } from '../errors.ts';
 import { type Moment, momentIn, msUntil } from '../moment.ts';
@@ -98,7 +99,10 @@ export function createFencedLeases(
     left.delete(name);
     const lease: Held = { token, controller: new AbortController(), until };
     held.set(name, lease);
-    timer ??= setInterval(() => void renewAll(), durationMs / 3).unref();
+    timer ??= setInterval(
+      guarded('the leases in PostgreSQL', () => renewAll()),
+      durationMs / 3,
+    ).unref();
     return {
       name,
       fencing,

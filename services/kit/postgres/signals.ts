@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
+import { guarded } from '../callbacks.ts';
 import { messageOf } from '../errors.ts';
 
 /** Says to every process on the same database that things have changed. Only ever saves time: nothing is lost with a signal. */
@@ -111,7 +112,7 @@ export function createSignals(
     const watcher = { name, look };
     watchers.add(watcher);
     listening ??= listen();
-    timer ??= setInterval(poll, pollMs).unref();
+    timer ??= setInterval(guarded('the signals between hosts', poll), pollMs).unref();
     return () => {
       watchers.delete(watcher);
       if (watchers.size > 0) return;
@@ -161,7 +162,7 @@ export function createSignals(
     const lost = new AbortController();
     client.on('error', (error) => lost.abort(error));
     client.on('end', () => lost.abort(new Error('the connection ended')));
-    client.on('notification', receive);
+    client.on('notification', guarded('the signals between hosts', receive));
     const ended = AbortSignal.any([lost.signal, closing.signal]);
     try {
       await until(ended, client.connect());
@@ -209,7 +210,7 @@ export function createSignals(
 /** @throws the reason of `ended`, where that comes first */
 async function until<T>(ended: AbortSignal, work: Promise<T>): Promise<T> {
   const over = Promise.withResolvers<never>();
-  const end = () => over.reject(ended.reason);
+  const end = guarded('the signals between hosts', () => over.reject(ended.reason));
   if (ended.aborted) end();
   ended.addEventListener('abort', end);
   try {

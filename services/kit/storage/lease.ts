@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { guarded } from '../callbacks.ts';
 import type { LeaseHolder } from '../contracts/lease-holder.ts';
 import { Conflict } from '../errors.ts';
 import type { Permit } from '../permit.ts';
@@ -78,7 +79,7 @@ export function createLeases(database: () => DatabaseSync, options: LeaseOptions
       put.run(...columns(name, lease));
     });
     held.set(name, lease);
-    timer ??= setInterval(renewAll, durationMs / 3).unref();
+    timer ??= setInterval(guarded('a lease', renewAll), durationMs / 3).unref();
     const { signal } = lease.controller;
     const require = (): void => {
       if (held.get(name) === lease) renew(name, lease);

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { guarded } from '../callbacks.ts';
 import { CoreError } from '../errors.ts';
 import { transaction } from './database.ts';
 
@@ -41,14 +42,14 @@ export class WriteBatch {
   write<T>(work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
-      if (this.#waiting.length === 1) setImmediate(() => this.#commit());
+      if (this.#waiting.length === 1) setImmediate(guarded('a batch of writes', () => this.#commit()));
     });
   }
 
   #commit(): void {
     const batch = this.#waiting.slice(0, maxWrites);
     this.#waiting = this.#waiting.slice(maxWrites);
-    if (this.#waiting.length > 0) setImmediate(() => this.#commit());
+    if (this.#waiting.length > 0) setImmediate(guarded('a batch of writes', () => this.#commit()));
     let settle: (() => void)[];
     try {
       this.#options.begin?.();

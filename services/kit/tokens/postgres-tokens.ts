@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
+import { guarded } from '../callbacks.ts';
 import type { PostgresSettings } from '../config/storage.ts';
 import { sha256 } from '../digest.ts';
 import { codeOf, messageOf, NotFound, Unavailable } from '../errors.ts';
@@ -70,9 +71,12 @@ export async function openPostgresTokens(
       throw error;
     }
   }
-  const timer = setInterval(() => {
-    if (waiting === 0) turn(follow).catch(() => {});
-  }, lookMs).unref();
+  const timer = setInterval(
+    guarded('the registry of tokens', () => {
+      if (waiting === 0) turn(follow).catch(() => {});
+    }),
+    lookMs,
+  ).unref();
   return { ...tokens, lookUp, fresh, shared: database.name, create, rotate, revoke, close };
 
   function isFresh(): boolean {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { guarded } from '#kit/callbacks.ts';
 import { CoreError, Interrupted } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -73,9 +74,12 @@ export class ModelCalls {
       ...estimate,
     });
     const ending = new AbortController();
-    response.once('close', () => {
-      if (!response.writableFinished) ending.abort(new Interrupted('client_gone', 'the client left'));
-    });
+    response.once(
+      'close',
+      guarded('a call of a model', () => {
+        if (!response.writableFinished) ending.abort(new Interrupted('client_gone', 'the client left'));
+      }),
+    );
     const { totalMs } = this.#parts;
     const limit = setTimeout(() => ending.abort(lateFailure(underWay.upstream, 'total', totalMs)), totalMs);
     const parts = { ...this.#parts, retries };

@@ -4,6 +4,7 @@ import { access, stat } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
 import type * as t from 'io-ts';
 import { Parser, type ReadEntry } from 'tar';
+import { guarded } from '#kit/callbacks.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { CoreError, codeOf, InvalidInput, messageOf, Unavailable } from '#kit/errors.ts';
 import { unfinishedRestoreName } from '#kit/folders.ts';
@@ -98,12 +99,15 @@ export async function readArchive(
   let taken: ReadEntry | null = null;
   let work = Promise.resolve();
   const failed = new Promise<void>((resolve) => {
-    parser.on('error', (error: unknown) => {
-      broken ??= error;
-      resolve();
-    });
+    parser.on(
+      'error',
+      guarded('a backup', (error: unknown) => {
+        broken ??= error;
+        resolve();
+      }),
+    );
   });
-  const take = (entry: ReadEntry) => {
+  const take = guarded('a backup', (entry: ReadEntry) => {
     entry.on('error', () => {});
     work = work
       .then(() => {
@@ -114,7 +118,7 @@ export async function readArchive(
         broken ??= error;
       })
       .finally(() => void entry.resume());
-  };
+  });
   parser.on('entry', take);
   parser.on('ignoredEntry', take);
   const ended = new Promise<void>((resolve) => parser.once('end', () => resolve()));
@@ -147,7 +151,10 @@ async function* unzipped(path: string, progress: Progress): AsyncGenerator<Buffe
   await requireReadable(path);
   const source = createReadStream(path, { highWaterMark: 256 * 1024 });
   const gunzip = createGunzip({ chunkSize: 256 * 1024 });
-  source.on('data', (bytes) => progress.add(bytes.length));
+  source.on(
+    'data',
+    guarded('a backup', (bytes) => progress.add(bytes.length)),
+  );
   source.once('error', (error) => gunzip.destroy(error));
   source.pipe(gunzip);
   try {

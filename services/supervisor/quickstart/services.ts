@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa, type Options } from 'execa';
+import { guarded } from '#kit/callbacks.ts';
 import { Health } from '#kit/contracts/health.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { exitCodes, Failed, Interrupted, NotFound, Unavailable } from '#kit/errors.ts';
@@ -82,10 +83,13 @@ export async function startDaemon({ service, home, port, logFile }: DaemonOption
   const end = () => void child.kill('SIGKILL');
   process.on('exit', end);
   const ended = new Promise<void>((resolve) => {
-    child.once('close', () => {
-      process.off('exit', end);
-      resolve();
-    });
+    child.once(
+      'close',
+      guarded('the quickstart', () => {
+        process.off('exit', end);
+        resolve();
+      }),
+    );
     child.once('error', () => resolve());
   });
   const url = `http://127.0.0.1:${port}`;

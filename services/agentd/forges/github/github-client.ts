@@ -1,5 +1,6 @@
 import type { Octokit } from 'octokit';
 import type { BodyInit } from 'undici';
+import { guarded } from '#kit/callbacks.ts';
 import { CoreError, Interrupted, messageOf, Unavailable } from '#kit/errors.ts';
 import type { Permit } from '#kit/permit.ts';
 import type { Call, Query, RemoteClient, RemoteForgeOptions, RemoteReply } from '../configured-forge.ts';
@@ -147,7 +148,7 @@ export class GitHubClient implements RemoteClient {
   async #orCancelled<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     if (signal === undefined) return answer;
     const cancelled = Promise.withResolvers<never>();
-    const stop = (): void => cancelled.reject(this.#cancelled(signal));
+    const stop = guarded('a request to a forge', (): void => cancelled.reject(this.#cancelled(signal)));
     signal.addEventListener('abort', stop, { once: true });
     try {
       return await Promise.race([answer, cancelled.promise]);

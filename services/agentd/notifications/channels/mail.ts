@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { guarded } from '#kit/callbacks.ts';
 import { CoreError, messageOf, Refused } from '#kit/errors.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import { type Channel, type ChannelParts, sendMs } from '../channel.ts';
@@ -17,7 +18,7 @@ export function mailChannel({ to }: { readonly to: string }, parts: ChannelParts
       // Not everybody is notified by mail.
       const { createTransport } = await import('nodemailer');
       const transport = createTransport(transportOf(smtp, parts));
-      const abort = () => transport.close();
+      const abort = guarded('a notification', () => transport.close());
       signal.addEventListener('abort', abort);
       try {
         await transport.sendMail({

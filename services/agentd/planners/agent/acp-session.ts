@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import * as t from 'io-ts';
+import { guarded } from '#kit/callbacks.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, Failed, messageOf, NotFound, Refused, Unavailable } from '#kit/errors.ts';
 import { ownVersion } from '#kit/program.ts';
@@ -142,7 +143,10 @@ export async function acpSession(session: AcpSession): Promise<{ readonly stop_r
             version: info.version == null ? null : oneLine(info.version, maxName),
           },
     );
-    const cancel = () => void connection.agent.notify(agent.session.cancel, { sessionId }).catch(() => {});
+    const cancel = guarded(
+      'a coding agent',
+      () => void connection.agent.notify(agent.session.cancel, { sessionId }).catch(() => {}),
+    );
     signal.throwIfAborted();
     signal.addEventListener('abort', cancel, { once: true });
     try {

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { type AnyMessage, ndJsonStream, type Stream } from '@agentclientprotocol/sdk';
+import { guarded } from '#kit/callbacks.ts';
 import { messageLines } from './message-lines.ts';
 
 /** Of one message; a whole file comes in one. */
@@ -18,8 +19,11 @@ export function agentStream(
   onError: (error: Error) => void,
 ): Stream & { close(): void } {
   const lines = messageLines(onForeign);
-  lines.on('error', onError);
-  stdout.on('error', () => lines.end());
+  lines.on('error', guarded('a coding agent', onError));
+  stdout.on(
+    'error',
+    guarded('a coding agent', () => lines.end()),
+  );
   // An agent that has ended reads no more; its end is seen elsewhere.
   stdin.on('error', () => {});
   stdout.pipe(lines);

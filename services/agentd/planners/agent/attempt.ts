@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { CoreError, messageOf, type Refused } from '#kit/errors.ts';
 import { oneLine } from '../../actions/published-texts.ts';
@@ -87,12 +88,21 @@ export class AgentAttempt {
         credentials: [...credentials],
       },
     });
-    const cancelled = () => this.#askToStop();
+    const cancelled = guarded('a coding agent', () => this.#askToStop());
     input.signal.addEventListener('abort', cancelled, { once: true });
     if (input.signal.aborted) cancelled();
-    const deadline = setTimeout(() => this.#reached('seconds'), Math.min(left.seconds * 1000, 2 ** 31 - 1));
-    const looking = setInterval(() => void this.#look(), lookMs);
-    const recording = setInterval(() => void this.#log.record(), recordMs);
+    const deadline = setTimeout(
+      guarded('a coding agent', () => this.#reached('seconds')),
+      Math.min(left.seconds * 1000, 2 ** 31 - 1),
+    );
+    const looking = setInterval(
+      guarded('a coding agent', () => this.#look()),
+      lookMs,
+    );
+    const recording = setInterval(
+      guarded('a coding agent', () => this.#log.record()),
+      recordMs,
+    );
     let outcome: Outcome;
     try {
       outcome = await this.#session();

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { guarded } from '#kit/callbacks.ts';
 
 /** The prompt lies in this file of the home too; `{prompt_file}` stands for its path in the command. */
 export const promptFile = 'core-prompt.md';
@@ -12,6 +13,9 @@ export function commandSession(
   const decoder = new TextDecoder();
   stdin.on('error', () => {});
   stdout.on('error', () => {});
-  stdout.on('data', (chunk: Uint8Array) => onOutput(decoder.decode(chunk, { stream: true })));
+  stdout.on(
+    'data',
+    guarded('a coding agent', (chunk: Uint8Array) => onOutput(decoder.decode(chunk, { stream: true }))),
+  );
   stdin.end(prompt);
 }

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
+import { guarded } from '#kit/callbacks.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, integerBetween, Sha256 } from '#kit/decode.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
@@ -91,7 +92,10 @@ export class Heads {
     }
     crashPoint('head_written');
     this.#unsynced.add(runId);
-    this.#timer ??= setTimeout(() => this.syncAll(), syncWithin).unref();
+    this.#timer ??= setTimeout(
+      guarded('the run store', () => this.syncAll()),
+      syncWithin,
+    ).unref();
   }
 
   #opened(runId: string): number {

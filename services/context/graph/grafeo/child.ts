@@ -2,6 +2,8 @@
  * The process that runs callers' Cypher: `node child.ts <folder>`. It holds the disposable projection and nothing else, and is ended
  * by SIGKILL whenever its parent wants. Messages come and go by the channel of `child_process.fork`.
  */
+
+import { guarded } from '#kit/callbacks.ts';
 import { CoreError } from '#kit/errors.ts';
 import { copyOf, type ErrorCopy } from '../../record/error-copy.ts';
 import type { AnswerMessage } from '../../record/thread.ts';
@@ -21,14 +23,17 @@ const handlers: { [N in CallName]: (input: Calls[N]['input']) => Promise<Calls[N
   digests: () => projection.use((snapshot) => snapshot.digests()),
 };
 
-process.on('message', async ({ id, name, input }: CallMessage) => {
-  const handle = handlers[name] as (input: unknown) => Promise<unknown>;
-  try {
-    send({ id, value: await handle(input) });
-  } catch (error) {
-    send({ id, error: error instanceof CoreError ? copyOf(error) : failureOf(error) });
-  }
-});
+process.on(
+  'message',
+  guarded('the graph copy', async ({ id, name, input }: CallMessage) => {
+    const handle = handlers[name] as (input: unknown) => Promise<unknown>;
+    try {
+      send({ id, value: await handle(input) });
+    } catch (error) {
+      send({ id, error: error instanceof CoreError ? copyOf(error) : failureOf(error) });
+    }
+  }),
+);
 process.on('disconnect', () => {
   // An exit would wait for a query that runs in a native thread.
   process.kill(process.pid, 'SIGKILL');

@@ -3,6 +3,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { guarded } from '#kit/callbacks.ts';
 import { findProgram } from '#kit/find-program.ts';
 import { type AnswerMessage, PendingCalls } from '../../record/thread.ts';
 import type { Changes, GraphDigests, Position } from '../changes.ts';
@@ -118,21 +119,36 @@ export class EngineProcess {
       env: childEnvironment,
       cwd: '/',
     });
-    this.#child.on('message', (answer: AnswerMessage) => {
-      this.#calls.settle(answer);
-      if (this.load === 0) this.#hold(false);
-    });
-    this.#child.on('error', (error) => this.#end(error.message));
-    this.#child.on('close', (code, signal) => this.#end(`${signal ?? code} ${this.#complaints}`.trim()));
+    this.#child.on(
+      'message',
+      guarded('the graph copy', (answer: AnswerMessage) => {
+        this.#calls.settle(answer);
+        if (this.load === 0) this.#hold(false);
+      }),
+    );
+    this.#child.on(
+      'error',
+      guarded('the graph copy', (error) => this.#end(error.message)),
+    );
+    this.#child.on(
+      'close',
+      guarded('the graph copy', (code, signal) => this.#end(`${signal ?? code} ${this.#complaints}`.trim())),
+    );
     const [, , complaints, , info] = this.#child.stdio as (Socket | null)[];
-    complaints!.on('data', (data) => {
-      this.#complaints = `${this.#complaints}${data}`.slice(-500);
-    });
+    complaints!.on(
+      'data',
+      guarded('the graph copy', (data) => {
+        this.#complaints = `${this.#complaints}${data}`.slice(-500);
+      }),
+    );
     let text = '';
-    info!.on('data', (data) => {
-      text += data;
-      this.#inner = Number(/"child-pid": (\d+)/.exec(text)?.[1] ?? this.#inner) || null;
-    });
+    info!.on(
+      'data',
+      guarded('the graph copy', (data) => {
+        text += data;
+        this.#inner = Number(/"child-pid": (\d+)/.exec(text)?.[1] ?? this.#inner) || null;
+      }),
+    );
     for (const stream of [complaints!, info!]) {
       stream.on('error', () => {});
       stream.unref();

@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { Refused, type Unavailable } from '#kit/errors.ts';
 import type { RecordReader } from '../../record/calls.ts';
@@ -172,7 +173,10 @@ export class GrafeoEngine implements CypherEngine {
   async #run(engine: EngineProcess, { input, deadline }: Asked): Promise<Output | EngineEnded> {
     const running = { engine, deadline, guilty: false };
     this.#running.add(running);
-    this.#watch ??= setInterval(() => this.#check(), watchMs);
+    this.#watch ??= setInterval(
+      guarded('the graph copy', () => this.#check()),
+      watchMs,
+    );
     try {
       return await engine.call('run', input);
     } catch (error) {

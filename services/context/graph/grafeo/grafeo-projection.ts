@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs';
+import { inBackground } from '#kit/callbacks.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RecordReader } from '../../record/calls.ts';
@@ -245,7 +246,7 @@ export class GrafeoProjection {
     const taken = engine.memory() ?? 0;
     if (taken < memoryMb / 2 || fed === 0) return engine;
     this.#process = null;
-    void retire(engine);
+    inBackground('the graph copy', () => retire(engine));
     const slim = await this.#started();
     const needed = slim.memory() ?? 0;
     if (needed < memoryMb * 0.9) return slim;

@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import type { RecordReader } from '../../record/calls.ts';
 import type { graphQueries } from '../graph-queries.ts';
 import type { GrafeoProjection } from './grafeo-projection.ts';
@@ -24,7 +25,10 @@ export class IdleLoading {
 
   start(): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#look().finally(() => this.start()), intervalMs);
+    this.#timer = setTimeout(
+      guarded('the graph copy', () => this.#look().finally(() => this.start())),
+      intervalMs,
+    );
     this.#timer.unref();
   }
 

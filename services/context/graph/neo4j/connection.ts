@@ -1,4 +1,5 @@
 import neo4j, { type Driver, type Session, type SessionConfig } from 'neo4j-driver';
+import { guarded } from '#kit/callbacks.ts';
 import { type CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
 import { invalidAt, type Place, refusedAt, tooMuchMemory, tooSlow } from '../refusals.ts';
 import { placeOfName } from '../text/tokens.ts';
@@ -31,7 +32,10 @@ export class Neo4jConnection {
   renew(): void {
     const before = this.#driver;
     this.#driver = driverFor(this.#account);
-    setTimeout(() => void before.close().catch(() => {}), leaveMs).unref();
+    setTimeout(
+      guarded('the graph copy', () => before.close().catch(() => {})),
+      leaveMs,
+    ).unref();
   }
 
   close(): Promise<void> {

@@ -1,4 +1,5 @@
 import neo4j, { type Result, type Session, type Transaction } from 'neo4j-driver';
+import { guarded } from '#kit/callbacks.ts';
 import type { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { CoreError } from '#kit/errors.ts';
 import {
@@ -69,11 +70,14 @@ export class Neo4jEngine implements CypherEngine {
     const ended = new Promise<never>((_resolve, reject) => {
       end = reject;
     });
-    const timer = setTimeout(() => {
-      this.#connection.renew();
-      end(tooSlow(seconds));
-    }, leftMs + graceMs);
-    const abort = () => end(call.signal?.reason);
+    const timer = setTimeout(
+      guarded('the graph copy', () => {
+        this.#connection.renew();
+        end(tooSlow(seconds));
+      }),
+      leftMs + graceMs,
+    );
+    const abort = guarded('the graph copy', () => end(call.signal?.reason));
     call.signal?.addEventListener('abort', abort, { once: true });
     try {
       return await Promise.race([this.#read(session, call, leftMs), ended]);

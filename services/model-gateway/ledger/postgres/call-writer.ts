@@ -1,3 +1,4 @@
+import { guarded } from '#kit/callbacks.ts';
 import { CoreError, codeOf, Unavailable } from '#kit/errors.ts';
 import { CommitUnknown } from '#kit/postgres/commit-unknown.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
@@ -218,10 +219,13 @@ export class CallWriter {
   /** Perhaps nobody asks again, and health has to report when it is over. */
   #tryLater(): void {
     if (this.#closed) return;
-    this.#retry ??= setTimeout(() => {
-      this.#retry = undefined;
-      this.#start().catch(() => {});
-    }, retryMs).unref();
+    this.#retry ??= setTimeout(
+      guarded('the ledger', () => {
+        this.#retry = undefined;
+        this.#start().catch(() => {});
+      }),
+      retryMs,
+    ).unref();
   }
 }
 

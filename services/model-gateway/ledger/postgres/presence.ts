@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { guarded } from '#kit/callbacks.ts';
 import type { LeaseHolder } from '#kit/contracts/lease-holder.ts';
 import { codeOf, Unavailable } from '#kit/errors.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
@@ -43,7 +44,10 @@ export class Presence {
     this.#database = database;
     this.#leases = createFencedLeases(database, { durationMs: leaseMs });
     this.#looksUntilGone = Math.ceil(leaseMs / lookMs) + 1;
-    this.#timer = setInterval(() => this.#look(), lookMs).unref();
+    this.#timer = setInterval(
+      guarded('the ledger', () => this.#look()),
+      lookMs,
+    ).unref();
     this.#look();
   }
 

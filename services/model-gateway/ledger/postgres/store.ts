@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { guarded } from '#kit/callbacks.ts';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
 import type { CoreError } from '#kit/errors.ts';
@@ -34,7 +35,10 @@ export class PostgresStore implements LedgerStore {
     this.#presence = new Presence(database, options);
     this.#calls = new CallWriter(database, this.#presence);
     this.keys = new PostgresRunKeys(database, () => this.#calls.flush());
-    this.#timer = setInterval(() => this.#tidy(), tidyMs).unref();
+    this.#timer = setInterval(
+      guarded('the ledger', () => this.#tidy()),
+      tidyMs,
+    ).unref();
   }
 
   get cutOff(): number {

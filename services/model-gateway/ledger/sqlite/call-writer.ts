@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
+import { guarded } from '#kit/callbacks.ts';
 import { CoreError, messageOf, Unavailable } from '#kit/errors.ts';
 import { isDiskFull, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
 import { WriteBatch } from '#kit/storage/write-batch.ts';
@@ -98,10 +99,13 @@ export class CallWriter {
   /** Perhaps nobody asks again, and health has to report when it is over. */
   #tryLater(): void {
     if (this.#closed) return;
-    this.#retry ??= setTimeout(() => {
-      this.#retry = undefined;
-      this.#write(() => this.#tables.probe()).catch(() => {});
-    }, retryMs).unref();
+    this.#retry ??= setTimeout(
+      guarded('the ledger', () => {
+        this.#retry = undefined;
+        this.#write(() => this.#tables.probe()).catch(() => {});
+      }),
+      retryMs,
+    ).unref();
   }
 }
 

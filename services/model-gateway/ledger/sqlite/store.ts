@@ -1,6 +1,7 @@
 import { closeSync, fdatasync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { guarded } from '#kit/callbacks.ts';
 import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
 import type { CoreError } from '#kit/errors.ts';
 import { openDatabase, transaction } from '#kit/storage/database.ts';
@@ -91,8 +92,14 @@ export class SqliteStore implements LedgerStore {
     });
     this.#ids = new CallIds(tables.last(), now);
     this.#timers = [
-      setInterval(() => this.#sync(), syncMs).unref(),
-      setInterval(() => this.#tidy(), tidyMs).unref(),
+      setInterval(
+        guarded('the ledger', () => this.#sync()),
+        syncMs,
+      ).unref(),
+      setInterval(
+        guarded('the ledger', () => this.#tidy()),
+        tidyMs,
+      ).unref(),
     ];
   }
 

@@ -4,6 +4,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { guarded } from '#kit/callbacks.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Proxies } from '#kit/http/client.ts';
 import { createServer } from '#kit/http/node-http.ts';
@@ -71,14 +72,19 @@ export async function openEgressDoor(options: EgressDoorOptions): Promise<Egress
     traffic.refuse(otherNames);
     response.writeHead(403, { connection: 'close' }).end(`this proxy knows CONNECT alone, not ${what}\n`);
   });
-  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => {
-    open.add(client);
-    client.once('close', () => open.delete(client));
-    client.on('error', () => {});
-    tunnel(request.url ?? '', client, head, { hosts, network, proxies, traffic }).catch((error: unknown) => {
-      endWith(client, '502 Bad Gateway', messageOf(error));
-    });
-  });
+  server.on(
+    'connect',
+    guarded('the egress door', (request: IncomingMessage, client: Duplex, head: Buffer) => {
+      open.add(client);
+      client.once('close', () => open.delete(client));
+      client.on('error', () => {});
+      tunnel(request.url ?? '', client, head, { hosts, network, proxies, traffic }).catch(
+        (error: unknown) => {
+          endWith(client, '502 Bad Gateway', messageOf(error));
+        },
+      );
+    }),
+  );
   server.maxConnections = maxConnections;
   await listenOn(server, socket);
   return {
@@ -158,11 +164,14 @@ class Traffic {
     // What was said with a proxy is no traffic of the agent.
     counts.sent -= socket.bytesWritten;
     counts.received -= socket.bytesRead - socket.readableLength;
-    socket.once('close', () => {
-      counts.sockets.delete(socket);
-      counts.sent += socket.bytesWritten;
-      counts.received += socket.bytesRead;
-    });
+    socket.once(
+      'close',
+      guarded('the egress door', () => {
+        counts.sockets.delete(socket);
+        counts.sent += socket.bytesWritten;
+        counts.received += socket.bytesRead;
+      }),
+    );
   }
 
   refuse(name: string): void {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { inBackground } from '#kit/callbacks.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import { type Connections, openConnections } from '#kit/http/client.ts';
 import { createServer } from '#kit/http/node-http.ts';
@@ -59,7 +60,7 @@ export async function openModelDoor(options: ModelDoorOptions): Promise<Door> {
     () => new Unavailable('queue_full', 'the agent has too many calls of its model under way'),
   );
   const server: Server = createServer({ requestTimeout: 0 }, (request, response) => {
-    void answer(request, response, { ...options, connections, calls });
+    inBackground('a call of a model', () => answer(request, response, { ...options, connections, calls }));
   });
   server.maxConnections = maxConnections;
   await listenOn(server, options.socket);
