@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import manifest from '../../package.json' with { type: 'json' };
@@ -19,7 +20,7 @@ describe('core install', () => {
     expect(readdirSync(dir).toSorted()).to.deep.equal(names);
     for (const [name, path] of Object.entries(manifest.bin)) {
       expect(readlinkSync(join(dir, name))).to.equal(
-        new URL(`../../${path.replace('./', '')}`, import.meta.url).pathname,
+        fileURLToPath(new URL(`../../${path.replace('./', '')}`, import.meta.url)),
       );
       expect(realpathSync(join(dir, name))).to.equal(realpathSync(core));
       expect((await run(join(dir, name), ['--version'])).stdout, name).to.equal(`${manifest.version}\n`);

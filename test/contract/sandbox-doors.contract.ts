@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { Sandbox } from '../../services/agentd/ports/sandbox.ts';
+import { capitalsServer } from '../fixtures/capitals-server.ts';
 import { type Bench, running, useBench } from './sandbox.contract.ts';
 
 /** What a sandbox does with the doors of a command, and with what prepares it while they open. */
@@ -34,9 +33,7 @@ export function doorsContract(create: () => Sandbox): void {
 
     it('passes on what is said after the other side has said all', async () => {
       const socket = join(bench.folder('sockets'), 'echo');
-      const server = createSocketServer({ allowHalfOpen: true }, async (connection) => {
-        connection.end((await textOf(connection)).toUpperCase());
-      }).listen(socket);
+      const server = capitalsServer().listen(socket);
       await once(server, 'listening');
       try {
         const { text } = await bench.run(
@@ -67,7 +64,7 @@ export function doorsContract(create: () => Sandbox): void {
         const knock = `node -e "require('net').connect(4101).on('connect', () => process.exit(9)).on('error', () => process.exit(1))"`;
         let heard = '';
         const result = await bench.run(
-          `{ ls /tmp; ls /proc/self/fd | grep '^[4-9]$'; } >&2; read -r word; echo "$word $kept"; ${knock}`,
+          `{ ls -A /tmp >seen; ls /proc/self/fd | grep '^[4-9]$'; } >&2; read -r word; echo "$word $kept"; ${knock}`,
           {
             doors: [given],
             setup: 'cat; echo prepared; kept=yes; cd /; echo made >/workspace/made; false',
@@ -79,7 +76,10 @@ export function doorsContract(create: () => Sandbox): void {
         );
         expect(result).to.include({ exit_code: 9, ended_by: 'exit' });
         expect(heard).to.equal('word \n');
-        expect(result.text).to.equal('prepared\nhome\n');
+        expect(result.text).to.equal('prepared\n');
+        // A checkout below /tmp is there too, as the folder of the programs.
+        const { text: without } = await bench.run('ls -A /tmp');
+        expect(readFileSync(join(bench.workspace, 'seen'), 'utf8')).to.equal(without);
         expect(readFileSync(join(bench.workspace, 'made'), 'utf8')).to.equal('made\n');
       } finally {
         server.close();

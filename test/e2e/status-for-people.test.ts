@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { StatusReport } from '#kit/contracts/status.ts';
@@ -7,7 +8,7 @@ import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 import { itWith } from '../needs.ts';
 
-const statusProgram = new URL('../../bin/core-status', import.meta.url).pathname;
+const statusProgram = fileURLToPath(new URL('../../bin/core-status', import.meta.url));
 
 describe('The status of an installation whose services are down', () => {
   let world: World;

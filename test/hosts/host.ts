@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '#kit/environment.ts';
 import { atExit } from '../fixtures/at-exit.ts';
 import { until } from '../fixtures/until.ts';
@@ -27,7 +28,7 @@ export interface HostOptions {
   readonly contexts: readonly string[];
 }
 
-const proxyProgram = new URL('context-proxy.ts', import.meta.url).pathname;
+const proxyProgram = fileURLToPath(new URL('context-proxy.ts', import.meta.url));
 
 /** `./core up` with a disk, a network, a clock, a name and processes of its own. */
 export class Host {

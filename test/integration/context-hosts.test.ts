@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { platformServices } from '#kit/contracts/platform-services.ts';
@@ -23,8 +24,8 @@ const backupPoints = [
   'context.backup_collected:2',
 ];
 const programs = {
-  core: new URL('../../core', import.meta.url).pathname,
-  status: new URL('../../bin/core-status', import.meta.url).pathname,
+  core: fileURLToPath(new URL('../../core', import.meta.url)),
+  status: fileURLToPath(new URL('../../bin/core-status', import.meta.url)),
 };
 
 describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', function () {

@@ -41,6 +41,8 @@ export interface ConnectionParts {
   readonly mayCall: boolean;
   readonly address: string;
   readonly framesPerSecond: number;
+  /** Monotonic, in milliseconds; default: the machine's clock. */
+  readonly now?: () => number;
   /** A connection that has more unread bytes than this and sends a frame is ended. */
   readonly maxUnread: number;
   readonly handlers: ConnectionHandlers;
@@ -93,10 +95,8 @@ export class Connection {
     this.#ws = ws;
     this.#handlers = handlers;
     this.#logger = parts.logger.child({ worker: this.id });
-    this.#throttle = new Throttle(parts.framesPerSecond, {
-      pause: () => ws.pause(),
-      resume: () => ws.resume(),
-    });
+    const reader = { pause: () => ws.pause(), resume: () => ws.resume() };
+    this.#throttle = new Throttle(parts.framesPerSecond, reader, parts.now);
     ws.on(
       'message',
       guarded('the bus engine', (data) => this.#read(data)),

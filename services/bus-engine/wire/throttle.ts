@@ -10,10 +10,18 @@ export class Throttle {
   readonly #share: number;
   readonly #reader: { readonly pause: () => void; readonly resume: () => void };
   #left: number;
-  #since = performance.now();
+  readonly #now: () => number;
+  #since: number;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(perSecond: number, reader: { readonly pause: () => void; readonly resume: () => void }) {
+  /** @param now monotonic, in milliseconds */
+  constructor(
+    perSecond: number,
+    reader: { readonly pause: () => void; readonly resume: () => void },
+    now = () => performance.now(),
+  ) {
+    this.#now = now;
+    this.#since = now();
     this.#share = Math.max(1, Math.floor((perSecond * windowMs) / 1000));
     this.#reader = reader;
     this.#left = this.#share;
@@ -34,7 +42,7 @@ export class Throttle {
   }
 
   #refill(): void {
-    const windows = Math.floor((performance.now() - this.#since) / windowMs);
+    const windows = Math.floor((this.#now() - this.#since) / windowMs);
     if (windows === 0) return;
     this.#since += windows * windowMs;
     this.#left = Math.min(this.#left + windows * this.#share, this.#share);

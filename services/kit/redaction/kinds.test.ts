@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { base64, hex, secretSamples, uuid } from '../../../test/fixtures/redaction/secret-samples.ts';
 import { findSecrets, Redactor } from './redactor.ts';
@@ -31,7 +32,7 @@ describe('Each kind of secret', () => {
 });
 
 describe('What is no secret', () => {
-  const root = new URL('../../../', import.meta.url).pathname;
+  const root = fileURLToPath(new URL('../../../', import.meta.url));
 
   it('is left alone: hashes, ids, integrity strings and pictures, also beside telling names', () => {
     const texts = [

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { processorTime } from '../../../test/fixtures/processor-time.ts';
@@ -128,7 +129,7 @@ describe('Finding secrets', () => {
   });
 
   it('finds nothing in this project’s own sources', () => {
-    const folder = new URL('.', import.meta.url).pathname;
+    const folder = fileURLToPath(new URL('.', import.meta.url));
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts')) continue;
       expect(findSecrets(readFileSync(join(folder, file), 'utf8')), file).to.deep.equal([]);

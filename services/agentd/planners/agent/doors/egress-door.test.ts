@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
+import { capitalsServer } from '../../../../../test/fixtures/capitals-server.ts';
 import { until } from '../../../../../test/fixtures/until.ts';
 import { type EgressDoor, openEgressDoor } from './egress-door.ts';
 
@@ -22,11 +23,7 @@ describe('The door to named hosts', () => {
     socket = join(folder, 'egress.sock');
     addresses = { 'api.example': ['1.1.1.1'] };
     dialled = [];
-    // Answers in capitals what it received, once the other side has said all.
-    server = createServer({ allowHalfOpen: true }, async (peer) => {
-      peer.on('error', () => {});
-      peer.end((await text(peer).catch(() => '')).toUpperCase());
-    }).listen(0, '127.0.0.1');
+    server = capitalsServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     door = await openEgressDoor({
       socket,
