@@ -11,6 +11,7 @@ import { toolPaths } from '../../services/agentd/sandboxes/tool-paths.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith, isQuick } from '../needs.ts';
 import { isolationContract, running, sandboxContract } from './sandbox.contract.ts';
+import { credentialsContract } from './sandbox-credentials.contract.ts';
 import { doorsContract } from './sandbox-doors.contract.ts';
 import { guestsContract, guestsRefused } from './sandbox-guests.contract.ts';
 
@@ -23,6 +24,7 @@ for (const [kind, need] of [
   describeWith([need], `The sandbox ${kind}`, () => {
     sandboxContract(() => sandboxes[kind](options));
     isolationContract(() => sandboxes[kind](options));
+    credentialsContract((tools) => sandboxes[kind]({ ...options, tools: [...options.tools, ...tools] }));
 
     if (kind === 'bubblewrap') {
       guestsContract(() => sandboxes[kind](options));

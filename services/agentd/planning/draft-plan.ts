@@ -1,3 +1,4 @@
+import { hiddenCredentialsText } from '#kit/credential-files.ts';
 import { digestOf, sha256 } from '#kit/digest.ts';
 import { Refused } from '#kit/errors.ts';
 import { copyTree } from '#kit/git/objects.ts';
@@ -182,6 +183,7 @@ async function draftChange(
     workflows: paths.filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
   const missing = validation === null || sandbox === null ? null : missingPrograms(validation, sandbox);
+  const validated = validation !== null && sandbox !== null;
   const notices = [
     ...sameNotice(same_rejected),
     ...sameNameNotices(files, paths),
@@ -190,9 +192,9 @@ async function draftChange(
     ...untestedTexts(change.untested),
     ...programNotices(validation?.programs),
     ...(missing === null ? [] : [missing.text]),
+    ...credentialNotices(validated ? sandbox : null),
     ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),
   ];
-  const validated = validation !== null && sandbox !== null;
   const checks = [
     ...checksOf(files.length, patch.length, policy, validated),
     ...(validated ? [programsCheck(missing)] : []),
@@ -278,6 +280,12 @@ function checksOf(files: number, bytes: number, { limits }: Policy, validated: b
       detail: validated ? 'commands and a sandbox were found' : 'nothing to validate with',
     },
   ];
+}
+
+/** Without a sandbox nothing is hidden. */
+function credentialNotices(sandbox: SandboxTerms | null): string[] {
+  const text = sandbox === null || sandbox.kind === 'none' ? null : hiddenCredentialsText(sandbox.tool_paths);
+  return text === null ? [] : [text];
 }
 
 function programsCheck(missing: MissingPrograms | null): Draft['checks'][number] {

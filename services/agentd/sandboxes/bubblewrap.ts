@@ -99,6 +99,9 @@ function view(
     // First, because tools may lie below it: this very installation, for one.
     ...memory('/tmp'),
     ...system.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
+    ...system.hidden.flatMap(({ path, kind }) =>
+      kind === 'folder' ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path],
+    ),
     ...guests.flatMap(({ source, target }) => ['--ro-bind', source, target]),
     ...home.flatMap(({ path }, index) => {
       const descriptor = String(inputDescriptor + 2 + index);

@@ -1,10 +1,12 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
+import { credentialFiles } from '#kit/credential-files.ts';
 import { environment } from '#kit/environment.ts';
 import { findProgram } from '#kit/find-program.ts';
 import { allowedToolPath, containsPath } from '#kit/tool-path.ts';
 import type { SandboxTerms } from '../action.ts';
 import { searchPath, systemFolders } from './tool-paths.ts';
+import { managedInstallation } from './version-managers.ts';
 
 /** A program that commands call and the sandbox does not find. */
 export interface MissingProgram {
@@ -35,7 +37,7 @@ export function missingPrograms(
     .filter((name) => !found(name))
     .map((name) => {
       const path = find(name);
-      return { name, path, folders: path === null ? [] : foldersOf(path, seen, hidden) };
+      return { name, path, folders: path === null ? [] : foldersOf(name, path, seen, hidden) };
     });
 }
 
@@ -76,9 +78,14 @@ function fromHome(path: string): string {
 }
 
 /** The folder that has it, and where it is a link, that of what it leads to; each only where the sandbox lacks it and may see it. */
-function foldersOf(path: string, seen: readonly string[], hidden: readonly string[]): string[] {
+function foldersOf(name: string, path: string, seen: readonly string[], hidden: readonly string[]): string[] {
+  const managed = managedInstallation(name, path);
+  if (managed === null) return [];
   const real = realOf(path);
-  const wanted = [dirname(path), ...(real === null || real === path ? [] : [installationOf(real, hidden)])];
+  const wanted =
+    managed !== undefined
+      ? [managed]
+      : [dirname(path), ...(real === null || real === path ? [] : [installationOf(real, hidden)])];
   const lacking = wanted.filter((folder) => !seen.some((one) => containsPath(one, folder)));
   return lacking.every((folder) => mayBeSeen(folder, hidden)) ? [...new Set(lacking)] : [];
 }
@@ -89,13 +96,21 @@ function installationOf(real: string, hidden: readonly string[]): string {
   if (own !== undefined) return own;
   const folder = dirname(real);
   const whole = dirname(folder);
-  return basename(folder) === 'bin' && mayBeSeen(whole, hidden) ? whole : folder;
+  return basename(folder) === 'bin' && mayBeSeen(whole, hidden) && isOwnFolder(whole, hidden)
+    ? whole
+    : folder;
 }
 
+/** Not `~/.local`, `~/.cargo` or `~/go`, which hold more than one installation. */
+function isOwnFolder(folder: string, hidden: readonly string[]): boolean {
+  const isWhole = ['pyvenv.cfg', 'conda-meta'].some((name) => existsSync(join(folder, name)));
+  return isWhole || !hidden.includes(dirname(folder));
+}
+
+/** Without what sandboxed code never sees, and without credentials. */
 function mayBeSeen(folder: string, hidden: readonly string[]): boolean {
   try {
-    allowedToolPath(folder, hidden);
-    return true;
+    return credentialFiles(allowedToolPath(folder, hidden)).length === 0;
   } catch {
     return false;
   }

@@ -10,6 +10,7 @@ import {
 import { lstat, mkdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type CredentialPath, hiddenCredentials } from '#kit/credential-files.ts';
 import { codeOf, InvalidInput, Refused } from '#kit/errors.ts';
 import { type SandboxRun, scratchFolders as scratchNames } from '../ports/sandbox.ts';
 import { shownCertificate } from './host-certificates.ts';
@@ -28,6 +29,8 @@ export interface SandboxOptions {
 interface SystemView {
   readonly mounts: readonly { readonly source: string; readonly target: string }[];
   readonly links: readonly { readonly path: string; readonly target: string }[];
+  /** Credentials below `mounts`, which are covered. */
+  readonly hidden: readonly CredentialPath[];
 }
 
 /** Of /etc only what programs need to start, to check certificates and to find their own settings; never keys or accounts. */
@@ -78,7 +81,7 @@ export function systemView({ tools, certificates = {} }: SandboxOptions, network
   for (const path of tools) mounts.push({ source: realpathSync(path), target: path });
   for (const [variable, path] of network ? Object.entries(certificates) : [])
     mounts.push({ source: realpathSync(path), target: shownCertificate(variable) });
-  return { mounts, links };
+  return { mounts, links, hidden: hiddenCredentials(tools) };
 }
 
 /** Variables that commands with network see in addition. @param shown where the file of a variable is for them */

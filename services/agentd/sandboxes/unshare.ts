@@ -108,6 +108,11 @@ function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOption
       shown.filter(({ kind }) => kind === 'file').map(({ target }) => target),
     ),
     ...shown.map(bind),
+    ...system.hidden.map(({ path, kind }) =>
+      kind === 'folder'
+        ? tmpfs(root + path, 'mode=755,ro,size=4k')
+        : mount('--bind', '/dev/null', root + path),
+    ),
     ...system.links.map(({ path, target }) => `ln -s ${shellWord(target)} ${at(path)}`),
     mount('-t', 'proc', '-o', 'nosuid,nodev,noexec', 'proc', `${root}/proc`),
     ...readOnly.flatMap((path) => [mount('--bind', root + path, root + path), seal(root + path)]),

@@ -2,6 +2,7 @@ import { execa } from 'execa';
 import * as t from 'io-ts';
 import { readConcernPart } from '#kit/config/concern.ts';
 import { controlGroups, howToDelegate } from '#kit/control-groups.ts';
+import { hiddenCredentialsText } from '#kit/credential-files.ts';
 import { environment } from '#kit/environment.ts';
 import { TimedOut } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -76,6 +77,9 @@ export function checkToolPaths(folders: Folders): Finding {
     const { tool_paths } = readConcernPart(ToolPaths, 'validation', folders);
     const hidden = [environment.HOME ?? folders.state, folders.state, folders.config];
     for (const path of tool_paths) allowedToolPath(path, hidden);
+    const credentials = hiddenCredentialsText(tool_paths.map((path) => allowedToolPath(path, hidden)));
+    if (credentials !== null)
+      return finding('tool paths', 'warning', credentials, 'Correct tool_paths in validation.json.');
     const none = 'none; sandboxes find the programs of the system, Node and npm';
     return finding('tool paths', 'works', tool_paths.join(', ') || none);
   } catch (error) {
