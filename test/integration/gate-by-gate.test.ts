@@ -169,11 +169,13 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
       '> approve and execute',
       'up/down navigate, enter select',
     );
-    expect(asked).to.match(/^[\x20-\x7e\n]*$/);
+    expect(withoutOwnPath(asked)).to.match(/^[\x20-\x7e\n]*$/);
     shown.keys('Up');
     await shown.shows('> stop here');
     shown.keys('Enter');
-    expect(await shown.shows('ok The gate build', 'ended with 0')).to.match(/^[\x20-\x7e\n]*$/);
+    expect(withoutOwnPath(await shown.shows('ok The gate build', 'ended with 0'))).to.match(
+      /^[\x20-\x7e\n]*$/,
+    );
   });
 
   it('rejects with a reason, and ends', async () => {
@@ -246,3 +248,10 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     expect(piped.stdout).to.contain('diff --git').and.not.to.contain('paged:');
   });
 });
+
+/** Suggested commands name this checkout, whose path may hold any letter. */
+function withoutOwnPath(text: string): string {
+  return [...text]
+    .filter((sign) => /[\x20-\x7e\n]/.test(sign) || !import.meta.filename.includes(sign))
+    .join('');
+}

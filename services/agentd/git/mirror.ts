@@ -8,7 +8,7 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 import { mirrorFolder } from '#kit/git/mirror-folder.ts';
 import { hasObject, lookUp } from '#kit/git/objects.ts';
 import { differenceBetween, resolve } from '#kit/git/tree.ts';
-import { checkRemoteUrl, clearStaleLock } from './remote.ts';
+import { checkRemoteUrl, clearStaleLock, reading } from './remote.ts';
 import { refObject } from './tree.ts';
 
 /** Our bare copy of one forge repository. Can be deleted at any time: `update` makes it again. */
@@ -131,7 +131,7 @@ async function fetchBranches(
 ): Promise<void> {
   const quiet = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance'];
   const what = ['--update-shallow', '--prune', '--', url, '+refs/heads/*:refs/heads/*'];
-  const args = ['-c', 'fetch.unpackLimit=1', 'fetch', ...quiet, ...what];
+  const args = ['-c', 'fetch.unpackLimit=1', 'fetch', ...reading(url), ...quiet, ...what];
   await git(args, { gitDir: dir, network: true, credential, signal });
 }
 

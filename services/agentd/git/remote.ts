@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { InvalidInput } from '#kit/errors.ts';
 import { type GitOptions, git } from '#kit/git/git.ts';
-import type { GitCredential } from '#kit/git/git-environment.ts';
+import { type GitCredential, isLocalRemote, otherEnd } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 
 /**
@@ -19,13 +19,18 @@ export async function remoteBranch(
 ): Promise<string | null> {
   checkRemoteUrl(url);
   const ref = `refs/heads/${branch}`;
-  const { stdout } = await git(['ls-remote', '--refs', '--', url, ref], {
+  const { stdout } = await git(['ls-remote', ...reading(url), '--refs', '--', url, ref], {
     network: true,
     credential,
     signal,
   });
   const lines = stdout.toString('utf8').split('\n');
   return lines.find((line) => line.endsWith(`\t${ref}`))?.split('\t')[0] ?? null;
+}
+
+/** Options of a git that reads from a remote: no program of a repository on this machine runs. */
+export function reading(url: string): string[] {
+  return isLocalRemote(url) ? [`--upload-pack=${otherEnd('upload-pack')}`] : [];
 }
 
 /** https, http, ssh, git and file URLs, `user@host:path`, and absolute paths; no transport that runs a program. */
@@ -65,7 +70,8 @@ export async function pushBranch(
   checkRemoteUrl(push.url);
   const ref = `refs/heads/${push.branch}`;
   const lease = `--force-with-lease=${ref}:${push.expected ?? ''}`;
-  const args = ['push', '--porcelain', '--no-verify', '--no-follow-tags', lease, '--', push.url];
+  const writing = isLocalRemote(push.url) ? [`--receive-pack=${otherEnd('receive-pack')}`] : [];
+  const args = ['push', ...writing, '--porcelain', '--no-verify', '--no-follow-tags', lease, '--', push.url];
   const attempt = () =>
     git([...args, `${push.commit ?? ''}:${ref}`], {
       gitDir,

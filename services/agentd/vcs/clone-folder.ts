@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Conflict, codeOf } from '#kit/errors.ts';
+import { isLocalRemote, otherEnd } from '#kit/git/git-environment.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import type { Workspace } from '../ports/vcs.ts';
 
@@ -67,10 +68,20 @@ function configText({ base_commit, push_url }: Workspace, kind: CloneKind): stri
     `\tbare = ${kind === 'bare'}`,
     ...(sha256 ? ['[extensions]', '\tobjectformat = sha256'] : []),
     '[remote "origin"]',
-    `\turl = "${push_url.replace(/[\\"]/g, '\\$&')}"`,
+    `\turl = "${quoted(push_url)}"`,
+    ...(isLocalRemote(push_url)
+      ? [
+          `\treceivepack = "${quoted(otherEnd('receive-pack'))}"`,
+          `\tuploadpack = "${quoted(otherEnd('upload-pack'))}"`,
+        ]
+      : []),
     '\tfetch = "+refs/heads/*:refs/remotes/origin/*"',
     '',
   ].join('\n');
+}
+
+function quoted(value: string): string {
+  return value.replace(/[\\"]/g, '\\$&');
 }
 
 function linkFolder(from: string, to: string): void {

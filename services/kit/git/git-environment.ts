@@ -1,6 +1,8 @@
+import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { environment } from '../environment.ts';
 import { InvalidInput } from '../errors.ts';
+import { shellWord } from '../shell-word.ts';
 
 /** How git proves who it is to a remote; null where the URL needs nothing or the person's own setup decides. */
 export interface GitCredential {
@@ -45,6 +47,32 @@ const hardening: readonly ConfigEntry[] = [
   ['protocol.ext.allow', 'never'],
   ['protocol.file.allow', 'always'],
 ];
+
+/** What a push may also run at the other end: maintenance, and filters of a working tree that follows its branch. */
+const hardeningAtOtherEnd: readonly ConfigEntry[] = [
+  ['receive.autogc', 'false'],
+  ['receive.denyCurrentBranch', 'refuse'],
+  ['receive.denyDeleteCurrent', 'refuse'],
+  ...['file', 'ext', 'ssh', 'git', 'http', 'https'].map(
+    (name): ConfigEntry => [`protocol.${name}.allow`, 'never'],
+  ),
+];
+
+/**
+ * The program at the other end of a local transport. Git hands it none of our environment's settings, so they stand on its command
+ * line and win over those of the repository there.
+ */
+export function otherEnd(program: 'receive-pack' | 'upload-pack'): string {
+  const settings = [...hardening, ...hardeningAtOtherEnd].map(
+    ([key, value]) => `-c ${shellWord(`${key}=${value}`)}`,
+  );
+  return ['git', ...settings, program].join(' ');
+}
+
+/** Whether git reaches this remote on this machine, without a server. */
+export function isLocalRemote(url: string): boolean {
+  return isAbsolute(url) || /^file:\/\//i.test(url);
+}
 
 const networkProtocols: readonly ConfigEntry[] = ['https', 'http', 'ssh', 'git'].flatMap((name) => [
   [`protocol.${name}.allow`, 'always'],

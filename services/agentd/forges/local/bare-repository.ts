@@ -1,8 +1,10 @@
-import { dirname } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Conflict, CoreError, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
-import { git, gitText } from '#kit/git/git.ts';
+import { type GitOptions, git, gitText } from '#kit/git/git.ts';
 import { lookUp } from '#kit/git/objects.ts';
-import { clearStaleLock } from '../../git/remote.ts';
+import { writeGitDir } from '../../git/git-dir.ts';
+import { clearStaleLock, reading } from '../../git/remote.ts';
 import { isPlainRef } from '../../git/tree.ts';
 import { checkBranch } from '../names.ts';
 
@@ -52,7 +54,9 @@ export async function inspectSource(from: string): Promise<Source> {
 /** Copies branches and tags, and nothing that could run: no hooks, no configuration. */
 export async function copyBranches(from: string, bare: string): Promise<void> {
   const refs = ['refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
-  await git(['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', from, ...refs], { gitDir: bare });
+  await git(['fetch', ...reading(from), '--quiet', '--no-tags', '--no-write-fetch-head', from, ...refs], {
+    gitDir: bare,
+  });
 }
 
 /** What a branch that is only another name stands for; null for a branch of its own, or none. */
@@ -174,9 +178,26 @@ export async function neededBranches(
   return [commits[0]!, commits[1]!];
 }
 
+/** Works on the objects of a repository without its settings: a merge driver of any name may stand there. */
+async function aside<T>(
+  bare: string,
+  idLength: number,
+  work: (options: GitOptions) => Promise<T>,
+): Promise<T> {
+  const gitDir = await mkdtemp(join(bare, 'core-aside-'));
+  try {
+    writeGitDir(gitDir, idLength);
+    return await work({ gitDir, env: { GIT_OBJECT_DIRECTORY: join(bare, 'objects') } });
+  } finally {
+    await rm(gitDir, { recursive: true, force: true });
+  }
+}
+
 async function mergedTree(bare: string, merge: Merge, base: string, head: string): Promise<string> {
   const args = ['merge-tree', '--write-tree', '--name-only', '--no-messages', '-z', base, head];
-  const { stdout, exitCode } = await git(args, { gitDir: bare, accept: [1] });
+  const { stdout, exitCode } = await aside(bare, base.length, (options) =>
+    git(args, { ...options, accept: [1] }),
+  );
   const [tree, ...conflicts] = stdout
     .toString('utf8')
     .split('\0')
