@@ -21,6 +21,7 @@ import type { Repository } from '../ports/forge.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import { checkoutFacts, differencesFromCheckout } from '../validation/checkout-differences.ts';
 import { untestedTexts } from '../validation/coverage.ts';
 import { programNotices } from '../validation/wanted-programs.ts';
 import {
@@ -184,6 +185,8 @@ async function draftChange(
   });
   const missing = validation === null || sandbox === null ? null : missingPrograms(validation, sandbox);
   const validated = validation !== null && sandbox !== null;
+  const differences =
+    validation === null ? [] : differencesFromCheckout(await checkoutFacts(mirror.dir, tree, validation));
   const notices = [
     ...sameNotice(same_rejected),
     ...sameNameNotices(files, paths),
@@ -191,6 +194,7 @@ async function draftChange(
     ...(validation === null ? [noValidation(target)] : []),
     ...untestedTexts(change.untested),
     ...programNotices(validation?.programs),
+    ...differences,
     ...(missing === null ? [] : [missing.text]),
     ...credentialNotices(validated ? sandbox : null),
     ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),

@@ -19,6 +19,8 @@ export interface Preparation {
   readonly base: WholeTree;
   readonly terms: SandboxTerms;
   readonly whyNotFound: (command: string) => string | null;
+  /** In which ways the base commit is written otherwise than a checkout. */
+  readonly differences: () => Promise<readonly string[]>;
   /** Writes the base commit into a folder that does not exist yet. */
   readonly exportBase: (into: string) => Promise<void>;
 }
@@ -46,7 +48,7 @@ export async function prepare(
   watch: StepWatch,
   tally: MaskTally,
 ): Promise<Prepared> {
-  const { plan, whyNotFound } = preparation;
+  const { plan, whyNotFound, differences } = preparation;
   if (plan.prepare.length === 0) return { result: 'none', mounts: [], steps: [] };
   const target = join(folder, await keyOf(preparation));
   const there = (await lstat(target).catch(() => null)) !== null;
@@ -66,7 +68,7 @@ export async function prepare(
     const phase = { name: 'prepare', workspace, mounts: [], commands: plan.prepare } as const;
     const steps = await runSteps(
       sandbox,
-      { ...phase, network: plan.prepare_network, limits: plan.limits, notes: [], whyNotFound },
+      { ...phase, network: plan.prepare_network, limits: plan.limits, notes: [], whyNotFound, differences },
       watch,
       tally,
     );

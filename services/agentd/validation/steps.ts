@@ -28,6 +28,8 @@ export interface Phase {
   readonly notes: readonly string[];
   /** What a command that was not found needs; null where that is not known. */
   readonly whyNotFound: (command: string) => string | null;
+  /** What a failure may come from, beside the code. Asked only after one. */
+  readonly differences: () => Promise<readonly string[]>;
 }
 
 /** For plans sealed before they named a limit. */
@@ -82,7 +84,10 @@ export async function runSteps(
       name,
       run: shown,
       ...facts,
-      log: withNotes(output, notes, hints(result, phase.whyNotFound(run))),
+      log: withNotes(output, notes, [
+        ...hints(result, phase.whyNotFound(run)),
+        ...(passed(result) ? [] : await phase.differences()),
+      ]),
     });
     notes = [];
     const ended = phase.name === 'prepare' ? !passed(steps.at(-1)!) : result.ended_by === 'timeout';

@@ -29,6 +29,9 @@ const kind = has('bubblewrap') ? 'bubblewrap' : 'none';
 const options = { tools: toolPaths([], []), networkEnvironment: {} };
 const sandbox = sandboxes[kind](options);
 
+/** Hint at the end of each command's log that failed. */
+const noGit = '[core: not as in a checkout: there is no .git folder]\n';
+
 describe(`Validating a tree (sandbox: ${kind})`, () => {
   let root = '';
   let validation: Validation;
@@ -164,7 +167,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
       signal: new AbortController().signal,
       onOutput: (text) => printed.push(text),
     });
-    expect(report.steps.map(logOf)).to.deep.equal(['it is [redacted github_token] ok\n', '']);
+    expect(report.steps.map(logOf)).to.deep.equal(['it is [redacted github_token] ok\n', noGit]);
     expect(printed.join('')).to.equal('it is [redacted github_token] ok\n');
     expect(report.steps.map(({ exit_code }) => exit_code)).to.deep.equal([0, 3]);
     expect(report.masked).to.deep.equal([
@@ -187,7 +190,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
       ['two', 3],
       ['three', 0],
     ]);
-    expect(logOf(report.steps[1]!)).to.equal('broken\n');
+    expect(logOf(report.steps[1]!)).to.equal(`broken\n${noGit}`);
   });
 
   it('says where missing tools are configured', async () => {
@@ -295,6 +298,14 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(logOf((await run(base, base, other)).steps[1]!)).to.equal('other\n');
   });
 
+  it('names after a failure what differs from a checkout', async () => {
+    const base = commit({ '.gitattributes': '*.bat text eol=crlf\n', 'run.bat': 'x\r\n' });
+    const report = await run(base, base, { commands: [{ name: 'test', run: 'false' }] });
+    expect(logOf(report.steps[0]!)).to.equal(
+      `[core: not as in a checkout: run.bat has its recorded line endings, and CRLF in a checkout (eol=crlf)]\n${noGit}`,
+    );
+  });
+
   it('reports a preparation that fails, runs nothing after it and keeps nothing of it', async () => {
     const base = commit({});
     const report = await run(base, base, {
@@ -305,7 +316,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
     expect(report).to.include({ passed: false, prepared: 'none' });
     expect(report.steps).to.have.length(1);
     expect(report.steps[0]).to.include({ phase: 'prepare', exit_code: 4 });
-    expect(logOf(report.steps[0]!)).to.equal('no\n');
+    expect(logOf(report.steps[0]!)).to.equal(`no\n${noGit}`);
     expect(readdirSync(state('prepared'))).to.deep.equal([]);
   });
 

@@ -8,6 +8,7 @@ import { type TreeReader, treeReader, type WholeTree } from '../git/tree.ts';
 import type { Sandbox } from '../ports/sandbox.ts';
 import { type BaseComparison, compareWithBase, comparisonText } from './base-comparison.ts';
 import { baseResults } from './base-results.ts';
+import { checkoutFacts, differencesFromCheckout, noGitFolder } from './checkout-differences.ts';
 import { makingPrefix, type Prepared, prepare } from './prepared.ts';
 import { passed, runSteps, type ValidationStep } from './steps.ts';
 import { type FoundProgram, foundPrograms, listPrograms } from './wanted-programs.ts';
@@ -139,7 +140,9 @@ export function createValidation({
   ): Promise<Prepared> {
     const { mirror_dir, base_commit, plan } = request;
     const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
-    const preparation = { repository: mirror_dir, plan, base_commit, base, exportBase, terms, whyNotFound };
+    const of = { repository: mirror_dir, plan, base_commit, base, terms };
+    const differences = () => allDifferences(mirror_dir, base_commit, plan);
+    const preparation = { ...of, exportBase, whyNotFound, differences };
     return prepare(preparedFolder, sandbox, preparation, request, tally);
   }
 
@@ -168,14 +171,15 @@ export function createValidation({
     notes: readonly string[],
     tally: MaskTally,
   ): Promise<ValidationStep[]> {
-    const { plan } = request;
+    const { mirror_dir, plan } = request;
     const tree = request.copy ?? copy(request);
+    const differences = () => allDifferences(mirror_dir, request.tree, plan);
     try {
       const workspace = await tree.workspace();
       const phase = { name: 'run', workspace, mounts: prepared.mounts, commands: plan.commands } as const;
       return await runSteps(
         sandbox,
-        { ...phase, network: false, limits: plan.limits, notes, whyNotFound },
+        { ...phase, network: false, limits: plan.limits, notes, whyNotFound, differences },
         request,
         tally,
       );
@@ -229,6 +233,11 @@ async function sweepLeftovers(runs: string, prepared: string, base: string): Pro
   // Needed for seconds, and while a command runs.
   await sweep(tmpdir(), hour, (name) => /^core-(pipe|sandbox|index)-/.test(name));
   await sweep(tmpdir(), day, (name) => name.startsWith('core-run-'));
+}
+
+async function allDifferences(gitDir: string, treeish: string, plan: ValidationPlan): Promise<string[]> {
+  const facts = await checkoutFacts(gitDir, treeish, plan);
+  return [...differencesFromCheckout(facts), ...(facts.git_users.length === 0 ? [noGitFolder] : [])];
 }
 
 async function changedLockfiles(

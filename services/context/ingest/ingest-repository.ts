@@ -3,6 +3,7 @@ import type { RefreshedRepository } from '#kit/contracts/context/refresh.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { digestOf } from '#kit/digest.ts';
 import { codeOf, Failed, messageOf } from '#kit/errors.ts';
+import { isLfsPointer } from '#kit/git/lfs-pointer.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { learnHistory } from '../search/learn-history.ts';
 import { Extractor, extractorVersion } from './extraction/extractor.ts';
@@ -10,13 +11,7 @@ import type { IngestedFile } from './ingest-queries.ts';
 import { linkRepository } from './linking/link-repository.ts';
 import type { IngestTarget, Progress, RecordAccess } from './record-access.ts';
 import { readBlobs } from './repository/git-repository.ts';
-import {
-  isLfsPointer,
-  type ListedFile,
-  type Listing,
-  listFiles,
-  type Skipped,
-} from './repository/listing.ts';
+import { type ListedFile, type Listing, listFiles, type Skipped } from './repository/listing.ts';
 import { type FileRows, storedFile } from './stored-rows.ts';
 
 type Counts = Pick<RefreshedRepository, 'files' | 'symbols' | 'edges'> & { readonly skipped: Skipped };

@@ -85,9 +85,3 @@ async function readIgnoreRules(gitDir: string, entries: readonly Entry[]): Promi
 
 /** Reasons that only the content shows. */
 export type SkippedByContent = 'binary' | 'lfs';
-
-export function isLfsPointer(bytes: Buffer): boolean {
-  return (
-    bytes.length < 1024 && bytes.toString('latin1', 0, 42) === 'version https://git-lfs.github.com/spec/v1'
-  );
-}
