@@ -30,7 +30,7 @@ describe('What decoding says of a broken rule', () => {
       { query: 'x', layer: 'fancy' },
       '/layer is "fancy": must be one of semantic, episodic, procedural; left out or empty for all',
     ],
-    ['a number that may be null', nullable(t.number), 'x', '/ is "x": must be number'],
+    ['a number that may be null', nullable(t.number), 'x', '/ is "x": must be a number'],
     [
       'an object',
       t.strict({ a: optional(t.strict({ b: t.string })) }),

@@ -97,12 +97,22 @@ function fieldError(error: t.ValidationError): FieldError {
 /** Words for what has no rule of its own; a name that io-ts made up of its parts says nothing to a reader. */
 function expectedBy(type: { readonly name: string }): string {
   const { _tag: tag, name } = type as { readonly _tag?: string; readonly name: string };
-  if (!/[<{|]/.test(name)) return name === 'Array' ? 'a list' : name;
+  const plain = plainNames[name];
+  if (plain !== undefined) return plain;
+  if (!/[<{|]/.test(name)) return name;
   if (tag === 'ArrayType') return 'a list';
   return tag === 'InterfaceType' || tag === 'StrictType' || tag === 'ExactType' || tag === 'DictionaryType'
     ? 'an object'
     : name;
 }
+
+const plainNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'true or false',
+  Array: 'a list',
+  UnknownRecord: 'an object',
+};
 
 function show(value: unknown): string {
   if (value === undefined) return 'is missing';
@@ -224,7 +234,10 @@ export function numberBetween(
 /** One of a fixed list of words. */
 export function oneOf<const W extends readonly string[]>(words: W): t.Type<W[number]> {
   const is = (value: unknown): value is W[number] => typeof value === 'string' && words.includes(value);
-  return valueThat(words.join(' | '), `one of ${words.join(', ')}`, is, { enum: [...words] });
+  return valueThat(words.join(' | '), `one of ${words.join(', ')}`, is, {
+    type: 'string',
+    enum: [...words],
+  });
 }
 
 export function listOfAtMost<A>(item: t.Type<A>, max: number): t.Type<A[]> {

@@ -28,7 +28,7 @@ export function jsonSchema(codec: t.Mixed): JsonSchema {
     case 'NullType':
       return { type: 'null' };
     case 'LiteralType':
-      return { const: structure.value };
+      return { type: typeof structure.value, const: structure.value };
     case 'ArrayType':
       return { type: 'array', items: jsonSchema(structure.type!) };
     case 'AnyDictionaryType':

@@ -5,6 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { expect } from 'chai';
+import { execa } from 'execa';
 import { createToken, scopes } from '#kit/tokens/tokens.ts';
 import { coreToolNames } from '../../services/agentd/mcp/core-tools.ts';
 import { core } from '../fixtures/world/core-command.ts';
@@ -206,6 +207,26 @@ describe('Core as tools of the Model Context Protocol', () => {
   it('has no sessions to look at or to end', async () => {
     for (const method of ['GET', 'DELETE'])
       expect((await fetch(new URL('/v1/mcp', daemon.url), { method })).status).to.equal(405);
+  });
+
+  it('answers in JSON where that alone is accepted', async () => {
+    const headers = { authorization: `Bearer ${daemon.token}`, accept: 'application/json' };
+    const reply = await fetch(new URL('/v1/mcp', daemon.url), {
+      ...{ method: 'POST', body: message },
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
+    expect(reply.headers.get('content-type')).to.equal('application/json');
+    const { result } = (await reply.json()) as Json;
+    expect(result.tools).to.have.length(coreToolNames.length);
+  });
+
+  it('answers a line on standard input that is not a message, and goes on', async () => {
+    const { stdout } = await execa(core, ['mcp', '--home', world.home], {
+      input: `what?\n\n${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: null })}\n`,
+    });
+    const [first, second] = stdout.split('\n').map((line) => JSON.parse(line));
+    expect(first.error.message).to.include('the message is not JSON');
+    expect(second).to.deep.equal({ jsonrpc: '2.0', id: 1, result: {} });
   });
 
   it('is the same on standard input and output, for the folder where it is started', async () => {

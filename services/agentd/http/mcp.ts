@@ -42,7 +42,11 @@ export function mcpRoutes(options: McpOptions): Route[] {
         bodyLimit: 1024 * 1024,
         debugBelow: 400,
         answers: {
-          200: { description: 'The answer as server-sent events of JSON-RPC', content: 'text/event-stream' },
+          200: {
+            description:
+              'The answer as server-sent events of JSON-RPC, or as JSON where `accept` names only application/json',
+            content: 'text/event-stream',
+          },
           202: { description: 'A notification was taken' },
         },
       },
@@ -56,7 +60,7 @@ export function mcpRoutes(options: McpOptions): Route[] {
         const onError = (error: unknown) => log.error('a tool failed', { error });
         const server = coreServer(mcpParts(options, person(identity), null), { version, onError });
         const headers = {
-          'content-type': header('content-type'),
+          accept: header('accept'),
           'mcp-protocol-version': header('mcp-protocol-version'),
         };
         return {

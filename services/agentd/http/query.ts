@@ -28,10 +28,13 @@ const repository = {
 export const issueParameters: Parameters = {
   ...repository,
   label: { description: 'Only issues with this label, in any case', schema: { type: 'string' } },
-  state: { description: 'Only issues of this state', schema: { enum: [...issueStates], default: 'open' } },
+  state: {
+    description: 'Only issues of this state',
+    schema: { type: 'string', enum: [...issueStates], default: 'open' },
+  },
   sort: {
     description: 'The newest first by which time; where a forge cannot sort, among its newest thousand',
-    schema: { enum: [...issueSorts], default: 'created' },
+    schema: { type: 'string', enum: [...issueSorts], default: 'created' },
   },
   limit,
 };
@@ -50,7 +53,7 @@ export const inboxParameters: Parameters = {
     description: 'Whose: a person of policy.json, or the name of a token; default that of the token shown',
     schema: { type: 'string' },
   },
-  all: { description: 'What waits for anybody', schema: { enum: ['true'] } },
+  all: { description: 'What waits for anybody', schema: { type: 'string', enum: ['true'] } },
 };
 
 /** Whose inbox it is; null for everybody's, as without a token. */

@@ -123,6 +123,50 @@ describe('The server of the context of one repository', () => {
     expect((await post(' '.repeat(1024 * 1024 + 1))).status).to.equal(413);
   });
 
+  it('answers in JSON a client that takes nothing else, and in events every other', async () => {
+    const listing = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/list' });
+    const ask = (accept: string | null, body = listing, type = 'application/json') =>
+      fetch(url, {
+        ...{ method: 'POST', body },
+        headers: { 'content-type': type, ...(accept === null ? {} : { accept }) },
+      });
+    const json = ['application/json', 'Application/JSON; q=0.5', 'application/*'];
+    for (const accept of [...json, 'application/json, text/event-stream;q=0']) {
+      const reply = await ask(accept);
+      expect(reply.headers.get('content-type'), accept).to.equal('application/json');
+      const { id, result } = (await reply.json()) as { id: number; result: { tools: unknown[] } };
+      expect([id, result.tools.length]).to.deep.equal([7, 2]);
+    }
+    for (const accept of [
+      null,
+      '*/*',
+      'text/event-stream',
+      'application/json, text/event-stream',
+      'text/html',
+    ])
+      expect((await ask(accept)).headers.get('content-type'), String(accept)).to.equal('text/event-stream');
+  });
+
+  it('says in its own words what is wrong with a message', async () => {
+    const ask = async (body: string, headers: Readonly<Record<string, string>> = {}) => {
+      const all = { 'content-type': 'application/json', ...headers };
+      const reply = await fetch(url, { method: 'POST', headers: all, body });
+      const { error } = (await reply.json()) as { error: { message: string } };
+      return `${reply.status} ${error.message}`;
+    };
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+    expect(await ask('{')).to.match(/^400 the message is not JSON: .*send one message of JSON-RPC 2.0$/);
+    expect(await ask(ping.replace('ping', 'pong'))).to.equal(
+      '200 method "pong" is not known here: must be one of initialize, ping, tools/list, tools/call',
+    );
+    expect(await ask(ping, { 'content-type': 'text/plain' })).to.equal(
+      '415 content-type is "text/plain": must be application/json',
+    );
+    expect(await ask(ping, { 'mcp-protocol-version': '1' })).to.match(
+      /^400 mcp-protocol-version is "1": must be one of \d{4}-/,
+    );
+  });
+
   it('takes one message a request, so that none asks thousands of things at once', async () => {
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
     const call = (id: number) => ({

@@ -3,17 +3,14 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/sdk/types.js';
+import { type ReadMessage, type Refusal, readMessage, rpcErrors } from './message.ts';
 
 type WriteHead = (status: number, headers: Readonly<Record<string, string>>) => void;
 
-/** The headers of a request that the protocol reads. */
-const readHeaders = ['content-type', 'mcp-protocol-version'] as const;
-/** Clients of the protocol take both; programs without it, such as curl, seldom say so. */
-const accept = 'application/json, text/event-stream';
-
 /**
  * Answers one POST of the protocol's streamable HTTP, without sessions: nothing is kept from one request to the next, so that a
- * restart loses none. Access is the caller's to check before.
+ * restart loses none. Access is the caller's to check before. A client that accepts only JSON gets JSON, without progress.
  * @param server for this request alone
  */
 export async function answerMcp(
@@ -22,26 +19,73 @@ export async function answerMcp(
   response: ServerResponse,
   writeHead: WriteHead = (status, head) => void response.writeHead(status, head),
 ): Promise<void> {
-  const transport = new WebStandardStreamableHTTPServerTransport();
+  const refuse = (status: number, refusal: Refusal) => answerJson(response, status, refusal, writeHead);
+  const read = readBytes(body);
+  if ('refusal' in read) {
+    const { code } = read.refusal.error;
+    const isAnswer = code === rpcErrors.noMethod || code === rpcErrors.badParams;
+    return refuse(isAnswer ? 200 : 400, read.refusal);
+  }
+  const version = headers['mcp-protocol-version'];
+  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(String(version))) {
+    const known = SUPPORTED_PROTOCOL_VERSIONS.join(', ');
+    const message = `mcp-protocol-version is ${JSON.stringify(version)}: must be one of ${known}`;
+    return refuse(400, { jsonrpc: '2.0', id: null, error: { code: rpcErrors.notMessage, message } });
+  }
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    enableJsonResponse: wantsJson(headers.accept),
+  });
   // Their types differ in what may be undefined.
   await server.connect(transport as Parameters<Server['connect']>[0]);
   try {
-    const given = readHeaders.flatMap((name) => {
-      const value = headers[name];
-      return typeof value === 'string' ? [[name, value] as const] : [];
-    });
     const request = new Request('http://localhost/mcp', {
       method: 'POST',
-      headers: { ...Object.fromEntries(given), accept },
-      body: Buffer.from(body),
+      headers: { 'content-type': 'application/json', accept: `${json}, ${events}` },
     });
-    const answer = await transport.handleRequest(request);
+    const answer = await transport.handleRequest(request, { parsedBody: read.message });
     writeHead(answer.status, Object.fromEntries(answer.headers));
     if (answer.body === null) response.end();
     else await pipeline(Readable.fromWeb(answer.body as never), response);
   } finally {
     // Ends the calls of a client that has left.
     await server.close();
+  }
+}
+
+function answerJson(
+  response: ServerResponse,
+  status: number,
+  refusal: Refusal,
+  writeHead: WriteHead = (status, head) => void response.writeHead(status, head),
+): void {
+  writeHead(status, { 'content-type': json });
+  response.end(JSON.stringify(refusal));
+}
+
+const json = 'application/json';
+const events = 'text/event-stream';
+
+/** True if a client accepts JSON and no events. A client that does not say, such as curl, gets events. */
+function wantsJson(accept: string | undefined): boolean {
+  const types = (accept ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.split(';').map((piece) => piece.trim()))
+    .filter(([, ...parameters]) => !parameters.some((one) => /^q=0(?:\.0*)?$/.test(one)))
+    .map(([type]) => type!);
+  const takes = (type: string) => types.includes(type) || types.includes(type.replace(/\/.*/, '/*'));
+  return takes(json) && !takes(events) && !types.includes('*/*');
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Reads UTF-8, with or without a byte order mark. */
+function readBytes(body: Uint8Array): ReadMessage {
+  try {
+    return readMessage(utf8.decode(body));
+  } catch {
+    const error = { code: rpcErrors.notJson, message: 'the message is not UTF-8' };
+    return { refusal: { jsonrpc: '2.0', id: null, error } };
   }
 }
 
@@ -55,22 +99,17 @@ export function mcpListener(makeServer: () => Server, limit = 1024 * 1024) {
       response.writeHead(405, { allow: 'POST' }).end();
       return;
     }
+    const type = request.headers['content-type'] ?? '';
+    if (type.split(';')[0]!.trim().toLowerCase() !== json) {
+      const given = type === '' ? 'missing' : JSON.stringify(type);
+      const message = `content-type is ${given}: must be ${json}`;
+      answerJson(response, 415, { jsonrpc: '2.0', id: null, error: { code: rpcErrors.notMessage, message } });
+      return;
+    }
     const body = await bodyUpTo(request, limit);
     if (body === null) response.writeHead(413, { connection: 'close' }).end();
-    else if (isBatch(body)) refuseBatch(response);
     else await answerMcp(makeServer(), { headers: request.headers, body }, response);
   };
-}
-
-/** One version of the protocol had batches. As the transport reads it: a mark of the byte order and white space may come first. */
-function isBatch(body: Buffer): boolean {
-  return new TextDecoder().decode(body).trimStart().startsWith('[');
-}
-
-function refuseBatch(response: ServerResponse): void {
-  const error = { code: -32600, message: 'a request has one message: batches are not taken' };
-  response.writeHead(400, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ jsonrpc: '2.0', error, id: null }));
 }
 
 /** null where there is more. */

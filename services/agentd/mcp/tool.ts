@@ -1,5 +1,6 @@
 import type * as t from 'io-ts';
-import { unknownKeys } from '#kit/config/unknown-keys.ts';
+import { isObject } from '#kit/config/merge.ts';
+import { knownMembers, unknownKeys } from '#kit/config/unknown-keys.ts';
 import { decode } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { type JsonSchema, jsonSchema } from '#kit/json-schema.ts';
@@ -40,7 +41,8 @@ export function tool<A>({ input, members, run, ...facts }: ToolFacts<A>): McpToo
   return {
     ...facts,
     input: described(jsonSchema(input), members ?? {}),
-    async run(given, call) {
+    async run(sent, call) {
+      const given = asMeant(input, sent);
       const value = decode(input, given, 'the arguments');
       const unknown = unknownKeys(input, given);
       const [first] = unknown;
@@ -50,6 +52,26 @@ export function tool<A>({ input, members, run, ...facts }: ToolFacts<A>): McpToo
       });
     },
   };
+}
+
+/** Models write numbers and true or false as text, and null for what they leave out. Taken where nothing else can be meant. */
+function asMeant(codec: t.Mixed, given: unknown): unknown {
+  const members = knownMembers(codec);
+  if (members === null || !isObject(given)) return given;
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
+      const member = members.get(name);
+      if (member === undefined || (member.is(value) as boolean)) return [[name, value]];
+      if (value === null && member.is(undefined)) return [];
+      const said = typeof value === 'string' ? valueOfText(value.trim()) : undefined;
+      return [[name, said !== undefined && member.is(said) ? said : value]];
+    }),
+  );
+}
+
+function valueOfText(text: string): number | boolean | undefined {
+  if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text)) return Number(text);
+  return text === 'true' ? true : text === 'false' ? false : undefined;
 }
 
 function described(schema: JsonSchema, members: Readonly<Record<string, string | undefined>>): JsonSchema {

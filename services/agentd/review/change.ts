@@ -14,7 +14,7 @@ const View = t.union([t.literal('unified'), t.literal('split')]);
 export const viewParameter = {
   view: {
     description: 'One column, or both sides beside each other',
-    schema: { enum: ['unified', 'split'], default: 'unified' },
+    schema: { type: 'string', enum: ['unified', 'split'], default: 'unified' },
   },
 };
 

@@ -19,7 +19,9 @@ const badges: Readonly<Record<InboxKind, Html>> = {
   planning: badge('bad', 'planning failed'),
 };
 
-const allParameter = { all: { description: 'What waits for anybody', schema: { enum: ['true'] } } };
+const allParameter = {
+  all: { description: 'What waits for anybody', schema: { type: 'string', enum: ['true'] } },
+};
 
 /** What waits for who is signed in, and how much of it there is. */
 export function inboxRoutes(parts: ReviewParts): Route[] {

@@ -23,7 +23,7 @@ export const listParameters = {
   person: { description: 'Only runs of this person, as `did` says', schema: { type: 'string' } },
   did: {
     description: 'What the person did or must do: asked for it, decided about it, or must still agree',
-    schema: { enum: ['asked', 'decided', 'must'], default: 'asked' },
+    schema: { type: 'string', enum: ['asked', 'decided', 'must'], default: 'asked' },
   },
 };
 type Filters = Readonly<Partial<Record<keyof typeof listParameters, string | undefined>>>;

@@ -9,7 +9,7 @@ import type { RunQuery } from './run-store.ts';
 export const runParameters = {
   limit: { description: 'How many', schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
   cursor: { description: '`next_cursor` of the page before', schema: { type: 'string' } },
-  status: { description: 'Only runs of this status', schema: { enum: [...runStatuses] } },
+  status: { description: 'Only runs of this status', schema: { type: 'string', enum: [...runStatuses] } },
   repository: { description: 'Only runs of this repository, `owner/repo`', schema: { type: 'string' } },
   owner: { description: 'Only runs of repositories of this owner', schema: { type: 'string' } },
   repo: { description: 'Only runs of repositories of this name', schema: { type: 'string' } },
@@ -33,7 +33,7 @@ export const runParameters = {
   },
   risk: {
     description: 'Only runs with an action of this risk or a higher one',
-    schema: { enum: [...risks] },
+    schema: { type: 'string', enum: [...risks] },
   },
   asker: {
     description: 'Only runs that this token or account asked for, in any case',

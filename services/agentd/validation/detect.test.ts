@@ -210,7 +210,7 @@ describe('Finding out how a repository is validated', () => {
   it('names file, place, value and rule of what is broken', async () => {
     const broken: [Record<string, string>, string][] = [
       [{ 'package.json': '{' }, 'package.json is not JSON'],
-      [{ 'package.json': '{"scripts":{"test":1}}' }, 'package.json: /scripts/test is 1: must be string'],
+      [{ 'package.json': '{"scripts":{"test":1}}' }, 'package.json: /scripts/test is 1: must be a string'],
       [{ '.core.json': '{"validation":{}}' }, '.core.json: /validation/commands is missing'],
       [
         { '.core.json': '{"validation":{"commands":[]}}' },

@@ -45,7 +45,7 @@ export function eventRoutes(queue: EventQueue, processing: Processing): Route[] 
         summary: 'Events, newest first; pending ones in the order of their arrival',
         scope: 'read',
         query: {
-          state: { description: 'Only of this state', schema: { enum: [...eventStates] } },
+          state: { description: 'Only of this state', schema: { type: 'string', enum: [...eventStates] } },
           ...pageParameters,
         },
         answers: { 200: { description: 'One page', content: EventList } },

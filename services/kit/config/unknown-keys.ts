@@ -38,7 +38,7 @@ export function unknownKeys(codec: t.Mixed, value: unknown, pointer = ''): Field
 }
 
 /** Members of an object codec; null for codecs that are not about an object's members. */
-function knownMembers(codec: t.Mixed): ReadonlyMap<string, t.Mixed> | null {
+export function knownMembers(codec: t.Mixed): ReadonlyMap<string, t.Mixed> | null {
   const { _tag, props, type, types } = codec as Structure;
   if (_tag === 'InterfaceType' || _tag === 'PartialType') return new Map(Object.entries(props!));
   if (_tag === 'ExactType' || _tag === 'RefinementType') return knownMembers(type!);

@@ -21,7 +21,10 @@ export function usageRoutes(ledger: Pick<Ledger, 'usage'>): readonly Route[] {
         summary: 'What calls used and cost, by run, model or day',
         scope: 'read',
         query: {
-          by: { description: 'How to group; default day', schema: { enum: [...usageGroups] } },
+          by: {
+            description: 'How to group; default day',
+            schema: { type: 'string', enum: [...usageGroups] },
+          },
           from: { description: 'First day, in UTC', schema: dayParameter },
           to: { description: 'Last day, in UTC, included', schema: dayParameter },
         },

@@ -156,7 +156,7 @@ describe('verifying a run', () => {
       'which was execution_finished',
     );
     expect(change('"requested_by":"mira"', '"requested_by":"mira" ')).to.contain('not written the way');
-    expect(change('"Greeting is wrong"', '7')).to.contain('/issue/title is 7: must be string');
+    expect(change('"Greeting is wrong"', '7')).to.contain('/issue/title is 7: must be a string');
   });
 
   it('finds time that goes backwards, and has nothing against time that stands still', () => {
@@ -197,7 +197,7 @@ describe('verifying a run', () => {
         `${computed(lines[7]!.replace('planner_turn', 'planner_prompt'))}, the line says ${hash(8)}`,
     ]);
     expect(changed(8, '"cached_tokens":0', '"cached_tokens":"0"')[1]).to.match(
-      /^events.jsonl line 8 \(planner_turn\): .*cached_tokens is "0": must be number/,
+      /^events.jsonl line 8 \(planner_turn\): .*cached_tokens is "0": must be a number/,
     );
     const prompt = changed(8, /"seq":8(.*)planner_turn/, '"seq":9$1planner_prompt');
     expect(prompt).to.have.length(2);

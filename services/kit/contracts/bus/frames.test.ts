@@ -41,11 +41,11 @@ describe('frames of the bus', () => {
       [{ ...call, data: undefined }, /^invokefunction: \/data is missing: must be a value: \{\}/],
       [{ ...call, function_id: '' }, /function_id is "": must be a string of 1 to 500/],
       [{ ...call, invocation_id: 7 }, /invocation_id is 7: must be a string/],
-      [{ ...call, action: { type: 'enqueue' } }, /action\/queue is missing: must be string/],
+      [{ ...call, action: { type: 'enqueue' } }, /action\/queue is missing: must be a string/],
       [{ type: 'registertrigger', id: 'a', trigger_type: 't', function_id: 'f' }, /config is missing/],
       [
         { type: 'invocationresult', invocation_id: 'i', function_id: 'f', error: {} },
-        /error\/code is missing: must be string/,
+        /error\/code is missing: must be a string/,
       ],
     ];
     for (const [frame, reason] of reasons)

@@ -195,7 +195,7 @@ describe('A request of Messages as a chat completion', () => {
     expect(() => toChat({ ...ask, max_tokens: '100' })).to.throw('/max_tokens is "100": must be an integer');
     expect(() => asking({ role: 'tool', content: 'x' })).to.throw('/messages/0/role is "tool"');
     expect(() => asking({ role: 'user', content: [{ type: 'text', text: 1 }] })).to.throw(
-      'messages[0].content[0]: /text is 1: must be string',
+      'messages[0].content[0]: /text is 1: must be a string',
     );
   });
 });

@@ -42,12 +42,12 @@ describe('an OpenAI request for an Anthropic model', () => {
       ],
       [{ type: 'xml' }, 'response_format.type', 'is "xml": must be one of text, json_object, json_schema'],
       [{ type: 'json_schema' }, 'response_format.json_schema', 'is missing: must be an object'],
-      [schema({ schema: {} }), 'response_format.json_schema.name', 'is missing: must be string'],
+      [schema({ schema: {} }), 'response_format.json_schema.name', 'is missing: must be a string'],
       [schema({ name: 'a', schema: [] }), 'response_format.json_schema.schema', 'is []: must be an object'],
       [
         schema({ name: 'a', description: 1 }),
         'response_format.json_schema.description',
-        'is 1: must be string',
+        'is 1: must be a string',
       ],
     ];
     for (const [response_format, param, said] of cases) {
