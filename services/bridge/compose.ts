@@ -96,6 +96,7 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
     queue,
     bus,
     config: config.processing,
+    rights: config.ingress,
     callMs: () => (roles.planningSeconds + callMarginSeconds) * 1000,
     logger,
     ending: parts.ending,

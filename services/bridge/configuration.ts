@@ -5,6 +5,7 @@ import { readConcern } from '#kit/config/concern.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import { type AddressSources, addressChanges } from '#kit/config/service-address.ts';
 import { ForgeName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
+import { ActorRight } from '#kit/contracts/plan.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { dialectOf, type WebhookForge, webhookForges } from '#kit/forges/registry.ts';
@@ -39,6 +40,8 @@ const forgeIngress = (kind: WebhookForge) =>
     forge: nullable(ForgeName),
     /** Deliveries of other actions are answered and forgotten. */
     actions: t.array(oneOf(dialectOf(kind).actions)),
+    /** Right that the account behind a delivery needs in the repository. */
+    by: ActorRight,
     /** Only issues with this label; null: all. */
     label: nullable(textOfAtMost(200)),
   });

@@ -21,6 +21,7 @@ const request: PlanIssueRequest = {
   keep: undefined,
   anyway: undefined,
   trigger: undefined,
+  event_actor: undefined,
 };
 const accepted = { run_id: 'run_7', status: 'planning', events: '/v1/runs/run_7/events' };
 

@@ -59,7 +59,8 @@ async function plannedRun(
   request: PlanIssueRequest,
   { signal, traceparent }: BusCall,
 ): Promise<{ readonly run: RunDetail; readonly created: boolean }> {
-  const { owner, repo, number, task, forge, role, planner, keep, anyway, trigger, event_id } = request;
+  const { owner, repo, number, task, forge, role, planner, keep, anyway, trigger, event_actor, event_id } =
+    request;
   const withinMs = allowedMs();
   const end = performance.now() + withinMs;
   let awaySince: number | null = null;
@@ -79,6 +80,7 @@ async function plannedRun(
       keep: keep ?? undefined,
       anyway: anyway ?? undefined,
       trigger: trigger ?? { kind: 'bus', event_id, what: undefined, actor: undefined },
+      event_actor: event_actor ?? undefined,
     };
     const headers = {
       'idempotency-key': `event-${sha256(event_id)}`,

@@ -65,6 +65,7 @@ async function processAll(): Promise<void> {
     queue,
     bus: own,
     config,
+    rights: { github: { by: 'write' }, gitea: { by: 'write' } },
     callMs: () => 60_000,
     logger: silentLogger,
     lookMs: storage.lookMs,
@@ -166,7 +167,7 @@ async function catchUpOnce(): Promise<void> {
     ...{ number: index + 1, title: id, state: 'open', author: 'mira', labels: [], body_sha256: id },
     ...{ created_at: at, updated_at: at, html_url: null, reopened_at: null, planned_at: null },
   }));
-  const config = { secret: null, forge: null, label: null, actions: ['opened'] };
+  const config = { secret: null, forge: null, label: null, actions: ['opened'], by: 'write' as const };
   const forges = [{ name: 'work', kind: 'gitea' as const, base: new URL('https://gitea.test'), root: null }];
   const common = { config, roleLabel: null, secret: null, forges, roles: readRoleMap({ config: state }) };
   const catchUp = new CatchUp({

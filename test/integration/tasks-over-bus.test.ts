@@ -101,7 +101,8 @@ describe('A task over the bus', () => {
     now = Date.parse('2026-05-04T08:00:00Z');
     const queue = new EventQueue(storage, queueConfig);
     const config = { automatic: false, concurrency: 1 };
-    const parts = { queue, bus: bridge, config, callMs: () => minute, logger: silentLogger };
+    const rights = { github: { by: 'write' }, gitea: { by: 'write' } } as const;
+    const parts = { queue, rights, bus: bridge, config, callMs: () => minute, logger: silentLogger };
     const processing = new Processing({ ...parts, ended: () => {}, lookMs: minute });
     const nightly = { name: 'nightly', cron: '30 9 * * *', zone: 'UTC', enabled: true, forge: null, ...ref };
     const schedules = new Schedules({

@@ -1,4 +1,5 @@
-import type { Access, Author, RepositoryRef } from '../ports/forge.ts';
+import type { Access, Author, RepositoryRef, Right } from '../ports/forge.ts';
+import type { PermissionReply } from './remote-replies.ts';
 
 /** Answers about the account of our own token. */
 
@@ -33,9 +34,22 @@ export function standingUnknown(reason: string): Standing {
   return { association: 'none', unknown: reason };
 }
 
-/** Forges call the permission to write `write`, and those that include it otherwise. */
-export function mayWrite(permission: string): boolean {
-  return ['owner', 'admin', 'maintain', 'write'].includes(permission);
+export const rightToWrite: Right = { right: 'write', reason: '' };
+
+export const noRight: Right = { right: 'none', reason: '' };
+
+export function rightUnknown(reason: string): Right {
+  return { right: null, reason };
+}
+
+/**
+ * Right that a forge's answer about a collaborator states. GitHub's `permission` is `read` for the role triage and for custom roles
+ * that include it: `role_name` and the permissions of the account tell them apart.
+ */
+export function rightIn({ permission, role_name, user }: PermissionReply): Right {
+  if (['owner', 'admin', 'maintain', 'write'].includes(permission)) return rightToWrite;
+  const triages = role_name === 'triage' || user?.permissions?.triage === true;
+  return triages ? { right: 'triage', reason: '' } : noRight;
 }
 
 const standingMs = 60_000;

@@ -59,6 +59,10 @@ export class MaskedForge implements ConfiguredForge {
     return this.#masked(await this.#forge.self(signal), 'our own account');
   }
 
+  async right(ref: RepositoryRef, login: string, signal?: AbortSignal): ReturnType<Forge['right']> {
+    return this.#masked(await this.#forge.right(ref, login, signal), 'an account');
+  }
+
   async repository(ref: RepositoryRef, signal?: AbortSignal): ReturnType<Forge['repository']> {
     return this.#masked(await this.#forge.repository(ref, signal), 'a repository');
   }

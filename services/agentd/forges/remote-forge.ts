@@ -18,10 +18,11 @@ import type {
   PullRequestOutcome,
   Repository,
   RepositoryRef,
+  Right,
 } from '../ports/forge.ts';
 import type { ForgeFacts } from '../ports/forge-report.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
-import { archived, withoutToken } from './access.ts';
+import { archived, rightIn, rightUnknown, withoutToken } from './access.ts';
 import { checkedCloneUrl, cloneOrigins, locateOn, pageUrl } from './clone-url.ts';
 import type {
   Call,
@@ -55,6 +56,7 @@ import {
   isPull,
   issueOf,
   labelsOf,
+  PermissionReply,
   PullRequestReply,
   pullRequestOf,
   RepositoryReply,
@@ -131,6 +133,21 @@ export abstract class RemoteForge implements ConfiguredForge {
 
   self(signal?: AbortSignal): Promise<Account> {
     return this.account.get(signal);
+  }
+
+  async right(ref: RepositoryRef, login: string, signal?: AbortSignal): Promise<Right> {
+    checkRepositoryRef(ref);
+    if (!/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(login))
+      return rightUnknown(`${JSON.stringify(login.slice(0, 120))} is not a login`);
+    const what = `the permission of ${login} in ${nameOf(ref)}`;
+    try {
+      const path = [...pathOf(ref), 'collaborators', login, 'permission'];
+      const { data } = await this.client.get(path, { what, signal });
+      return rightIn(this.decode(PermissionReply, data, what));
+    } catch (error) {
+      if (!(error instanceof Unauthorized) && !(error instanceof NotFound)) throw error;
+      return rightUnknown(`${what} could not be learned: ${error.message}`);
+    }
   }
 
   async gitCredential(): Promise<GitCredential | null> {

@@ -82,7 +82,16 @@ export const PullRequestReply = t.strict({
 });
 export type PullRequestReply = t.TypeOf<typeof PullRequestReply>;
 
-export const PermissionReply = t.strict({ permission: t.string });
+export const PermissionReply = t.strict({
+  permission: t.string,
+  role_name: optional(nullable(t.string)),
+  user: optional(
+    nullable(
+      t.strict({ permissions: optional(nullable(t.strict({ triage: optional(nullable(t.boolean)) }))) }),
+    ),
+  ),
+});
+export type PermissionReply = t.TypeOf<typeof PermissionReply>;
 
 /** Gitea calls the state of a status `status`. */
 export const CombinedStatusReply = t.strict({

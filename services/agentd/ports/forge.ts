@@ -48,6 +48,14 @@ export interface Account {
   readonly id: string;
 }
 
+/** What an account may do in a repository, by the forge's word. */
+export interface Right {
+  /** Forges without a triage role have no `triage`; null where it could not be learned. */
+  readonly right: 'write' | 'triage' | 'none' | null;
+  /** Why it could not be learned, for people; otherwise empty. */
+  readonly reason: string;
+}
+
 export interface Author {
   /** Left out where the forge has no numbers, or the account is gone. */
   readonly id?: string | undefined;
@@ -176,6 +184,7 @@ export interface Forge {
   findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]>;
   /** @throws NotFound (`pull_request_not_found`) */
   pullRequest(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<PullRequestOutcome>;
+  right(ref: RepositoryRef, login: string, signal?: AbortSignal): Promise<Right>;
   /** The account that this forge sees us as, by the token as it is now. */
   self(signal?: AbortSignal): Promise<Account>;
   gitCredential(): Promise<GitCredential | null>;

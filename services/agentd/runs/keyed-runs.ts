@@ -93,7 +93,7 @@ async function runWithKey(store: Store, wanted: RunRequest): Promise<Run | null>
 /** True if the two are equal without asking a forge; false where only a forge can decide. */
 function asksForTheSame(
   known: RunRequest,
-  { forge, role, planner, dry_run, keep, anyway, ...asked }: KeyedRequest,
+  { forge, role, planner, dry_run, keep, anyway, event_actor, ...asked }: KeyedRequest,
 ): boolean {
   return (
     known.owner === asked.owner &&
@@ -105,7 +105,8 @@ function asksForTheSame(
     known.role.toLowerCase() === (role ?? 'Depute').toLowerCase() &&
     (known.agent ?? known.planner) === (planner ?? known.agent ?? known.planner) &&
     known.dry_run === (dry_run ?? false) &&
-    (known.keep ?? false) === (keep ?? false) &&
+    // The right of an actor is looked up once, when the run is made.
+    (event_actor !== undefined || (known.keep ?? false) === (keep ?? false)) &&
     (known.anyway ?? false) === (anyway ?? false)
   );
 }
@@ -115,6 +116,7 @@ function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRe
   const before = compared(known);
   for (const [field, now] of Object.entries(compared(wanted))) {
     const then = before[field as keyof typeof before];
+    if (field === 'keep' && asked.event_actor !== undefined) continue;
     if (then === now || ((field === 'planner' || field === 'agent') && asked.planner === undefined)) continue;
     throw new Refused(
       'idempotency_key_reused',

@@ -19,7 +19,7 @@ describe('A delivery of a forge', () => {
   for (const kind of webhookForges) {
     const source = new ForgeWebhookSource({
       kind,
-      config: { secret: null, forge: null, label: null, actions: ['opened', 'edited'] },
+      config: { secret: null, forge: null, label: null, actions: ['opened', 'edited'], by: 'anyone' },
       roleLabel: null,
       secret: null,
       forges: [{ name: 'forge', kind, base: new URL('https://forge.test'), root: null }],

@@ -12,9 +12,10 @@ import { maskedText } from '#kit/redaction/masked-text.ts';
 import type { SecretFile } from '#kit/webhooks/secret-file.ts';
 import { isSigned } from '#kit/webhooks/signature.ts';
 import type { ForgeIngressConfig } from '../configuration.ts';
-import { type NewEvent, takenUpBySync } from '../queue/stored-event.ts';
+import { type EventContent, type NewEvent, takenUpBySync } from '../queue/stored-event.ts';
 import type { RoleMap } from '../targets/role-map.ts';
 import { type FoundTarget, targetAt } from '../targets/target.ts';
+import { actorOf, refusalOfActor } from './event-actor.ts';
 import {
   type IngressRequest,
   type IngressSource,
@@ -98,12 +99,16 @@ export class ForgeWebhookSource implements IngressSource {
     const { config } = this.#parts;
     const action = actions.find((one) => this.#kindOf(one) !== null);
     if (action === undefined) return notUsed(actions[0], config);
+    const kind = this.#kindOf(action)!;
     const { target, title, body_sha256, state, labels, html_url, updated_at, author } = issue;
     const { forge, owner, repo, number } = target;
     const event_id = `${this.name}:sync/${forge}/${owner}/${repo}#${number}:${updated_at}`;
     return this.#eventOf({
       ...{ event_id, body_sha256: sha256(event_id), by: takenUpBySync },
-      ...{ action, kind: this.#kindOf(action)!, label: null, actor: author },
+      ...{ action, kind, label: null },
+      // A forge says who wrote an issue, and not who changed it.
+      by_account:
+        kind === 'issue.created' ? actorOf({ login: author }) : { actor: author, actor_kind: 'unknown' },
       issue: {
         id: `${owner}/${repo}#${number}`,
         title,
@@ -147,13 +152,13 @@ export class ForgeWebhookSource implements IngressSource {
     const labels = (issue.labels ?? []).map(({ name }) => name);
     return this.#eventOf({
       ...{ event_id: `${this.name}:${delivery}`, body_sha256: sha256(body), by },
-      ...{ action, kind, label: label?.name ?? null, actor: sender?.login ?? null },
+      ...{ action, kind, label: label?.name ?? null, by_account: actorOf(sender) },
       issue: { id, title, body_sha256: sha256(maskedText(text ?? '')), state, labels, url, updated_at },
       found: this.#target(issue, repository),
     });
   }
 
-  #eventOf({ action, kind, label, actor, issue, found, ...of }: IssueNews): ReadEvent {
+  #eventOf({ action, kind, label, by_account, issue, found, ...of }: IssueNews): ReadEvent {
     const { config, roleLabel, roles } = this.#parts;
     const { labels, updated_at: occurred_at } = issue;
     const { label: wanted } = config;
@@ -165,12 +170,13 @@ export class ForgeWebhookSource implements IngressSource {
     const event = planned({
       ...of,
       source: this.name,
-      content: { kind, occurred_at, issue: { id, title, status, labels: [...labels], url }, actor },
+      content: { kind, occurred_at, issue: { id, title, status, labels: [...labels], url }, ...by_account },
       issue_sha256: sha256(plannedFieldsText(issue)),
       // Who opens an issue again wants it planned again.
       replan: action === 'reopened',
       found,
       choice: roles.choose(null, [...labels], roleLabel),
+      skip: refusalOfActor(by_account, this.name, config.by),
     });
     return { event, unknown_members: [] };
   }
@@ -210,7 +216,7 @@ interface IssueNews extends Pick<NewEvent, 'event_id' | 'body_sha256' | 'by'> {
   readonly kind: EventKind;
   /** The one that was added. */
   readonly label: string | null;
-  readonly actor: string | null;
+  readonly by_account: Pick<EventContent, 'actor' | 'actor_kind'>;
   readonly issue: PlannedFields & {
     readonly id: string;
     readonly url: string | null;

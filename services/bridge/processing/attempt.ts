@@ -4,6 +4,7 @@ import { functionIds } from '#kit/contracts/bus/function.ts';
 import { type PlanIssueRequest, PlanIssueResult } from '#kit/contracts/bus/plan-issue.ts';
 import { decode } from '#kit/decode.ts';
 import { CoreError, codeOf, Interrupted, messageOf } from '#kit/errors.ts';
+import { type ActorRights, type ActorTerms, actorTerms } from '../ingress/event-actor.ts';
 import { planningId, type Reason, type StoredEvent } from '../queue/stored-event.ts';
 
 /** What came of one attempt to have an event planned. */
@@ -34,22 +35,36 @@ const ownFault: ReadonlySet<string> = new Set([
   'invalid_json',
 ]);
 
-/** Codes of a planning that found nothing to do: no fault of anybody, and nothing for a person to look at. */
-const needless: ReadonlySet<string> = new Set(['issue_closed', 'issue_fixed', 'task_without_change']);
+/** Codes of a planning that found nothing to do, or that the setting `by` refuses: no person needs to look at it. */
+const needless: ReadonlySet<string> = new Set([
+  'issue_closed',
+  'issue_fixed',
+  'task_without_change',
+  'actor_lacks_right',
+  'actor_right_unknown',
+]);
 
 /** Asks the bus to plan the issue or task of an event. The same event again joins the same planning. */
 export async function attemptPlanning(
   bus: Pick<Bus, 'call'>,
   event: StoredEvent,
   {
+    rights,
     callMs,
     missingMs,
     signal,
-  }: { readonly callMs: number; readonly missingMs?: number | undefined; readonly signal: AbortSignal },
+  }: {
+    readonly rights: ActorRights;
+    readonly callMs: number;
+    readonly missingMs?: number | undefined;
+    readonly signal: AbortSignal;
+  },
 ): Promise<Outcome> {
+  const terms = actorTerms(event, rights);
+  if (terms.refusal !== null) return { kind: 'skipped', reason: terms.refusal };
   try {
     const options = { withinMs: callMs, signal, missingMs };
-    const answer = await callWithRetry(bus, functionIds.planIssue, requestOf(event), options);
+    const answer = await callWithRetry(bus, functionIds.planIssue, requestOf(event, terms), options);
     const result = decode(
       PlanIssueResult,
       answer,
@@ -73,7 +88,10 @@ export async function attemptPlanning(
   }
 }
 
-function requestOf(event: StoredEvent): PlanIssueRequest {
+function requestOf(
+  event: StoredEvent,
+  { event_actor, keep }: Extract<ActorTerms, { refusal: null }>,
+): PlanIssueRequest {
   const { target, role, content, source } = event;
   if (target === null) throw new TypeError(`event ${event.event_id} has no target and is pending`);
   const { forge, owner, repo } = target;
@@ -86,7 +104,8 @@ function requestOf(event: StoredEvent): PlanIssueRequest {
     forge,
     role: role?.name ?? null,
     planner: undefined,
-    keep: undefined,
+    event_actor,
+    keep,
     anyway: undefined,
     trigger: {
       kind: source,

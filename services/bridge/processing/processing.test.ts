@@ -65,6 +65,7 @@ describe('Processing an event', () => {
       queue,
       bus: bus.connect('bridge'),
       config,
+      rights: { github: { by: 'write' }, gitea: { by: 'write' } },
       callMs: () => 100_000,
       logger: silentLogger,
       lookMs: 30_000,

@@ -6,6 +6,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { BridgeConfig } from '../configuration.ts';
+import type { ActorRights } from '../ingress/event-actor.ts';
 import type { Claim, EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
 import { attemptPlanning, type Outcome } from './attempt.ts';
@@ -14,6 +15,7 @@ export interface ProcessingParts {
   readonly queue: EventQueue;
   readonly bus: Pick<Bus, 'call' | 'connected' | 'whenConnected'>;
   readonly config: Pick<BridgeConfig['processing'], 'automatic' | 'concurrency'>;
+  readonly rights: ActorRights;
   /** Milliseconds for one attempt, calls that are repeated in it included. */
   readonly callMs: () => number;
   /** Milliseconds for which one attempt waits for a function that nobody provides. */
@@ -171,10 +173,11 @@ export class Processing {
   }
 
   async #process(claim: Claim): Promise<StoredEvent> {
-    const { queue, bus, callMs, missingMs, ended, logger } = this.#parts;
+    const { queue, bus, rights, callMs, missingMs, ended, logger } = this.#parts;
     const { event } = claim;
     const started = performance.now();
     const outcome = await attemptPlanning(bus, event, {
+      rights,
       callMs: callMs(),
       missingMs,
       signal: this.#ending.signal,

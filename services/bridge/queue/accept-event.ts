@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Conflict } from '#kit/errors.ts';
-import { type NewEvent, type Reason, type StoredEvent, takenUpBySync } from './stored-event.ts';
+import { isOfForge, type NewEvent, type Reason, type StoredEvent, takenUpBySync } from './stored-event.ts';
 
 export interface AcceptedEvent {
   readonly event: StoredEvent;
@@ -47,7 +47,7 @@ function alreadyHandled(event: NewEvent, known: Known, since: number): Reason | 
     const message = `its content was handled before it came, by event ${JSON.stringify(taken.event_id)}`;
     return { code: takenUp, message };
   }
-  const covering = event.replan ? null : coveringOf(issue_sha256, known, since);
+  const covering = event.replan ? null : coveringOf(event, known, since);
   return covering === null ? null : coveredBy(covering);
 }
 
@@ -55,19 +55,27 @@ function alreadyHandled(event: NewEvent, known: Known, since: number): Reason | 
  * The event whose planning another one with this content would only repeat: the last of its issue, which said the same, and waits,
  * is planned, or was planned since. A forge reports a new issue and each of its labels within a second.
  */
-function coveringOf(issue_sha256: string, known: Known, since: number): StoredEvent | null {
+function coveringOf(event: NewEvent, known: Known, since: number): StoredEvent | null {
   const last = known.lastOfIssue();
-  if (last === null || last.issue_sha256 !== issue_sha256 || last.state === 'dead') return null;
+  if (last === null || !mayStandFor(last, event)) return null;
+  if (last.issue_sha256 !== event.issue_sha256 || last.state === 'dead') return null;
   return last.state !== 'done' || last.changed_at >= since ? last : null;
 }
 
+/**
+ * False if the event of a person would be dropped for one of another account that may still be refused. An event that is planned
+ * was not refused.
+ */
+function mayStandFor(earlier: StoredEvent, { source, content }: NewEvent): boolean {
+  if (earlier.state === 'done' || !isOfForge(source) || content.actor_kind !== undefined) return true;
+  return earlier.content.actor_kind === undefined && earlier.content.actor === content.actor;
+}
+
 /** The event that took up what this delivery says, before it came: the issue was no older then. */
-function takenUpBefore(
-  { issue_sha256, replan = false, content, by }: NewEvent,
-  known: Known,
-): StoredEvent | null {
+function takenUpBefore(event: NewEvent, known: Known): StoredEvent | null {
+  const { issue_sha256, replan = false, content, by } = event;
   const taken = by === takenUpBySync ? null : known.takenUp();
-  if (taken === null) return null;
+  if (taken === null || !mayStandFor(taken, event)) return null;
   const later = Date.parse(taken.content.occurred_at) - Date.parse(content.occurred_at);
   const same = replan || taken.issue_sha256 === issue_sha256;
   return later > 0 || (later === 0 && same) ? taken : null;

@@ -5,6 +5,7 @@ import type {
   EventTarget,
   EventView,
 } from '#kit/contracts/bridge/events.ts';
+import type { WebhookForge } from '#kit/forges/registry.ts';
 
 /** What an event says of itself; never acted upon. */
 export interface EventContent {
@@ -12,6 +13,8 @@ export interface EventContent {
   readonly occurred_at: string;
   readonly issue: EventView['issue'];
   readonly actor: string | null;
+  /** Of a forge's event: the account is a bot, or it is not known to be the one that caused it. Otherwise left out. */
+  readonly actor_kind?: 'bot' | 'unknown';
 }
 
 export interface Reason {
@@ -56,6 +59,10 @@ export interface StoredEvent extends Omit<NewEvent, 'skip' | 'replan'> {
   readonly generation: number;
   readonly run_id: string | null;
   readonly reason: Reason | null;
+}
+
+export function isOfForge(source: EventSource): source is WebhookForge {
+  return source !== 'dashboard' && source !== 'schedule';
 }
 
 /** Names the planning of an event: the same name, the same run. */

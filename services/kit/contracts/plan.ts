@@ -17,6 +17,15 @@ export const RunTrigger = t.strict({
   actor: optional(nullable(Word)),
 });
 
+/** Right that the account behind an event of a forge needs in the repository. */
+export const actorRights = ['anyone', 'triage', 'write'] as const;
+export const ActorRight = oneOf(actorRights);
+export type ActorRight = t.TypeOf<typeof ActorRight>;
+
+/** Account that caused an event on the forge. The forge is asked for its right; an outsider's run replaces no other run. */
+export const EventActor = t.strict({ login: NonEmptyString, needs: ActorRight });
+export type EventActor = t.TypeOf<typeof EventActor>;
+
 /** What is to be done, where no issue says it; its first line is the title. */
 export const TaskText = stringThat(
   'TaskText',
@@ -66,5 +75,6 @@ export const PlanBody = t.strict({
   /** Also where the issue is closed, or fixed by a merged pull request of ours. */
   anyway: optional(t.boolean),
   trigger: optional(RunTrigger),
+  event_actor: optional(EventActor),
 });
 export type PlanBody = t.TypeOf<typeof PlanBody>;

@@ -2,14 +2,14 @@ import { matchesGlob } from 'node:path';
 import * as t from 'io-ts';
 import { oneOf, optional, Timestamp } from '#kit/decode.ts';
 import { messageOf, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
-import type { Access, Author, IssueFilter, Repository, RepositoryRef } from '../../ports/forge.ts';
+import type { Access, Author, IssueFilter, Repository, RepositoryRef, Right } from '../../ports/forge.ts';
 import type { ForgeFacts, LackingScope } from '../../ports/forge-report.ts';
 import {
   accessUnknown,
   accountMayNot,
   mayPublish,
-  mayWrite,
   outsider,
+  rightToWrite,
   type Standing,
   Standings,
   standingUnknown,
@@ -24,7 +24,6 @@ import {
   type Authored,
   type Check,
   CombinedStatusReply,
-  PermissionReply,
   type PullRequestReply,
   type RepositoryReply,
   statusChecks,
@@ -92,9 +91,9 @@ export class GiteaForge extends RemoteForge {
     const invited = await this.#tried(collaborator, { what, signal });
     if (invited instanceof Unauthorized) return notLearned(what, invited);
     const isInvited = !(invited instanceof NotFound);
-    const permission = await this.#tried([...collaborator, 'permission'], { what, signal });
-    if (!(permission instanceof Error)) {
-      if (!mayWrite(this.decode(PermissionReply, permission.data, what).permission)) return outsider;
+    const { right } = await this.right(ref, login, signal);
+    if (right !== null) {
+      if (right !== 'write') return outsider;
       return { association: isInvited ? 'collaborator' : 'member' };
     }
     const member = await this.#tried(['orgs', owner, 'members', login], { what, signal });
@@ -110,6 +109,12 @@ export class GiteaForge extends RemoteForge {
     return standingUnknown(
       `${what} could not be learned: our account is no member of ${owner}, which shows only its public members to it`,
     );
+  }
+
+  /** Only administrators of the repository may ask about others. An owner is known without asking. */
+  override async right(ref: RepositoryRef, login: string, signal?: AbortSignal): Promise<Right> {
+    const isOwner = login.toLowerCase() === ref.owner.toLowerCase();
+    return isOwner ? rightToWrite : super.right(ref, login, signal);
   }
 
   /** The answer, also a refusal, or that there is no such thing. */

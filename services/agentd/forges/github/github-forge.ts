@@ -15,7 +15,6 @@ import {
   accountMayNot,
   mayNotPush,
   mayPublish,
-  mayWrite,
   outsider,
   type Standing,
   Standings,
@@ -32,7 +31,6 @@ import {
   type Check,
   CombinedStatusReply,
   type IssueReply,
-  PermissionReply,
   type PullRequestReply,
   type RepositoryReply,
   statusChecks,
@@ -247,15 +245,9 @@ export class GitHubForge extends RemoteForge {
     association: Association,
     signal: AbortSignal | undefined,
   ): Promise<Standing> {
-    const what = `the permission of ${login} in ${nameOf(ref)}`;
-    try {
-      const path = [...pathOf(ref), 'collaborators', login, 'permission'];
-      const { data } = await this.client.get(path, { what, signal });
-      return mayWrite(this.decode(PermissionReply, data, what).permission) ? { association } : outsider;
-    } catch (error) {
-      if (!(error instanceof Unauthorized) && !(error instanceof NotFound)) throw error;
-      return standingUnknown(`${what} could not be learned: ${error.message}`);
-    }
+    const { right, reason } = await this.right(ref, login, signal);
+    if (right === null) return standingUnknown(reason);
+    return right === 'write' ? { association } : outsider;
   }
 
   /** 410 is what GitHub answers for a deleted issue. */

@@ -21,9 +21,10 @@ import type {
   PullRequestOutcome,
   Repository,
   RepositoryRef,
+  Right,
 } from '../../ports/forge.ts';
 import type { ForgeFacts } from '../../ports/forge-report.ts';
-import { archived, mayNotPush, mayPublish } from '../access.ts';
+import { archived, mayNotPush, mayPublish, noRight, rightToWrite, rightUnknown } from '../access.ts';
 import type { ConfiguredForge, ForgeFolders, Located } from '../configured-forge.ts';
 import { since, wholeBody, wholeSecond } from '../filters.ts';
 import { checkBranch, checkCommentId, checkNumber, nameOf } from '../names.ts';
@@ -174,6 +175,23 @@ export class LocalForge implements ConfiguredForge {
     const { folder, pull } = await openPull(this.#folder, ref, number);
     const end = await readRecord(EndRecord, endPath(folder, 'pulls', number));
     return { ...pull, ended_at: end?.at ?? null, checks: 'none', failed_checks: [] };
+  }
+
+  /** By how they stand in the newest text that they wrote in the repository: this forge knows nothing else of people. */
+  async right(ref: RepositoryRef, login: string): Promise<Right> {
+    const folder = await this.#folder.open(ref);
+    const issues = await readIssues(folder, { state: 'all', limit: Number.POSITIVE_INFINITY });
+    const comments = await Promise.all(issues.map(({ number }) => readComments(folder, number)));
+    const [newest] = [...issues, ...comments.flat()]
+      .filter(({ author }) => author.login === login)
+      .sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
+    if (newest === undefined)
+      return rightUnknown(
+        `forge '${this.name}' has no issue or comment of ${JSON.stringify(login)} in ${nameOf(ref)}`,
+      );
+    const { association, bot } = newest.author;
+    const writes = ['owner', 'member', 'collaborator'].includes(association) && !bot;
+    return writes ? rightToWrite : noRight;
   }
 
   async self(): Promise<Account> {

@@ -2,7 +2,12 @@ import * as t from 'io-ts';
 import { integerBetween, nullable, optional, Timestamp } from '../../decode.ts';
 import { OwnerName, RepoName, textOfAtMost } from './text.ts';
 
-const Account = t.strict({ login: textOfAtMost(200) });
+/** GitHub says in `type` what an account is; Gitea's own accounts have numbers below one. */
+const Account = t.strict({
+  login: textOfAtMost(200),
+  id: optional(nullable(t.number)),
+  type: optional(nullable(textOfAtMost(100))),
+});
 
 /** What shows whether a delivery is about an issue at all. */
 export const ForgeDelivery = t.strict({ action: optional(textOfAtMost(100)) });

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, optional, stringThat } from '../../decode.ts';
-import { PlannerName, RunTrigger, TaskText } from '../plan.ts';
+import { EventActor, PlannerName, RunTrigger, TaskText } from '../plan.ts';
 import { RunStatus } from '../run.ts';
 import { FunctionFailure } from './function.ts';
 
@@ -27,6 +27,7 @@ export const PlanIssueRequest = t.strict({
   planner: optional(nullable(PlannerName)),
   /** What led to it, kept with the run. */
   trigger: optional(nullable(RunTrigger)),
+  event_actor: optional(nullable(EventActor)),
   /** Runs of the issue that still wait for a decision stay as they are. */
   keep: optional(nullable(t.boolean)),
   /** Also where the issue is closed, or fixed by a merged pull request of ours. */
