@@ -124,6 +124,7 @@ export function planned(runId: string, howMany = 3): NewEvent[] {
     explanation: content,
     influences: [],
     patch: content,
+    patch_by: { kind: 'model', model: 'large' },
     files_of_context: 1,
     context: [],
     memories: 0,

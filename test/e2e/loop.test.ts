@@ -48,7 +48,8 @@ describe('core from an issue to a pull request and back', () => {
     const before = await place.git('-C', checkout, 'for-each-ref');
     const { exitCode, stdout } = await place.core('plan-issue', ...demo, '--number', '1');
     expect(exitCode).to.equal(0);
-    expect(stdout).to.match(/demo\/hello#1 {2}Greeting is wrong.* by mira \(contributor\)/);
+    expect(stdout).to.match(/demo\/hello#1 {2}Greeting is wrong.* issue by mira \(contributor\)/);
+    expect(stdout).to.contain('\npatch by mira (contributor, no write access), in the issue\n');
     expect(stdout).to.match(/build\n +1 {2}create_branch .*\n +2 {2}apply_patch .*2 files, \+7/);
     expect(stdout).to.contain('Nothing was written to the repository.');
     expect(await place.git('-C', checkout, 'for-each-ref')).to.equal(before);

@@ -82,7 +82,9 @@ describe('the inbox', () => {
     expect(await of('kim')).to.deep.equal({ items: [], others: 1 });
     const [item] = (await world.agent.inbox({ person: 'jo', now: new Date() })).items;
     expect(item).to.deep.include({ people: ['jo'], command: ['approve', run.run_id, '--gate', 'build'] });
-    expect(item!.text).to.equal('4 actions of the build gate: 1 of 2, no code owner yet');
+    expect(item!.text).to.equal(
+      '4 actions of the build gate: 1 of 2, no code owner yet; patch by mira (owner), in the issue',
+    );
     await decide(run, jo);
     expect(await of('jo')).to.deep.equal({ items: ['execution null'], others: 0 });
   });

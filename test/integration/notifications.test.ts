@@ -122,7 +122,7 @@ describe('notifications', () => {
       event: 'waits_for_you',
       run_id: run.run_id,
       url: `https://core.example.org/runs/${run.run_id}`,
-      text: '4 actions of the build gate',
+      text: '4 actions of the build gate; patch by mira (contributor, no write access), in the issue',
     });
     expect(body).to.not.contain('stranger.');
   });

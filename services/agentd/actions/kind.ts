@@ -1,4 +1,5 @@
 import type * as t from 'io-ts';
+import type { PatchAuthor } from '#kit/contracts/patch-author.ts';
 import { Refused } from '#kit/errors.ts';
 import type {
   ActionFacts,
@@ -149,6 +150,7 @@ export interface ChangeFacts {
   readonly repair: string | null;
   /** Whose patch this patch of an outsider takes the place of, and why; null if it does not. */
   readonly displaces: string | null;
+  readonly patch_by: PatchAuthor;
 }
 
 /** A fact as text; empty where there is none. */

@@ -49,6 +49,7 @@ export const openPullRequest: ActionType<'open_pull_request', Params> = {
           action_id,
           number,
           explanation,
+          patch_by: change.patch_by,
           untested: change.untested,
           actions: earlier.map(({ ordinal, kind, title }) => ({ ordinal, kind, what: title })),
         }),

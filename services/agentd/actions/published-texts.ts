@@ -1,4 +1,5 @@
 import { approverText } from '#kit/contracts/action.ts';
+import { authorText, type PatchAuthor } from '#kit/contracts/patch-author.ts';
 import { Failed } from '#kit/errors.ts';
 import { progressOf } from '../approval/progress.ts';
 import type { UntestedFile } from '../validation/coverage.ts';
@@ -108,6 +109,7 @@ export function pullRequestBody(options: {
   readonly action_id: string;
   readonly number: number | null;
   readonly explanation: string;
+  readonly patch_by: PatchAuthor;
   /** Changed files that no command of the validation is about. */
   readonly untested: readonly UntestedFile[];
   readonly actions: readonly { readonly ordinal: number; readonly kind: string; readonly what: string }[];
@@ -123,6 +125,8 @@ ${closes}### How this came about
 | # | action | what |
 |---|---|---|
 ${rows.join('\n')}
+
+Patch by ${withoutSlots(inlineCode(authorText(options.patch_by)))}
 
 Approved by:
 {{approved_by}}

@@ -1,4 +1,5 @@
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
+import { patchAuthorText } from '#kit/contracts/patch-author.ts';
 import type { Scope } from '#kit/tokens/token.ts';
 import type { Approval } from '../action.ts';
 import { type ApprovalsNow, whyDeciderMayNot } from '../approval/current.ts';
@@ -88,7 +89,8 @@ export function inboxItems(run: Run, current: Omit<ApprovalsNow, 'signatures'>, 
   const kind = lapsed ? 'lapsed' : 'approval';
   const at = now.toISOString() > updated_at ? now.toISOString() : updated_at;
   const texts = [...new Set(ofGate.flatMap((one) => approvalProgress(one, at)?.text ?? []))];
-  const text = `${ofGate.length} ${ofGate.length === 1 ? 'action' : 'actions'} of the ${gate} gate${texts.length === 0 ? '' : `: ${texts.join('; ')}`}`;
+  const by = patchAuthorText(run.plan);
+  const text = `${ofGate.length} ${ofGate.length === 1 ? 'action' : 'actions'} of the ${gate} gate${texts.length === 0 ? '' : `: ${texts.join('; ')}`}${by === null ? '' : `; ${by}`}`;
   return [
     ...done,
     {

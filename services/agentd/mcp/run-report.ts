@@ -1,3 +1,4 @@
+import { patchAuthorText } from '#kit/contracts/patch-author.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
 
 /** What a model needs of a run; the whole of it is large. */
@@ -7,8 +8,11 @@ export function runReport(run: RunDetail): Record<string, unknown> {
     run_id: run.run_id,
     status: run.status,
     ...pick(request, ['forge', 'owner', 'repo', 'number', 'role', 'planner', 'dry_run']),
-    issue: issue === null ? null : pick(issue, ['title', 'author', 'state', 'html_url']),
-    plan: plan === null ? null : pick(plan, ['title', 'notices', 'checks']),
+    issue: issue === null ? null : pick(issue, ['title', 'author', 'association', 'state', 'html_url']),
+    plan:
+      plan === null
+        ? null
+        : { ...pick(plan, ['title', 'notices', 'checks']), patch_by: patchAuthorText(plan) },
     actions: run.actions.map((action) =>
       pick(action, [
         'ordinal',

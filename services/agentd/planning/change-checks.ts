@@ -23,7 +23,9 @@ export async function changeFacts(
   validation: ValidationPlan | null,
   influences: readonly Influence[],
   rejectedBefore: number,
-): Promise<Omit<ChangeFacts, 'sensitive' | 'critical' | 'reaches_out' | 'repair' | 'displaces'>> {
+): Promise<
+  Omit<ChangeFacts, 'sensitive' | 'critical' | 'reaches_out' | 'repair' | 'displaces' | 'patch_by'>
+> {
   const decides = validation === null ? [] : [...new Set(decidingFiles(validation))];
   const validation_files: string[] = [];
   const install_scripts: string[] = [];

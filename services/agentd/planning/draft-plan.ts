@@ -1,3 +1,4 @@
+import type { PatchAuthor } from '#kit/contracts/patch-author.ts';
 import { hiddenCredentialsText } from '#kit/credential-files.ts';
 import { digestOf, sha256 } from '#kit/digest.ts';
 import { Refused } from '#kit/errors.ts';
@@ -79,6 +80,8 @@ export interface Draft {
   readonly explanation: string;
   /** sha256 of the patch artifact. */
   readonly patch: string | null;
+  /** Who wrote it; null without a patch. */
+  readonly patch_by: PatchAuthor | null;
   readonly notices: readonly string[];
   readonly checks: PlanFacts['checks'];
 }
@@ -112,10 +115,11 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
       ...notices,
     ]);
   } else {
-    const { title, explanation, repair = null, displaces = null } = proposal;
+    const { title, explanation, patch_by, repair = null, displaces = null } = proposal;
     draft = await draftChange(ports, proposed, common, secrets.mask(title), secrets.mask(explanation), {
       repair,
       displaces,
+      patch_by,
     });
     const notices = (proposal.notices ?? []).map((notice) => secrets.mask(notice));
     draft = { ...draft, notices: [...notices, ...draft.notices] };
@@ -130,7 +134,7 @@ async function draftChange(
   common: CommonPlan,
   title: string,
   explanation: string,
-  made: Pick<ChangeFacts, 'repair' | 'displaces'>,
+  made: Pick<ChangeFacts, 'repair' | 'displaces' | 'patch_by'>,
 ): Promise<Draft> {
   const { run, role, sources, scratch, validation, sandbox } = proposed;
   const { mirror, base_commit, base, issue } = sources;
@@ -203,7 +207,8 @@ async function draftChange(
     ...checksOf(files.length, patch.length, policy, validated),
     ...(validated ? [programsCheck(missing)] : []),
   ];
-  return { actions, target, title, explanation, patch: digest, notices, checks };
+  const { patch_by } = made;
+  return { actions, target, title, explanation, patch: digest, patch_by, notices, checks };
 }
 
 function commentOnly(
@@ -218,7 +223,8 @@ function commentOnly(
       `no change is proposed, and a task has no issue to comment on; the planner says: ${oneLine(body, 1_000)}`,
     );
   const actions = proposeActions({ ...common, proposes: 'comment', body });
-  return { actions, target: common.target, title, explanation: body, patch: null, notices, checks: [] };
+  const { target } = common;
+  return { actions, target, title, explanation: body, patch: null, patch_by: null, notices, checks: [] };
 }
 
 /**

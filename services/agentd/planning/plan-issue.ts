@@ -254,6 +254,7 @@ export class PlanIssue {
         explanation: await store.putArtifact(runId, draft.explanation),
         influences,
         patch: draft.patch,
+        patch_by: draft.patch_by,
         files_of_context: influences.filter(({ kind }) => kind === 'file').length,
         memories: influences.filter(({ kind }) => kind === 'memory').length,
         context: knowledge.answered ? knowledge.passages.map(contextUse) : undefined,

@@ -1,4 +1,5 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
+import type { PatchAuthor } from '#kit/contracts/patch-author.ts';
 import type { Refused } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import type { Influence, ValidationPlan } from '../action.ts';
@@ -126,6 +127,7 @@ export type Proposal =
       readonly title: string;
       /** Why and how, Markdown; becomes the body. */
       readonly explanation: string;
+      readonly patch_by: PatchAuthor;
       readonly influences: readonly Influence[];
       /** Facts for the reviewer about how the change was made. */
       readonly notices?: readonly string[];

@@ -55,6 +55,7 @@ const plan: ChangePlan = {
     untested: [],
     repair: null,
     displaces: null,
+    patch_by: { kind: 'model', model: 'large' },
   },
   validation: {
     source: 'detected',

@@ -27,6 +27,7 @@ function change(files: FileChange[], more: Partial<ChangeFacts> = {}): ChangeFac
     untested: [],
     repair: null,
     displaces: null,
+    patch_by: { kind: 'model' as const, model: 'large' },
   };
   return { files, ...guardedPaths(files, policy), ...facts, ...more };
 }

@@ -1,4 +1,5 @@
 import * as t from 'io-ts';
+import { patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { gates } from '#kit/contracts/vocabulary.ts';
 import { oneOf, optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf } from '#kit/errors.ts';
@@ -137,8 +138,9 @@ ${
 }
 
 function runPart(run: Run, actions: Found[number]['actions']): Html {
+  const by = patchAuthorText(run.plan);
   return html`<article class="action"><header><h3><a href="/runs/${run.run_id}">${shownLine(subjectOf(run.request))} ${shownLine(run.issue?.title ?? run.plan?.title ?? '')}</a></h3><span class="grow"></span>${statusBadge(run.status)}</header>
-${agreementOfGate(actions.map(({ action }) => action))}
+${by === null ? nothing : html`<p class="faint">${shownLine(by)}</p>`}${agreementOfGate(actions.map(({ action }) => action))}
 <ul class="batch-actions">${actions.map(
     ({
       action: {

@@ -1,3 +1,4 @@
+import { issueAuthorText, patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { gates, risks } from '#kit/contracts/vocabulary.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { isOpen, type Run, rejectedBelow } from '../runs/run.ts';
@@ -58,12 +59,13 @@ function highestRisk(run: Run): string | null {
 }
 
 function runFacts(run: Run): Html {
-  const { run_id, request, usage, created_at, updated_at, pull_request } = run;
+  const { run_id, request, issue, plan, usage, created_at, updated_at, pull_request } = run;
   const cost =
     usage === null
       ? nothing
       : html`<span>${usage.model}, ${usage.input_tokens + usage.output_tokens} tokens${usage.cost === null ? nothing : html`, $${usage.cost.toFixed(4)}`}</span>`;
-  return html`<p class="run-facts"><code>${run_id.slice(0, 17)}</code><span>planner ${request.agent ?? request.planner}</span><span>asked by ${shownLine(request.requested_by)}</span><span>made ${moment(created_at)}</span><span>changed ${moment(updated_at)}</span>${agreementOfRun(run)}${cost}${
+  const patch = patchAuthorText(plan);
+  return html`<p class="run-facts"><code>${run_id.slice(0, 17)}</code>${issue === null ? nothing : html`<span>${shownLine(issueAuthorText(request.number, issue))}</span>`}${patch === null ? nothing : html`<span><strong>${shownLine(patch)}</strong></span>`}<span>planner ${request.agent ?? request.planner}</span><span>asked by ${shownLine(request.requested_by)}</span><span>made ${moment(created_at)}</span><span>changed ${moment(updated_at)}</span>${agreementOfRun(run)}${cost}${
     pull_request === null
       ? nothing
       : html`<span>pull request ${pull_request.number} ${pull_request.state}</span>`

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { PlanTerms } from '#kit/contracts/approval.ts';
+import { PatchAuthor } from '#kit/contracts/patch-author.ts';
 import { RunTrigger } from '#kit/contracts/plan.ts';
 import { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
@@ -83,6 +84,8 @@ export const PlanFacts = t.strict({
   influences: t.array(Influence),
   /** Patch artifact; null when only a comment is proposed. */
   patch: nullable(Sha256),
+  /** Who wrote the patch; null when only a comment is proposed. Missing in plans of older versions. */
+  patch_by: optional(nullable(PatchAuthor)),
   files_of_context: t.number,
   memories: t.number,
   /** Empty where the context service knew nothing; left out where none answered. */

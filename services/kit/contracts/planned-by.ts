@@ -15,8 +15,7 @@ export function roleText(role: string): string {
   return key === undefined ? `role ${role}` : `role ${role} (${key})`;
 }
 
-/** For people: `planner patch (in the issue)`, `planner model`, or the name of an agent. Not safe to print. */
+/** For people: `planner patch`, `planner model`, or the name of an agent. Not safe to print. */
 export function plannerText(planner: string, agent: string | null | undefined): string {
-  if (agent != null) return `planner ${agent}`;
-  return planner === 'patch' ? 'planner patch (in the issue)' : `planner ${planner}`;
+  return `planner ${agent ?? planner}`;
 }

@@ -1,10 +1,11 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { issueAuthorText } from '#kit/contracts/patch-author.ts';
 import { movedText } from '#kit/contracts/run.ts';
 import { span } from '../screen/cell.ts';
 import { isPushed } from '../state/naming.ts';
 import type { OpenRun } from '../state/state.ts';
 import { ShownIssue, ShownPlan, ShownRequest, shapeOf } from './known-params.ts';
-import type { Look } from './payload.ts';
+import { type Look, patchAuthorLines } from './payload.ts';
 import { emptyLine, field, hanging, heading, line, quoted, type TextLine } from './text-lines.ts';
 
 /** What is known of a run beside its actions: the issue, the plan, and what the plan was made with. */
@@ -26,7 +27,9 @@ export function issueLines(open: OpenRun, { glyphs }: Look): TextLine[] {
   const facts = issueFacts(open);
   const bar = `${glyphs.bar} `;
   const lines = [heading(facts.title ?? 'The issue has not been read yet.')];
-  if (facts.author !== undefined) lines.push(field('by', `${facts.author} (${facts.association})`));
+  const { author, association } = facts;
+  if (author !== undefined && association !== undefined)
+    lines.push(line(span(visibleLine(issueAuthorText(requestFacts(open).number, { author, association })))));
   if (facts.html_url) lines.push(field('address', facts.html_url));
   if (issue === null) return lines;
   if (issue.issue.labels.length > 0) lines.push(field('labels', issue.issue.labels.join(', ')));
@@ -50,7 +53,11 @@ export function planLines(open: OpenRun, { glyphs }: Look): TextLine[] {
     ];
   }
   if (detail?.plan == null) return [heading('There is no plan yet.')];
-  const lines = [heading(plan.title ?? 'Plan'), field('planner', plan.planner ?? '')];
+  const lines = [
+    heading(plan.title ?? 'Plan'),
+    ...patchAuthorLines(open),
+    field('planner', plan.planner ?? ''),
+  ];
   if (detail.superseded_by !== null)
     lines.push(field('superseded by', detail.superseded_by, { color: 'yellow' }));
   if (detail.base_moved !== null && !isPushed(detail))

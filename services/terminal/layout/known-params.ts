@@ -33,6 +33,8 @@ export const ShownPlan = t.partial({
   title: t.string,
   stop_reason: t.string,
   notices: t.array(t.string),
+  patch: t.unknown,
+  patch_by: t.unknown,
   files_of_context: t.number,
   memories: t.number,
   context: t.array(

@@ -7,6 +7,7 @@ import {
   rejectedText,
   signedBy,
 } from '#kit/contracts/action.ts';
+import { patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { shownPath } from '#kit/diff/line-text.ts';
 import { type Row, type Style, span } from '../screen/cell.ts';
 import type { Glyphs } from '../screen/glyphs.ts';
@@ -81,9 +82,21 @@ function head(action: ProposedAction, { glyphs }: Look): TextLine[] {
   return lines;
 }
 
+/** Who wrote the patch; no line where there is none. */
+export function patchAuthorLines(open: OpenRun, indent = ''): TextLine[] {
+  const text = patchAuthorText(open.detail?.plan);
+  return text === null ? [] : [hanging([span(indent)], span(visibleLine(text), { bold: true }))];
+}
+
 function fields(open: OpenRun, action: ProposedAction): TextLine[] {
-  const { rationale, depends_on, influences } = action;
-  const lines = [field('why', rationale), ...targetLines(action), field('approval', approvalText(action))];
+  const { kind, rationale, depends_on, influences } = action;
+  const by = kind === 'apply_patch' ? patchAuthorLines(open) : [];
+  const lines = [
+    ...by,
+    field('why', rationale),
+    ...targetLines(action),
+    field('approval', approvalText(action)),
+  ];
   if (action.decision?.reason) lines.push(field('reason', action.decision.reason));
   lines.push(field('state', waitsUnapproved(action) ? 'pending' : action.state));
   const needed = depends_on.map((id) => {

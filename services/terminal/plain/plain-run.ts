@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, type ProposedAction } from '#kit/contracts/action.ts';
+import { patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { isChanged, safeText } from '#kit/diff/line-text.ts';
 import { type Patch, parsePatch } from '#kit/diff/patch.ts';
 import { subjectOf } from '#kit/repository-name.ts';
@@ -73,9 +74,11 @@ export class PlainRun {
     const { detail } = this.#open;
     const { owner = '', repo = '', number = null } = requestFacts(this.#open);
     const subject = subjectOf({ owner, repo, number });
+    const author = patchAuthorText(detail!.plan);
     dialogue.say(
       '',
       visibleLine(`${subject}, ${statusWord(detail!.status)}: ${issueFacts(this.#open).title ?? ''}`),
+      ...(author === null ? [] : [visibleLine(author)]),
       ...detail!.actions.map(
         (action) =>
           `${named(action)}, gate ${action.gate}, risk ${action.risk} ${action.risk_score}, ${action.approval_lapsed === true ? 'approval lapsed' : action.approval === 'required' ? 'waits' : action.approval}, ${action.state}: ${visibleLine(action.title)}`,

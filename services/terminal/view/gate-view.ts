@@ -2,6 +2,7 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, type ProposedAction, signedBy } from '#kit/contracts/action.ts';
 import { gateEffects } from '#kit/contracts/vocabulary.ts';
 import { riskStyle } from '../layout/marks.ts';
+import { patchAuthorLines } from '../layout/payload.ts';
 import {
   belowIndent,
   besideOrBelow,
@@ -29,6 +30,7 @@ export function gateLines(open: OpenRun, gate: Gate, looks: GateLooks): TextLine
   const left = actions.filter((action) => readiness(open, action) !== 'ready');
   const rows: TextLine[] = [
     line(span(`Approve the gate ${gate}`, { bold: true }), span(`: ${gateEffects[gate]}`)),
+    ...patchAuthorLines(open, '  '),
     emptyLine,
     ...(gate === 'publish' ? validationLines(open) : []),
   ];

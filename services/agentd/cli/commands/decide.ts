@@ -118,7 +118,7 @@ async function decided(
     anyway,
     by,
   });
-  const { digestLines, movedLines, progressLines } = await import('../views/of-run.ts');
+  const { digestLines, movedLines, patchAuthorLines, progressLines } = await import('../views/of-run.ts');
   return answer(context, runJson(run), () => {
     const { paint } = terminal;
     const chosen = run.actions.filter(({ definition }) => ids.includes(definition.action_id));
@@ -132,6 +132,7 @@ async function decided(
         : `${paint.red('Rejected')} ${what}: ${visibleLine(reason ?? '')}`;
     const lines = [
       runName(run),
+      ...patchAuthorLines(run, terminal),
       head,
       '',
       ...digestLines(chosen, terminal),
@@ -246,7 +247,7 @@ async function explainSelection(
   run: StoredRun,
 ): Promise<number> {
   const { terminal, suggestions } = context;
-  const { digestLines } = await import('../views/of-run.ts');
+  const { digestLines, patchAuthorLines } = await import('../views/of-run.ts');
   const waiting = run.actions.filter(
     (action) => isOpen(action) && (decision === 'reject' || action.approval === 'required'),
   );
@@ -282,6 +283,6 @@ async function explainSelection(
             terminal,
           ),
         ];
-  terminal.err(`${[runName(run), ...lines].join('\n')}\n`);
+  terminal.err(`${[runName(run), ...patchAuthorLines(run, terminal), ...lines].join('\n')}\n`);
   return exitCodes.usage;
 }

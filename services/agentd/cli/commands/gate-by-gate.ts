@@ -201,7 +201,8 @@ class Walk {
     if (!this.#shown) await this.#showPlan(run);
     this.#shown = true;
     const kinds = [...inGate(ready), ...undecided].map(({ definition }) => definition.kind).join(', ');
-    this.#say(`\nGate ${gate}: ${kinds}`);
+    const { patchAuthorLines } = await import('../views/of-run.ts');
+    this.#say(['', `Gate ${gate}: ${kinds}`, ...patchAuthorLines(run, terminal)].join('\n'));
     if (undecided.length === 0) {
       if (!(await this.#confirm(`Execute what you approved of the gate ${gate}?`))) return this.#stopped();
       return this.#execute(run, inGate(ready), repoDir);

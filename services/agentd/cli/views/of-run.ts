@@ -4,7 +4,7 @@ export { progressLines } from './action-table.ts';
 export { actionDetails, actionsView, digestLines } from './actions-view.ts';
 export { diffView } from './diff-view.ts';
 export { failedStep } from './failed-step.ts';
-export { planView } from './plan-view.ts';
+export { patchAuthorLines, planView } from './plan-view.ts';
 export {
   conversationView,
   recordView,

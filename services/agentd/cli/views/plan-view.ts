@@ -1,6 +1,7 @@
 import { wrapLine } from '#kit/cli/fit-text.ts';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { issueAuthorText, patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { approvalEnd } from '../../approval/progress.ts';
@@ -45,14 +46,13 @@ export function planView(
 const withoutModel =
   'This plan was made without a model: only a patch in the issue can change code. ./core model add configures a model, ./core agent add a coding agent.';
 
-/** The issue and the base: the lines that open most views of a run. */
+/** The issue, who wrote the patch, and the base: the lines that open most views of a run. */
 export function headLines(run: Run, terminal: Terminal): string[] {
   const { paint } = terminal;
   const { role, planner, agent } = run.request;
   const name = visibleLine(subjectOf(run.request));
   const title = run.issue === null ? '' : visibleLine(run.issue.title);
-  const author =
-    run.issue === null ? '' : `by ${visibleLine(run.issue.author)} (${visibleLine(run.issue.association)})`;
+  const author = run.issue === null ? '' : visibleLine(issueAuthorText(run.request.number, run.issue));
   const head = apart(`${name}  ${title}`.trimEnd(), author, terminal.width);
   const bold = title === '' ? name : title;
   const painted = head.map((line) => line.replace(bold, () => paint.bold(bold)));
@@ -65,7 +65,13 @@ export function headLines(run: Run, terminal: Terminal): string[] {
     ...(run.request.dry_run ? ['dry run'] : []),
     ...(plan === null ? [] : contextText(plan)),
   ];
-  return [...painted, ...facts(parts.map(visibleLine), terminal)];
+  return [...painted, ...patchAuthorLines(run, terminal), ...facts(parts.map(visibleLine), terminal)];
+}
+
+/** Who wrote the patch; no line where there is none. */
+export function patchAuthorLines({ plan }: Run, terminal: Terminal): string[] {
+  const text = patchAuthorText(plan);
+  return text === null ? [] : wrapLine(visibleLine(text), terminal.width);
 }
 
 /** The table of actions by gate, as planned. */

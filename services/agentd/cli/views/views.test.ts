@@ -23,8 +23,9 @@ const suggestions = { program: './core', home: undefined };
 describe('what the commands show', () => {
   it('shows a plan as a table of actions by gate, with the next commands', () => {
     expect(planView(sampleRun(), terminal(), suggestions, 7)).to.equal(
-      `demo/hello#1  Greeting is wrong when the name is empty                         by mira (contributor)
-base main @ 3f2c1a9 · role Depute (default) · planner patch (in the issue) · 4 memories, 7 files of context
+      `demo/hello#1  Greeting is wrong when the name is empty                   issue by mira (contributor)
+patch by mira (contributor, no write access), in the issue
+base main @ 3f2c1a9 · role Depute (default) · planner patch · 4 memories, 7 files of context
 
      #  action             risk  score  what
   build

@@ -1,4 +1,5 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
+import type { PatchAuthor } from '#kit/contracts/patch-author.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { codeOf, Refused, TooLarge } from '#kit/errors.ts';
 import type { Influence } from '../../action.ts';
@@ -106,7 +107,7 @@ export function createAgentPlanner(options: AgentPlannerOptions): Planner {
 async function propose(input: PlanningInput, options: AgentPlannerOptions): Promise<Proposal> {
   const { agent, model, services } = options;
   await services.rooms.sweep();
-  const submitted = await submittedBefore(input);
+  const submitted = await submittedBefore(input, patchBy(options));
   if (submitted !== null) return submitted;
   const start = startOf(agent);
   const { bounds } = agent;
@@ -128,10 +129,11 @@ async function propose(input: PlanningInput, options: AgentPlannerOptions): Prom
 
 async function withKey(
   input: PlanningInput,
-  { agent, model, role, repository, services }: AgentPlannerOptions,
+  options: AgentPlannerOptions,
   start: ReturnType<typeof startOf>,
   key: RunKey | null,
 ): Promise<Proposal> {
+  const { agent, model, role, repository, services } = options;
   const { earlier } = input.agent_record;
   const usage = (await key?.usage()) ?? null;
   const left = boundsLeft(agent, earlier, usage);
@@ -179,7 +181,7 @@ async function withKey(
     if (ended.end === 'cancelled') throw ended.error;
     if (ended.end === 'finished') {
       await room.readBack();
-      return await submitted(input, agent, ended, await readInfluences(input, room));
+      return await submitted(input, options, ended, await readInfluences(input, room));
     }
     const draft = await keptDraft(input, agent, room, ended);
     throw ended.bound === null
@@ -193,10 +195,11 @@ async function withKey(
 /** What the agent left becomes the plan: a change, or where it changed nothing its message as a comment. */
 async function submitted(
   input: PlanningInput,
-  agent: Agent,
+  options: AgentPlannerOptions,
   ended: Ended,
   influences: readonly Influence[],
 ): Promise<Proposal> {
+  const { agent } = options;
   const { agent_record: record, issue, secrets } = input;
   const message = secrets.mask(ended.last_message, 'the answer of the agent');
   const patch = await record.keepPatch();
@@ -221,7 +224,7 @@ async function submitted(
     },
   });
   crashPoint('agent.read_back');
-  return proposalOf(input, { patch, title, text, influences });
+  return proposalOf(input, { patch, title, text, influences }, patchBy(options));
 }
 
 const maxInfluences = 100;
@@ -254,16 +257,21 @@ function proposalOf(
     readonly text: string;
     readonly influences: readonly Influence[];
   },
+  patch_by: PatchAuthor,
 ): Proposal {
   const { patch, title, text } = work;
   const influences = [...textInfluences(input), ...work.influences];
   return patch === null
     ? { kind: 'comment', body: text, influences }
-    : { kind: 'change', title, explanation: text, influences };
+    : { kind: 'change', title, explanation: text, influences, patch_by };
+}
+
+function patchBy({ agent: { name, protocol }, model }: AgentPlannerOptions): PatchAuthor {
+  return { kind: 'agent', agent: name, protocol, model: model?.name ?? null };
 }
 
 /** The work of an agent that had ended when the planning was cut off; null where it has to be started again. */
-async function submittedBefore(input: PlanningInput): Promise<Proposal | null> {
+async function submittedBefore(input: PlanningInput, patch_by: PatchAuthor): Promise<Proposal | null> {
   const { agent_record: record, scratch } = input;
   const done = record.earlier?.read_back;
   if (done == null || !done.submitted) return null;
@@ -276,7 +284,7 @@ async function submittedBefore(input: PlanningInput): Promise<Proposal | null> {
   }
   const text = Buffer.from(await record.read(done.explanation)).toString('utf8');
   const { patch, title, influences = [] } = done;
-  return proposalOf(input, { patch, title, text, influences });
+  return proposalOf(input, { patch, title, text, influences }, patch_by);
 }
 
 /** True if something was kept. What cannot be kept is said, and is no reason to fail otherwise. */

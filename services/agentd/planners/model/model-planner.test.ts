@@ -122,6 +122,7 @@ describe('the model planner', () => {
       kind: 'change',
       title: 'Greet strangers',
       explanation: 'A name may be empty.',
+      patch_by: { kind: 'model', model: 'scripted' },
       influences: [
         { kind: 'issue', source: 'demo/hello#1', author: 'mira', trusted: true },
         { kind: 'file', source: 'src/greet.js', author: null, trusted: true },

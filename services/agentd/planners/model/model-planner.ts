@@ -137,7 +137,7 @@ async function plan(
     usage.add(turn);
     conversation.add(turn.messages);
     const outcome = await replay(turn, runner);
-    if (outcome !== null) return withInfluences(outcome, input, runner);
+    if (outcome !== null) return completed(outcome, input, runner, options.model.model);
   }
   if (turns.length > 0) input.progress(`continuing after ${turns.length} stored steps`);
 
@@ -171,7 +171,7 @@ async function plan(
     turns.push(turn);
     usage.add(turn);
     conversation.add(turn.messages);
-    if (outcome !== null) return withInfluences(outcome, input, runner);
+    if (outcome !== null) return completed(outcome, input, runner, options.model.model);
   }
 }
 
@@ -324,8 +324,11 @@ async function replay(turn: Turn, runner: ToolRunner): Promise<Outcome | null> {
   return null;
 }
 
-function withInfluences(outcome: Outcome, input: PlanningInput, { seen }: ToolRunner): Proposal {
-  return { ...outcome, influences: influencesOf(input, seen) };
+function completed(outcome: Outcome, input: PlanningInput, { seen }: ToolRunner, model: string): Proposal {
+  const influences = influencesOf(input, seen);
+  return outcome.kind === 'comment'
+    ? { ...outcome, influences }
+    : { ...outcome, influences, patch_by: { kind: 'model', model } };
 }
 
 /** The texts and files that the model was shown. */

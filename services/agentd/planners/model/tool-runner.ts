@@ -19,9 +19,9 @@ const maxLineLength = 2000;
 const maxResultLength = 48 * 1024;
 const maxCommentLength = 60_000;
 
-/** What a planning comes to, before its influences are added. */
+/** What a planning comes to, before its author and influences are added. */
 export type Outcome =
-  | Omit<Extract<Proposal, { kind: 'change' }>, 'influences'>
+  | Omit<Extract<Proposal, { kind: 'change' }>, 'influences' | 'patch_by'>
   | Omit<Extract<Proposal, { kind: 'comment' }>, 'influences'>;
 
 export interface ToolResult {

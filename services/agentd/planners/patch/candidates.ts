@@ -1,8 +1,9 @@
+import type { PatchAuthor, PatchPlace } from '#kit/contracts/patch-author.ts';
 import { type FilePatch, withoutReturn } from '#kit/git/patch.ts';
 import type { Influence } from '../../action.ts';
-import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
+import { commentInfluence, issueInfluence, isTrustedAssociation } from '../../planning/influences.ts';
 import { commentPlace, issuePlace, type PlannedIssue } from '../../planning/issue-text.ts';
-import type { Comment, RepositoryRef } from '../../ports/forge.ts';
+import type { Author, Comment, RepositoryRef } from '../../ports/forge.ts';
 import { type Segment, segmentsOf } from './markdown.ts';
 import { readDiffs, type SeriesMark } from './read-diffs.ts';
 import { locationIn, type Suggestion } from './render-patch.ts';
@@ -15,8 +16,10 @@ export interface Source {
   readonly label: string;
   /** Names the text among masked secrets. */
   readonly place: string;
-  /** Who wrote it. */
   readonly influence: Influence;
+  /** Who wrote it. */
+  readonly author: Author;
+  readonly at: PatchPlace;
 }
 
 /** One change that one author proposes, in one text or in the texts of a series. */
@@ -43,10 +46,19 @@ export function candidatesOf(
   comments: readonly Comment[],
 ): Candidate[] {
   const texts = [
-    { label: issuePlace, place: issuePlace, influence: issueInfluence(ref, issue), body: issue.body },
+    {
+      label: issuePlace,
+      place: issuePlace,
+      influence: issueInfluence(ref, issue),
+      author: issue.author,
+      at: { kind: issue.number === null ? 'task' : 'issue', id: null, at: null } as const,
+      body: issue.body,
+    },
     ...comments.map((comment) => {
       const influence = commentInfluence(comment);
-      return { label: influence.source, place: commentPlace(comment), influence, body: comment.body };
+      const { id, author, created_at, body } = comment;
+      const at = { kind: 'comment', id, at: created_at } as const;
+      return { label: influence.source, place: commentPlace(comment), influence, author, at, body };
     }),
   ];
   const found = joinSeries(texts.flatMap(({ body, ...source }) => candidatesIn(body, source))).reverse();
@@ -65,6 +77,21 @@ export function isOwn(candidate: Candidate, issue: PlannedIssue): boolean {
 
 export function authorIn({ sources }: Pick<Candidate, 'sources'>): string {
   return sources[0]!.influence.author ?? 'an unknown author';
+}
+
+/** Who wrote a candidate, as the plan records it. */
+export function patchAuthorOf(candidate: Candidate, repaired: boolean): PatchAuthor {
+  const { sources, quoted } = candidate;
+  const { login, association } = sources[0]!.author;
+  return {
+    kind: 'person',
+    login,
+    association,
+    trusted: isTrustedAssociation(association),
+    quoted,
+    repaired,
+    places: sources.map(({ at }) => at),
+  };
 }
 
 /** Names a candidate's texts, for people. */

@@ -154,6 +154,7 @@ describe('the patches of an issue', () => {
         expect(made.steps).to.contain('third').and.not.contain('evil');
         expect(made.notices!.join()).to.contain('mira').and.contain('by eve').and.contain('does not replace');
         expect(made.displaces).to.equal(null);
+        expect(made.patch_by).to.deep.include({ login: 'mira', association });
       });
 
     it('replace it only where it cannot be used, which the plan and the risk say', async () => {
@@ -171,6 +172,15 @@ describe('the patches of an issue', () => {
     it('are not mentioned where nobody else proposed one', async () => {
       const made = await change({ body: 'Please fix.', by: 'mira', comments: [by('eve', evil)] });
       expect([made.displaces, made.notices]).to.deep.equal([null, []]);
+      expect(made.patch_by).to.deep.equal({
+        kind: 'person',
+        login: 'eve',
+        association: 'none',
+        trusted: false,
+        quoted: false,
+        repaired: false,
+        places: [{ kind: 'comment', id: '1', at: '2026-03-01T11:00:00Z' }],
+      });
     });
 
     it('give way to a later one of an author with write access', async () => {

@@ -8,7 +8,7 @@ import { commentInfluence, issueInfluence } from '../../planning/influences.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal } from '../../planning/planner.ts';
 import { askForPatch, type Chosen, explainChange, explainFailures, type Tried } from './answers.ts';
 import { applyCandidate } from './apply-candidate.ts';
-import { authorIn, type Candidate, candidatesOf, isOwn, labelOf } from './candidates.ts';
+import { authorIn, type Candidate, candidatesOf, isOwn, labelOf, patchAuthorOf } from './candidates.ts';
 
 /** Each candidate costs a few runs of git. */
 const maxCandidates = 20;
@@ -39,6 +39,7 @@ async function propose(input: PlanningInput): Promise<Proposal> {
       kind: 'change',
       title: oneLine(issue.title) || `Apply the patch of issue ${issue.number}`,
       explanation: explainChange(chosen, others, untried),
+      patch_by: patchAuthorOf(chosen.candidate, repair !== null),
       influences: distinct([
         issueInfluence(repository, issue),
         ...chosen.candidate.sources.map(({ influence }) => influence),

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { signedBy } from '#kit/contracts/action.ts';
+import { issueAuthorText, patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { replaceFile, syncFolder } from '#kit/durable-file.ts';
 import { codeOf } from '#kit/errors.ts';
 import { subjectOf } from '#kit/repository-name.ts';
@@ -186,10 +187,14 @@ function removeOthers(folder: string, wanted: (name: string) => boolean): void {
 
 /** `summary.md`: the run on one page. */
 export function summaryText(run: Run): string {
-  const { role } = run.request;
+  const { role, number } = run.request;
   const { pull_request, commit, branch } = recoveryManifest(run);
+  const authors = [run.issue && issueAuthorText(number, run.issue), patchAuthorText(run.plan)].filter(
+    (text) => text !== null,
+  );
   const facts: [string, string | null][] = [
     ['Status', run.status.replaceAll('_', ' ')],
+    ['Authors', authors.length === 0 ? null : authors.join(', ')],
     ['Role', role],
     ['Base', run.source === null ? null : `${run.source.base_branch} at ${run.source.base_commit}`],
     ['Branch', branch],
