@@ -93,6 +93,14 @@ export const ValidationPlan = t.strict({
       }),
     ),
   ),
+  /** Commits that stand in the place of submodules. Missing in plans of older versions, and where none are provided. */
+  submodules: optional(
+    t.strict({
+      forge: t.string,
+      provided: t.array(t.strict({ path: t.string, owner: t.string, repo: t.string, commit: t.string })),
+      missing: t.array(t.strict({ path: t.string, why: t.string })),
+    }),
+  ),
   limits: t.strict({
     seconds: t.number,
     memory_mib: t.number,

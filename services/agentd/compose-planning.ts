@@ -46,9 +46,12 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
         terms,
       ),
     vcs: async (mirror, base_commit) => (await chooseVcs(settings.vcs, mirror.dir, base_commit)).kind,
-    async findValidation(tree, repository, signal) {
-      const plan = await planValidation(tree, validationConfig, repository);
-      if (plan === null || (await validations.sandboxTerms()).terms === null) return plan;
+    async findValidation(sources, forge, signal) {
+      const { base: tree, repository } = sources;
+      const bare = await planValidation(tree, validationConfig, repository);
+      if (bare === null) return null;
+      const plan = await validations.withSubmodules(bare, sources, forge, signal);
+      if ((await validations.sandboxTerms()).terms === null) return plan;
       const files = await filesOf(tree);
       const wanted = await wantedPrograms(files);
       if (wanted.length === 0) return plan;

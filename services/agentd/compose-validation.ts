@@ -3,11 +3,12 @@ import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import type { SandboxTerms } from './action.ts';
+import type { SandboxTerms, ValidationPlan } from './action.ts';
 import type { ApprovedValidation } from './actions/executor.ts';
 import { planOutdated } from './actions/kind.ts';
 import { exportTree } from './git/export-tree.ts';
 import type { MissingPrograms } from './planning/draft-plan.ts';
+import type { Sources } from './planning/read-sources.ts';
 import { missingPrograms, missingProgramsText } from './sandboxes/missing-programs.ts';
 import {
   approvedSandbox,
@@ -18,7 +19,14 @@ import {
 } from './sandboxes/registry.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
+import {
+  fetchSubmodules,
+  findSubmodules,
+  placeSubmodules,
+  type SubmoduleForge,
+} from './validation/submodules.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
+import type { ExportTree } from './validation/work-folder.ts';
 
 interface ValidationParts {
   readonly folders: Pick<Folders, 'state' | 'config'>;
@@ -26,12 +34,13 @@ interface ValidationParts {
   /** With what the policy and the places of Core add. */
   readonly config: ValidationConfig & SandboxChoice & { readonly hidden: readonly string[] };
   readonly secrets: SecretFinder;
+  readonly forge: (name: string) => SubmoduleForge;
 }
 
 export type Validations = ReturnType<typeof composeValidation>;
 
 /** Puts validation together: as planning proposes it, and as it was approved. */
-export function composeValidation({ folders, home, config, secrets }: ValidationParts) {
+export function composeValidation({ folders, home, config, secrets, forge }: ValidationParts) {
   const { state: stateDir } = folders;
 
   /** What commands lack in a sandbox with these terms. */
@@ -47,6 +56,25 @@ export function composeValidation({ folders, home, config, secrets }: Validation
 
   const whyNotFound = (terms: SandboxTerms) => (command: string) => missingIn([command], terms)?.text ?? null;
 
+  const exportWhole: ExportTree = async (source, into) => {
+    await exportTree(source.mirror_dir, source.tree, into);
+    const { submodules } = source.plan;
+    if (submodules !== undefined) await placeSubmodules(stateDir, source, submodules, into);
+  };
+
+  /** A plan with the submodules of the base commit, if they are wanted. */
+  async function withSubmodules(
+    plan: ValidationPlan,
+    { mirror, base_commit, repository }: Pick<Sources, 'mirror' | 'base_commit' | 'repository'>,
+    forgeName: string,
+    signal: AbortSignal,
+  ): Promise<ValidationPlan> {
+    if (!config.submodules) return plan;
+    const from = { gitDir: mirror.dir, commit: base_commit, clone_url: repository.clone_url };
+    const submodules = await findSubmodules(stateDir, forge(forgeName), from, signal);
+    return submodules === null ? plan : { ...plan, submodules };
+  }
+
   /** As planning proposes it. */
   const open = once(async () => {
     const { sandbox: setting, allow_unsandboxed } = config;
@@ -56,7 +84,7 @@ export function composeValidation({ folders, home, config, secrets }: Validation
       stateDir,
       sandbox,
       terms,
-      exportTree,
+      exportTree: exportWhole,
       secrets,
       whyNotFound: whyNotFound(terms),
     });
@@ -66,12 +94,14 @@ export function composeValidation({ folders, home, config, secrets }: Validation
     const { run_id, target, sandbox: kind, tool_paths, prepare_environment, plan } = approved;
     if (tool_paths === undefined || prepare_environment === undefined) throw planOutdated(run_id);
     requirePrepareNetwork(plan, config, target);
+    if (plan.submodules !== undefined)
+      await fetchSubmodules(stateDir, forge(plan.submodules.forge), plan.submodules);
     const terms = { kind, tool_paths, prepare_environment };
     const opened = await approvedSandbox(terms, plan.prepare_network, config);
     return createValidation({
       stateDir,
       ...opened,
-      exportTree,
+      exportTree: exportWhole,
       secrets,
       whyNotFound: whyNotFound(opened.terms),
     });
@@ -87,5 +117,5 @@ export function composeValidation({ folders, home, config, secrets }: Validation
     }
   }
 
-  return { open, openApproved, missingIn, sandboxTerms };
+  return { open, openApproved, withSubmodules, missingIn, sandboxTerms };
 }

@@ -89,7 +89,7 @@ function composeWork(
   const home = environment.HOME ?? folders.state;
   const validations = once(async () => {
     const { composeValidation } = await import('./compose-validation.ts');
-    return composeValidation({ folders, home, config: sandboxConfig, secrets });
+    return composeValidation({ folders, home, config: sandboxConfig, secrets, forge: forgeNamed });
   });
 
   function forgeNamed(name: string) {

@@ -53,7 +53,11 @@ export const runValidation: ActionType<'run_validation', Params> = {
     if (open !== undefined) extras.push([0, open]);
     return {
       title: commandsText(validation),
-      rationale: [`Found in ${validation.found}.`, ...programTexts(validation)].join(' '),
+      rationale: [
+        `Found in ${validation.found}.`,
+        ...programTexts(validation),
+        ...submoduleTexts(validation),
+      ].join(' '),
       params: {
         tree: plan.target.tree!,
         sandbox: sandbox.kind,
@@ -98,7 +102,11 @@ function executor({
 
   async function copyTree(action: RunValidation): Promise<TreeCopy> {
     await clone.ensureTree();
-    return (await opened(action)).copy({ mirror_dir: clone.mirrorDir, tree: action.params.tree });
+    return (await opened(action)).copy({
+      mirror_dir: clone.mirrorDir,
+      tree: action.params.tree,
+      plan: action.params.plan,
+    });
   }
 
   async function runIn(copy: TreeCopy | undefined, step: Step<RunValidation>): Promise<ValidationReport> {
@@ -160,6 +168,13 @@ function programTexts({ programs }: ValidationPlan): string[] {
   return (programs ?? [])
     .filter(({ fits }) => fits === true)
     .map(({ name, version, from }) => `Runs ${name} ${version}, as ${from} asks.`);
+}
+
+/** For example `Provides vendor/lib: demo/lib at 0123456789ab.` */
+function submoduleTexts({ submodules }: ValidationPlan): string[] {
+  return (submodules?.provided ?? []).map(
+    ({ path, owner, repo, commit }) => `Provides ${path}: ${owner}/${repo} at ${commit.slice(0, 12)}.`,
+  );
 }
 
 function commandsText({ commands }: ValidationPlan): string {

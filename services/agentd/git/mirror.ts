@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CoreError, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
-import { git } from '#kit/git/git.ts';
+import { type GitOptions, git } from '#kit/git/git.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import { mirrorFolder } from '#kit/git/mirror-folder.ts';
 import { hasObject, lookUp } from '#kit/git/objects.ts';
@@ -68,6 +68,35 @@ export async function openMirror({ stateDir, forge, owner, repo }: MirrorName): 
   };
 }
 
+/** Our bare copy of single commits of a repository, without their history. Can be deleted at any time. */
+export interface CommitStore {
+  readonly dir: string;
+  /** True if the commit is here with all its files. */
+  has(commit: string): Promise<boolean>;
+  /** Fetches a commit, which no branch needs to name. @throws as `Mirror.update` */
+  fetch(url: string, commit: string, credential: GitCredential | null, signal: AbortSignal): Promise<void>;
+}
+
+/** Opens the store for submodules that are commits of this repository; it need not exist. */
+export function openCommitStore({ stateDir, forge, owner, repo }: MirrorName): CommitStore {
+  for (const [what, name] of Object.entries({ forge, owner, repo })) checkName(what, name);
+  const dir = join(stateDir, 'submodules', forge, owner, `${repo}.git`);
+  return {
+    dir,
+    has: async (commit) =>
+      existsSync(join(dir, 'HEAD')) && (await refObject(dir, commitRef(commit))) === commit,
+    fetch: (url, commit, credential, signal) =>
+      fetchInto(dir, url, ['--depth=1', '--', url, `+${commit}:${commitRef(commit)}`], {
+        credential,
+        signal,
+      }),
+  };
+}
+
+function commitRef(commit: string): string {
+  return `refs/core/commits/${commit}`;
+}
+
 function pinRef(runId: string): string {
   checkName('run', runId);
   return `refs/core/runs/${runId}/base`;
@@ -108,11 +137,26 @@ async function update(
   credential: GitCredential | null,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  const branches = ['--update-shallow', '--prune', '--', url, '+refs/heads/*:refs/heads/*'];
+  await fetchInto(dir, url, branches, { credential, signal });
+}
+
+async function fetchInto(
+  dir: string,
+  url: string,
+  what: readonly string[],
+  as: Pick<GitOptions, 'credential' | 'signal'>,
+): Promise<void> {
   checkRemoteUrl(url);
   await initialise(dir, 'sha1');
+  const quiet = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance'];
   for (let attempt = 1; ; attempt++) {
     try {
-      await fetchBranches(dir, url, credential, signal);
+      await git(['-c', 'fetch.unpackLimit=1', 'fetch', ...reading(url), ...quiet, ...what], {
+        gitDir: dir,
+        network: true,
+        ...as,
+      });
       break;
     } catch (error) {
       const words = error instanceof CoreError ? String(error.facts.stderr ?? '') : '';
@@ -121,18 +165,6 @@ async function update(
       await remedy.apply(dir, words);
     }
   }
-}
-
-async function fetchBranches(
-  dir: string,
-  url: string,
-  credential: GitCredential | null,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const quiet = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance'];
-  const what = ['--update-shallow', '--prune', '--', url, '+refs/heads/*:refs/heads/*'];
-  const args = ['-c', 'fetch.unpackLimit=1', 'fetch', ...reading(url), ...quiet, ...what];
-  await git(args, { gitDir: dir, network: true, credential, signal });
 }
 
 interface Remedy {

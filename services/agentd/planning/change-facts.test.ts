@@ -16,6 +16,7 @@ const plan: ValidationPlan = {
   covers: undefined,
   without_tests: undefined,
   programs: undefined,
+  submodules: undefined,
   limits: { seconds: 1, memory_mib: 16, processes: 4, disk_mib: 16, output_bytes: 1024 },
 };
 

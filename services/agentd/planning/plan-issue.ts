@@ -10,8 +10,6 @@ import type { ReadApprovals } from '../approval/current.ts';
 import { planTerms, standingNotices, termsNotices } from '../approval/plan-terms.ts';
 import { touchedPaths } from '../approval/terms.ts';
 import type { Mirror } from '../git/mirror.ts';
-import type { TreeReader } from '../git/tree.ts';
-import type { Repository } from '../ports/forge.ts';
 import type { ContextUse, NewEvent, PlanFacts } from '../runs/event.ts';
 import { maskedEvents, nowFor, type Run } from '../runs/run.ts';
 import { executorLease, issueLease, patientLease } from '../runs/run-store.ts';
@@ -57,8 +55,8 @@ export interface PlanningPorts extends SourcePorts, DraftPorts, GatheringPorts {
   readonly planner: (run: Run, role: Role) => Planner;
   readonly role: (name: string) => Role;
   readonly findValidation: (
-    tree: TreeReader,
-    repository: Repository,
+    sources: Sources,
+    forge: string,
     signal: AbortSignal,
   ) => Promise<ValidationPlan | null>;
   /** The sandbox that validations use here; null where there is none, with the reason. */
@@ -155,7 +153,7 @@ export class PlanIssue {
     const role = this.#ports.role(run.request.role);
     const { mirror, base_commit, base, repository } = sources;
     const scratch = await this.#ports.scratch(mirror, run, base_commit);
-    const validation = await this.#ports.findValidation(base, repository, watch.signal);
+    const validation = await this.#ports.findValidation(sources, forge.name, watch.signal);
     const sandbox = await this.#ports.sandbox();
     // A smoke test leaves nothing in graph and memory, and asks no model for embeddings.
     const context = run.request.forge === smokeForge.name ? null : this.#ports.context;

@@ -68,6 +68,7 @@ const plan: ChangePlan = {
     covers: undefined,
     without_tests: undefined,
     programs: undefined,
+    submodules: undefined,
     limits: { seconds: 600, memory_mib: 4096, processes: 512, disk_mib: 8192, output_bytes: 8_388_608 },
   },
   sandbox: { kind: 'bubblewrap', tool_paths: [], prepare_environment: {} },

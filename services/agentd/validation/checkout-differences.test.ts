@@ -13,7 +13,7 @@ import { checkoutFacts, differencesFromCheckout } from './checkout-differences.t
 
 const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 12\n`;
 const text = 'one\ntwo $Id$\n';
-const commands = { prepare: [], commands: [{ name: 'test', run: 'npm test' }] };
+const commands = { prepare: [], commands: [{ name: 'test', run: 'npm test' }], submodules: undefined };
 
 async function differencesIn({ gitDir }: TestRepository, plan = commands): Promise<string[]> {
   const lines = differencesFromCheckout(await checkoutFacts(gitDir, 'HEAD', plan));
@@ -122,7 +122,7 @@ describe('The differences between the files of a validation and a checkout', () 
   for (const [name, [files, run, user]] of Object.entries(users)) {
     it(`name what asks git: ${name}`, async () => {
       const repository = makeRepository({ 'a.txt': text, ...files });
-      const plan = { prepare: [], commands: [{ name: 'test', run }] };
+      const plan = { ...commands, commands: [{ name: 'test', run }] };
       const expected = user === null ? [] : [`there is no .git folder, and ${user} asks git`];
       expect(await differencesIn(repository, plan)).to.deep.equal(expected);
     });

@@ -13,13 +13,14 @@ export interface CheckoutFacts {
   readonly files: readonly { readonly path: string; readonly attributes: Readonly<Record<string, string>> }[];
   /** Paths of files that are pointers of Git LFS. */
   readonly lfs_pointers: readonly string[];
-  /** Paths of submodules. */
-  readonly submodules: readonly string[];
+  /** Submodules whose files are not provided, and why where that is known. */
+  readonly submodules: readonly { readonly path: string; readonly why: string | null }[];
   /** What asks git about the repository, for example `'git describe' in the command test`. */
   readonly git_users: readonly string[];
 }
 
-type Commands = Pick<ValidationPlan, 'prepare' | 'commands'>;
+type Provided = Pick<ValidationPlan, 'prepare' | 'commands' | 'submodules'>;
+type Commands = Pick<Provided, 'prepare' | 'commands'>;
 
 /** Attributes that change what a checkout writes; `text` and `crlf` only together with `eol`. */
 const attributeNames = ['text', 'crlf', 'eol', 'working-tree-encoding', 'ident', 'filter'];
@@ -42,7 +43,7 @@ export function differencesFromCheckout(facts: CheckoutFacts): string[] {
   const ident = of('ident', (value) => value === 'set');
   const filtered = of('filter', (value) => !['set', 'unset', 'lfs'].includes(value));
   const lfs = of('filter', (value) => value === 'lfs').filter(({ path }) => pointers.has(path));
-  const submodules = facts.submodules.map((path) => ({ path }));
+  const submodules = Map.groupBy(facts.submodules, ({ why }) => (why === null ? '' : ` (${why})`));
   const byValue = (files: typeof facts.files, name: string) =>
     Map.groupBy(files, ({ attributes }) => attributes[name]!);
   const endings = 'recorded line endings, and CRLF in a checkout (eol=crlf)';
@@ -59,7 +60,9 @@ export function differencesFromCheckout(facts: CheckoutFacts): string[] {
       return line(files, `is ${raw}`, `are ${raw}`);
     }),
     ...line(lfs, 'is a pointer of Git LFS, not the file', 'are pointers of Git LFS, not the files'),
-    ...line(submodules, 'is an empty folder: a submodule', 'are empty folders: submodules'),
+    ...[...submodules].flatMap(([why, missing]) =>
+      line(missing, `is an empty folder: a submodule${why}`, `are empty folders: submodules${why}`),
+    ),
     ...facts.git_users.map((user) => `there is no .git folder, and ${user} asks git`),
   ].map((text) => `not as in a checkout: ${text}`);
 }
@@ -68,11 +71,7 @@ export function differencesFromCheckout(facts: CheckoutFacts): string[] {
 export const noGitFolder = 'not as in a checkout: there is no .git folder';
 
 /** What `differencesFromCheckout` needs to know of a tree. @param treeish a tree or commit */
-export async function checkoutFacts(
-  gitDir: string,
-  treeish: string,
-  commands: Commands,
-): Promise<CheckoutFacts> {
+export async function checkoutFacts(gitDir: string, treeish: string, plan: Provided): Promise<CheckoutFacts> {
   const entries = await readTree(gitDir, treeish);
   const regular = entries.filter(({ mode }) => mode !== linkMode && mode !== submoduleMode);
   const files = await attributesOf(gitDir, treeish, regular);
@@ -81,9 +80,31 @@ export async function checkoutFacts(
   return {
     files,
     lfs_pointers: await pointersAmong(gitDir, marked),
-    submodules: entries.filter(({ mode }) => mode === submoduleMode).map(({ path }) => path),
-    git_users: await gitUsers(gitDir, regular, commands),
+    submodules: emptySubmodules(
+      entries.filter(({ mode }) => mode === submoduleMode),
+      plan,
+    ),
+    git_users: await gitUsers(gitDir, regular, plan),
   };
+}
+
+/** Those of the tree, and those in a provided one. */
+function emptySubmodules(
+  entries: readonly TreeEntry[],
+  { submodules: { provided, missing } = { forge: '', provided: [], missing: [] } }: Provided,
+): CheckoutFacts['submodules'] {
+  const isProvided = ({ path, id }: TreeEntry) =>
+    provided.some((one) => one.path === path && one.commit === id);
+  const own = entries.filter((entry) => !isProvided(entry)).map(({ path }) => path);
+  const nested = missing.map(({ path }) => path).filter((path) => isBelowOne(path, provided));
+  return [...new Set([...own, ...nested])].map((path) => ({
+    path,
+    why: missing.find((one) => one.path === path)?.why ?? null,
+  }));
+}
+
+function isBelowOne(path: string, folders: readonly { readonly path: string }[]): boolean {
+  return folders.some((folder) => path.startsWith(`${folder.path}/`));
 }
 
 /** As git reads them from the tree itself. */

@@ -105,6 +105,8 @@ export const ValidationConfig = t.strict({
   allow_unsandboxed: t.boolean,
   /** True if preparing may use the network where a plan does not say. */
   prepare_network: t.boolean,
+  /** True if the commands see the files of submodules that the forge has. */
+  submodules: t.boolean,
   /** Variables for commands with network, for example a proxy or a package registry. */
   prepare_environment: t.record(t.string, t.string),
   /** Folders of tools outside the system's, seen read-only at the same path; `~/` is home. */
@@ -137,6 +139,7 @@ export function planFromSettings(
     covers: coverageOf(settings),
     without_tests: undefined,
     programs: undefined,
+    submodules: undefined,
     limits: limitsOf(settings.limits ?? {}, config.limits, trusted),
   };
 }

@@ -130,6 +130,7 @@ function detectedPlan(
     commands,
     limits: config.limits,
     programs: undefined,
+    submodules: undefined,
     covers: tests.flatMap(({ covers }, at) =>
       covers.map(({ folder, except, files }) => ({
         command: commands[at]!.name,

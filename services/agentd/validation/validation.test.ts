@@ -44,7 +44,7 @@ describe(`Validating a tree (sandbox: ${kind})`, () => {
       stateDir: state(),
       sandbox,
       terms: termsOf(kind, options),
-      exportTree,
+      exportTree: ({ mirror_dir, tree }, into) => exportTree(mirror_dir, tree, into),
       secrets,
     });
   });
@@ -528,6 +528,7 @@ function planOf(plan: Partial<ValidationPlan>): ValidationPlan {
     covers: undefined,
     without_tests: undefined,
     programs: undefined,
+    submodules: undefined,
     limits: { seconds: 200, memory_mib: 1024, processes: 64, disk_mib: 64, output_bytes: 65536 },
     ...plan,
   };

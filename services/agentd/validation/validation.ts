@@ -139,7 +139,7 @@ export function createValidation({
     tally: MaskTally,
   ): Promise<Prepared> {
     const { mirror_dir, base_commit, plan } = request;
-    const exportBase = (into: string) => exportTree(mirror_dir, base_commit, into);
+    const exportBase = (into: string) => exportTree({ mirror_dir, tree: base_commit, plan }, into);
     const of = { repository: mirror_dir, plan, base_commit, base, terms };
     const differences = () => allDifferences(mirror_dir, base_commit, plan);
     const preparation = { ...of, exportBase, whyNotFound, differences };

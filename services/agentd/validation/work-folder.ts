@@ -5,6 +5,7 @@ import { once } from '#kit/once.ts';
 import { runProgram } from '#kit/run-program.ts';
 import { makeSpreadFolder } from '#kit/spread-folder.ts';
 import { isRunning, thisProcess } from '#kit/storage/process-identity.ts';
+import type { ValidationPlan } from '../action.ts';
 
 const ownerFile = 'owner.json';
 const day = 24 * 60 * 60 * 1000;
@@ -76,10 +77,11 @@ export async function sweep(
 export interface TreeSource {
   readonly mirror_dir: string;
   readonly tree: string;
+  readonly plan: Pick<ValidationPlan, 'submodules'>;
 }
 
-/** Writes the files of a tree into a folder that does not exist yet, without anything of git's. */
-export type ExportTree = (gitDir: string, treeOrCommit: string, into: string) => Promise<void>;
+/** Writes the files of a tree or commit, with the submodules of the plan, into a folder that does not exist yet, without anything of git's. */
+export type ExportTree = (source: TreeSource, into: string) => Promise<void>;
 
 /** The files of a tree for commands to work on, in a work folder of this process. */
 export interface TreeCopy {
@@ -91,14 +93,14 @@ export interface TreeCopy {
 
 /** Begins to write the files. */
 export function copyTree(
-  { mirror_dir, tree }: TreeSource,
+  source: TreeSource,
   parent: string,
   prefix: string,
   exportTree: ExportTree,
 ): TreeCopy {
   const folder = makeWorkFolder(parent, prefix);
   const workspace = folder.then(async (path) => {
-    await exportTree(mirror_dir, tree, join(path, 'workspace'));
+    await exportTree(source, join(path, 'workspace'));
     return join(path, 'workspace');
   });
   const ended = workspace.catch(() => undefined);

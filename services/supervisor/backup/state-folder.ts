@@ -31,6 +31,7 @@ export const disposable: readonly LeftOutFolder[] = [
   { path: 'context/cypher', why: 'made again from the context record' },
   { path: 'scratch', why: 'of plannings that are under way' },
   { path: 'prepared', why: 'made again by the next validation' },
+  { path: 'submodules', why: 'fetched again by the next validation' },
   { path: 'validation', why: 'of validations that are under way' },
   { path: 'supervisor', why: 'about the processes that run now' },
 ];

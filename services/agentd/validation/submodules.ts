@@ -1,0 +1,194 @@
+import { chmod, lstat, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CoreError, messageOf, Refused } from '#kit/errors.ts';
+import { git, parseConfigList } from '#kit/git/git.ts';
+import { lookUp, readObject } from '#kit/git/objects.ts';
+import { readTree, submoduleMode } from '#kit/git/tree.ts';
+import type { ValidationPlan } from '../action.ts';
+import { exportTree } from '../git/export-tree.ts';
+import { type CommitStore, openCommitStore } from '../git/mirror.ts';
+import { pathProblem } from '../git/patch.ts';
+import { submoduleUrl } from '../git/submodule-url.ts';
+import type { RepositoryRef } from '../ports/forge.ts';
+
+export type Submodules = NonNullable<ValidationPlan['submodules']>;
+type Provided = Submodules['provided'][number];
+
+/** The forge that a repository is on. */
+export interface SubmoduleForge {
+  readonly name: string;
+  locate(url: string, folder: string): (RepositoryRef & { readonly number: number | null }) | null;
+  repository(
+    ref: RepositoryRef,
+    signal?: AbortSignal,
+  ): Promise<RepositoryRef & { readonly clone_url: string }>;
+  gitCredential(): ReturnType<import('../ports/forge.ts').Forge['gitCredential']>;
+}
+
+/** A commit whose submodules are wanted. */
+interface Superproject {
+  readonly gitDir: string;
+  readonly commit: string;
+  readonly clone_url: string;
+}
+
+/** Bounds for all submodules of a commit together, and for submodules within submodules. */
+const maxSubmodules = 32;
+const maxDepth = 4;
+const maxModulesBytes = 256 * 1024;
+/** For one fetch, in ms. */
+const fetchTimeout = 10 * 60 * 1000;
+
+/**
+ * Fetches the submodules of a commit that are repositories of the same forge. Those that it does not fetch are named with the
+ * reason; null if there are none of either kind.
+ */
+export async function findSubmodules(
+  stateDir: string,
+  forge: SubmoduleForge,
+  from: Superproject,
+  signal: AbortSignal,
+): Promise<Submodules | null> {
+  const provided: Provided[] = [];
+  const missing: Submodules['missing'] = [];
+
+  async function visit(parent: Superproject, above: string, depth: number): Promise<void> {
+    const entries = (await readTree(parent.gitDir, parent.commit)).filter(
+      ({ mode }) => mode === submoduleMode,
+    );
+    if (entries.length === 0) return;
+    const urls = await urlsOf(parent);
+    for (const entry of entries) {
+      const path = `${above}${entry.path}`;
+      try {
+        if (!Buffer.from(entry.path).equals(entry.bytes) || pathProblem(path) !== null)
+          fail('its path is not allowed');
+        if (depth > maxDepth) fail(`it is more than ${maxDepth} submodules deep`);
+        if (provided.length >= maxSubmodules) fail(`at most ${maxSubmodules} submodules are provided`);
+        const ref = repositoryOf(urls(entry.path), parent, forge);
+        const { store, clone_url } = await fetched(stateDir, forge, ref, entry.id, signal);
+        provided.push({ path, owner: ref.owner, repo: ref.repo, commit: entry.id });
+        await visit({ gitDir: store.dir, commit: entry.id, clone_url }, `${path}/`, depth + 1);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof NotProvided || error instanceof CoreError)) throw error;
+        missing.push({ path, why: messageOf(error) });
+      }
+    }
+  }
+
+  await visit(from, '', 1);
+  return provided.length + missing.length === 0 ? null : { forge: forge.name, provided, missing };
+}
+
+/** Fetches what is not here. @throws as `Mirror.update` */
+export async function fetchSubmodules(
+  stateDir: string,
+  forge: SubmoduleForge,
+  { provided }: Submodules,
+): Promise<void> {
+  for (const { commit, owner, repo } of provided) {
+    const store = openCommitStore({ stateDir, forge: forge.name, owner, repo });
+    if (!(await store.has(commit)))
+      await fetched(stateDir, forge, { owner, repo }, commit, new AbortController().signal);
+  }
+}
+
+/**
+ * Writes submodules into the files of a tree, each to its empty folder, without anything of git's. One that the tree has no longer,
+ * or at another commit, is left out.
+ * @param into the files of the tree, just written
+ * @throws Refused `tree_not_allowed` if something else is in its place
+ */
+export async function placeSubmodules(
+  stateDir: string,
+  { mirror_dir, tree }: { readonly mirror_dir: string; readonly tree: string },
+  { forge, provided }: Submodules,
+  into: string,
+): Promise<void> {
+  const entries = (await readTree(mirror_dir, tree)).filter(({ mode }) => mode === submoduleMode);
+  const placed: string[] = [];
+  for (const { path, owner, repo, commit } of provided.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+    const isNested = placed.some((folder) => path.startsWith(`${folder}/`));
+    if (!isNested && !entries.some((entry) => entry.path === path && entry.id === commit)) continue;
+    if (!(await isEmptyFolder(into, path)))
+      throw new Refused(
+        'tree_not_allowed',
+        `the submodule '${path}' cannot be written: its folder is not empty`,
+      );
+    // Beside the files of the tree, where nothing of theirs can be in the way.
+    const aside = `${into}.submodule`;
+    await exportTree(openCommitStore({ stateDir, forge, owner, repo }).dir, commit, aside);
+    await chmod(aside, 0o755);
+    await rename(aside, join(into, path));
+    placed.push(path);
+  }
+}
+
+/** The commit of a repository, fetched unless it is here. */
+async function fetched(
+  stateDir: string,
+  forge: SubmoduleForge,
+  ref: RepositoryRef,
+  commit: string,
+  signal: AbortSignal,
+): Promise<{ store: CommitStore; clone_url: string }> {
+  const store = openCommitStore({ stateDir, forge: forge.name, owner: ref.owner, repo: ref.repo });
+  const { clone_url } = await forge.repository(ref, signal);
+  if (!(await store.has(commit))) {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(fetchTimeout)]);
+    await store.fetch(clone_url, commit, await forge.gitCredential(), limited);
+  }
+  return { store, clone_url };
+}
+
+/** Reads which URL `.gitmodules` has for a path. */
+async function urlsOf({ gitDir, commit }: Superproject): Promise<(path: string) => string> {
+  const [id = null] = await lookUp(gitDir, [`${commit}:.gitmodules`]);
+  if (id === null) return () => fail('there is no .gitmodules');
+  const sections = new Map<string, Record<string, string>>();
+  try {
+    await readObject(gitDir, id, (size) => {
+      if (size > maxModulesBytes) fail('.gitmodules is too large');
+    });
+    const { stdout } = await git(['config', `--blob=${id}`, '--list', '-z'], { gitDir });
+    for (const [key, value] of parseConfigList(stdout)) {
+      const [, name, what] = /^submodule\.(.*)\.(path|url)$/s.exec(key) ?? [];
+      if (name !== undefined && what !== undefined)
+        sections.set(name, { ...sections.get(name), [what]: value });
+    }
+  } catch (error) {
+    return () => fail(`.gitmodules cannot be read: ${messageOf(error)}`);
+  }
+  return (path) => {
+    const urls = [...sections.values()].filter((section) => section.path === path).map(({ url }) => url);
+    if (urls.length > 1) fail('.gitmodules has several entries for it');
+    return urls[0] ?? fail('.gitmodules has no URL for it');
+  };
+}
+
+/** The repository of the forge that a URL names. */
+function repositoryOf(url: string, { clone_url }: Superproject, forge: SubmoduleForge): RepositoryRef {
+  const named = submoduleUrl(url, clone_url);
+  if ('refused' in named) return fail(named.refused);
+  const located = forge.locate(named.url, '/');
+  if (located === null || located.number !== null)
+    return fail(`its URL '${url}' is not a repository of forge '${forge.name}'`);
+  return { owner: located.owner, repo: located.repo };
+}
+
+/** A reason, for people, why a submodule stays empty. */
+class NotProvided extends Error {}
+
+function fail(why: string): never {
+  throw new NotProvided(why);
+}
+
+async function isEmptyFolder(root: string, path: string): Promise<boolean> {
+  let current = root;
+  for (const part of path.split('/')) {
+    current = join(current, part);
+    const facts = await lstat(current).catch(() => null);
+    if (!facts?.isDirectory()) return false;
+  }
+  return (await readdir(current)).length === 0;
+}
