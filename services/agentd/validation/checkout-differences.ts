@@ -24,7 +24,7 @@ type Commands = Pick<Provided, 'prepare' | 'commands'>;
 
 /** Attributes that change what a checkout writes; `text` and `crlf` only together with `eol`. */
 const attributeNames = ['text', 'crlf', 'eol', 'working-tree-encoding', 'ident', 'filter'];
-/** Of a file with one of them, or of a macro. */
+/** Matches rules that may change a file, also within macros. */
 const mayConvert = /(^|\s)(eol|working-tree-encoding|ident|filter)(=|\s|$)/m;
 
 /**
@@ -88,7 +88,7 @@ export async function checkoutFacts(gitDir: string, treeish: string, plan: Provi
   };
 }
 
-/** Those of the tree, and those in a provided one. */
+/** Submodules of the tree that are not provided, and submodules within provided ones. */
 function emptySubmodules(
   entries: readonly TreeEntry[],
   { submodules: { provided, missing } = { forge: '', provided: [], missing: [] } }: Provided,

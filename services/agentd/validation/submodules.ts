@@ -40,8 +40,8 @@ const maxModulesBytes = 256 * 1024;
 const fetchTimeout = 10 * 60 * 1000;
 
 /**
- * Fetches the submodules of a commit that are repositories of the same forge. Those that it does not fetch are named with the
- * reason; null if there are none of either kind.
+ * Fetches the submodules of a commit that are repositories of the same forge. The result names all others with the
+ * reason; null if the commit has no submodules.
  */
 export async function findSubmodules(
   stateDir: string,
@@ -94,8 +94,8 @@ export async function fetchSubmodules(
 }
 
 /**
- * Writes submodules into the files of a tree, each to its empty folder, without anything of git's. One that the tree has no longer,
- * or at another commit, is left out.
+ * Writes submodules into the files of a tree, each to its empty folder, without anything of git's. A submodule that the tree no longer has,
+ * or has at another commit, is left out.
  * @param into the files of the tree, just written
  * @throws Refused `tree_not_allowed` if something else is in its place
  */
