@@ -237,40 +237,63 @@ export const other = walk();
     const { references, imports } = await extract('a.ts', text);
     expect(imports).to.deep.equal([{ module: './tree.ts', names: ['readTree'] }]);
     expect(references).to.deep.equal([
-      { part: 0, names: ['readTree', 'treeOf'] },
-      { part: 1, names: ['walk'] },
+      { part: 0, names: ['readTree()', 'treeOf()'] },
+      { part: 1, names: ['walk()'] },
     ]);
   });
 
-  it('gives a member with what it is a member of', async () => {
+  it('gives a member with what it is a member of, and marks calls', async () => {
     const usesOf = async (path: string, text: string) =>
       (await extract(path, text)).references.flatMap(({ names }) => names);
-    const script =
-      'function f() { tree.walk().readAll(); this.grow(); this.root.prune(); [...leaves]; half?.one; }';
-    expect(await usesOf('a.ts', script)).to.deep.equal([
-      ...['tree', 'tree.walk', '.readAll', 'this.grow', 'this.root', '.prune', 'leaves', 'half', 'half.one'],
-    ]);
-    const python = 'def f():\n    os.path.exists(x)\n    make()\\\n        .later\n';
-    expect(await usesOf('a.py', python)).to.deep.equal(['os.path', 'os.exists', 'make', '.later']);
-    const rust = 'fn f() { crate::tree::grow(one..leaves); Tree::plant() }';
-    expect(await usesOf('a.rs', rust)).to.deep.equal([
-      'crate.tree',
-      'crate.grow',
-      'one',
-      'leaves',
-      'Tree',
-      'Tree.plant',
-    ]);
-    const php = '<?php function f() { $tree->grow($one . $two); Tree::plant(); }';
-    expect(await usesOf('a.php', php)).to.deep.equal([
-      'php',
-      '$tree',
-      '$tree.grow',
-      '$one',
-      '$two',
-      'Tree',
-      'Tree.plant',
-    ]);
+    const table: Record<string, [string, string]> = {
+      'a.ts': [
+        'function f() { tree.walk().readAll(); this.grow(); this.root.prune(); [...leaves]; half?.one; }',
+        'tree tree.walk() .readAll() this.grow() this.root .prune() leaves half half.one',
+      ],
+      'a.py': [
+        'def f():\n    os.path.exists(x)\n    make()\\\n        .later\n',
+        'os.path os.path.exists() make() .later',
+      ],
+      'a.rs': [
+        'fn f() { crate::tree::grow(one..leaves); Tree::plant::<u8>(); self.roots.dig(); sow!(1); self::rake() }',
+        'crate.tree crate.tree.grow() one leaves Tree Tree.plant() .dig() sow! rake()',
+      ],
+      'a.php': [
+        '<?php function f() { $tree->grow($one . $two); $this->dig(); $tree->roots; Tree::plant(); }',
+        'php $tree .grow() $one $two $this $this.dig() Tree Tree.plant()',
+      ],
+      'A.java': [
+        'class A { void f() { map(Tree::plant); this.roots = x.roots; } }',
+        'Tree Tree.plant() this.roots x.roots',
+      ],
+    };
+    for (const [path, [text, names]] of Object.entries(table))
+      expect((await usesOf(path, text)).join(' '), path).to.equal(names);
+  });
+
+  it('takes no parameter, variable, key or label of a part for a use', async () => {
+    const table: Record<string, string> = {
+      'a.ts':
+        'function f(one: number, { two, three: four }, ...five) { const [six] = one; for (const seven of two) four(five, six, seven); return { eight: 1, f: (nine) => nine }; }',
+      'a.py':
+        'def f(one, two=1, *three):\n    four = one\n    five, six = two, three\n    return [seven for seven in four if five(six)]\n',
+      'a.go':
+        'package a\nfunc f(one string) { two := one; for three, four := range two { _ = three + four }; var five = T{six: five} }\n',
+      'a.rs':
+        '#[cfg(test)]\nfn f(one: u8) { let (two, three) = one; if let Some(four) = two { three(four) } match one { five => five }; S { six: one }; }\n',
+      'A.java':
+        'class A { void f(int one) { int two = one; for (int three : two) {} try {} catch (E four) { four.run(); } g(five -> five); } }',
+      'a.cc':
+        'void f(int one, char *two) { int three = one; auto &four = two; for (auto five : four) five = three; }',
+    };
+    for (const [path, text] of Object.entries(table)) {
+      const names = (await extract(path, text)).references.flatMap(({ names }) => names);
+      const numbers = 'one two three four five six seven eight nine'.split(' ');
+      expect(
+        names.filter((name) => numbers.includes(name.replace(/\W.*$/, ''))),
+        path,
+      ).to.deep.equal([]);
+    }
   });
 
   it('knows how each language imports, and what it calls that', async () => {

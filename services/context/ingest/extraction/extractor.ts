@@ -14,13 +14,14 @@ import {
   type LanguageName,
   languageOf,
 } from './languages.ts';
+import { type LocalNames, localNamesOf } from './local-names.ts';
 import { moduleFactsOf, servicesOf } from './package-facts.ts';
 import { symbolParts, symbolsOf } from './symbols.ts';
 import { countLines, cut, simpleName, textOf } from './text.ts';
 import { betweenSymbols, windowsOf } from './windows.ts';
 
 /** Goes up when the same file gives other parts, or has other secrets, so that what an older one read is read again. */
-export const extractorVersion = 7;
+export const extractorVersion = 8;
 
 const maxTextLength = 200_000;
 /** Of what programs wrote for programs, the beginning says what it is. */
@@ -55,24 +56,33 @@ export class Extractor {
     const tree = plainly ? null : await this.#grammars.parse(language, text);
     if (tree === null) return textAlone(language, text, windowsOf(path, text));
     try {
-      return code(path, language, text, tree);
+      const local = localNamesOf(language, await this.#grammars.languageOf(language), tree);
+      return code(path, language, text, tree, local);
     } finally {
       tree.delete();
     }
   }
 }
 
-function code(path: string, language: CodeLanguage, text: string, tree: Tree): Extraction {
+function code(
+  path: string,
+  language: CodeLanguage,
+  text: string,
+  tree: Tree,
+  local: LocalNames | null,
+): Extraction {
   const symbols = symbolsOf(language, tree);
   const parts =
     symbols.length === 0 ? windowsOf(path, text) : withRest(path, text, symbolParts(text, symbols));
   const stretches = symbols.map(({ from, to, name }, part): Stretch => {
     return { from, to, part, name: simpleName(name) };
   });
+  const imports = importsOf(language, text);
+  const imported = new Set(imports.flatMap(({ names }) => names));
   return {
     ...textAlone(language, text, parts),
-    imports: importsOf(language, text),
-    references: referencesIn(language, text, stretches),
+    imports,
+    references: local === null ? [] : referencesIn(language, text, stretches, local, imported),
     module: moduleFactsOf(path, text),
   };
 }
@@ -123,7 +133,7 @@ class Grammars {
    */
   async parse(language: CodeLanguage, text: string): Promise<Tree | null> {
     const parser = await this.#ready();
-    parser.setLanguage(await this.#languageOf(grammars[language]));
+    parser.setLanguage(await this.languageOf(language));
     const deadline = performance.now() + maxParseMs;
     try {
       const tree = parser.parse(text, null, { progressCallback: () => performance.now() > deadline });
@@ -139,7 +149,8 @@ class Grammars {
     return this.#parser;
   }
 
-  #languageOf(name: string): Promise<Language> {
+  languageOf(language: CodeLanguage): Promise<Language> {
+    const name = grammars[language];
     const url = import.meta.resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${name}.wasm`);
     const found = this.#languages.get(name) ?? Language.load(fileURLToPath(url));
     this.#languages.set(name, found);

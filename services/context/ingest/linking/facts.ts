@@ -1,18 +1,20 @@
 import { posix } from 'node:path';
-import type { Extraction, Import, NamesOfPart } from '../extraction/extraction.ts';
+import type { Extraction, Import, NamesOfPart, Part } from '../extraction/extraction.ts';
 import type { LanguageName } from '../extraction/languages.ts';
 
 export interface NamesInUse {
   /** Id of the node that uses them. */
   readonly of: string;
   readonly names: readonly string[];
+  /** Simple names of the types and modules around it, the innermost last. */
+  readonly around: readonly string[];
 }
 
 /** What a file takes from others. */
 export interface Uses {
   readonly imports: readonly Import[];
   readonly references: readonly NamesInUse[];
-  readonly mentions: readonly NamesInUse[];
+  readonly mentions: readonly Omit<NamesInUse, 'around'>[];
 }
 
 /** What is kept of a file to link it. */
@@ -25,7 +27,7 @@ export interface LinkFacts {
 
 /** @param ids of the file's parts, in their order; @param file the file's own */
 export function factsOf(
-  { language, module, imports, references, mentions }: Extraction,
+  { language, module, imports, references, mentions, parts }: Extraction,
   file: string,
   ids: readonly string[],
 ): LinkFacts {
@@ -33,10 +35,20 @@ export function factsOf(
     names.map(({ part, names }) => [part < 0 ? file : ids[part]!, names.join(' ')]);
   const uses = [
     imports.map(({ module, names }) => [module, names.join(' ')]),
-    named(references),
+    references.map(({ part, names }) => {
+      return [part < 0 ? file : ids[part]!, names.join(' '), part < 0 ? '' : around(parts[part]!).join(' ')];
+    }),
     named(mentions),
   ];
   return { language, module: module === null ? null : JSON.stringify(module), uses: JSON.stringify(uses) };
+}
+
+const holdersOfCode = /^(class|interface|struct|union|enum|record|trait|annotation|namespace|module)$/;
+
+function around({ name, sort }: Part): string[] {
+  const names = name.split(/::|\./).map((one) => one.replace(/<[\s\S]*$/, '').trim());
+  const holders = holdersOfCode.test(sort) ? names : names.slice(0, -1);
+  return holders.filter((one) => /^\S+$/.test(one));
 }
 
 /** The simple names of all that is used or mentioned, each once. */
@@ -45,9 +57,23 @@ export function namesIn({ references, mentions }: Uses): string[] {
     ...references.flatMap(({ names }) => names),
     ...mentions.flatMap(({ names }) => names.map(simpleMention)),
   ];
-  return [...new Set(names.map((name) => name.slice(name.lastIndexOf('.') + 1)))].filter(
-    (name) => name !== '',
-  );
+  return [...new Set(names.map((name) => usedName(name).name))].filter((name) => name !== '');
+}
+
+export interface UsedName {
+  /** null: the name stands alone; empty: a member of something without a name. */
+  readonly receiver: readonly string[] | null;
+  readonly name: string;
+  /** `()` of a call, `!` of a macro's call. */
+  readonly form: string;
+}
+
+/** Reads a name as extraction/identifiers.ts writes it. */
+export function usedName(text: string): UsedName {
+  const [, form = ''] = /(\(\)|!)$/.exec(text) ?? [];
+  const parts = text.slice(0, text.length - form.length).split('.');
+  const name = parts.pop()!;
+  return { receiver: parts.length === 0 ? null : parts.filter((part) => part !== ''), name, form };
 }
 
 /** The pieces of the paths and modules that are imported or mentioned, each once behind a slash, which no name has. */
@@ -75,14 +101,15 @@ export function simpleMention(text: string): string {
 export function readUses(facts: string): Uses {
   const [imports, references, mentions] = JSON.parse(facts) as [
     [string, string][],
-    [string, string][],
+    [string, string, string?][],
     [string, string][],
   ];
-  const named = (entries: [string, string][]) =>
-    entries.map(([of, names]) => ({ of, names: names.split(' ') }));
+  const split = (names = '') => (names === '' ? [] : names.split(' '));
   return {
-    imports: imports.map(([module, names]) => ({ module, names: names === '' ? [] : names.split(' ') })),
-    references: named(references),
-    mentions: named(mentions),
+    imports: imports.map(([module, names]) => ({ module, names: split(names) })),
+    references: references.map(([of, names, around]) => {
+      return { of, names: split(names), around: split(around) };
+    }),
+    mentions: mentions.map(([of, names]) => ({ of, names: split(names) })),
   };
 }

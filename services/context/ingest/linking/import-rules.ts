@@ -22,8 +22,10 @@ const rules: Readonly<Record<string, ImportRule>> = {
 export interface Resolved {
   /** The files and folders of the repository that a file imports. */
   readonly places: ReadonlySet<string>;
-  /** Names in the file for what it imports from there. */
-  readonly inside: ReadonlySet<string>;
+  /** Names in the file for what it imports from there, with where that is. */
+  readonly inside: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Those whose every name the file may take, by `*` or an include. */
+  readonly whole: ReadonlySet<string>;
   /** And from elsewhere. */
   readonly outside: ReadonlySet<string>;
 }
@@ -37,14 +39,19 @@ export function resolveImports(
 ): Resolved {
   const rule = rules[familyOf(language)];
   const standard = language === 'rust' ? ['std', 'core', 'alloc'] : [];
-  const found = { places: new Set<string>(), inside: new Set<string>(), outside: new Set(standard) };
+  const inside = new Map<string, Set<string>>();
+  const found = { places: new Set<string>(), inside, whole: new Set<string>(), outside: new Set(standard) };
   if (rule === undefined) return found;
   for (const { module, names } of imports) {
     const paths = rule(places, from, module);
     for (const path of paths) if (path !== from) found.places.add(path);
-    for (const name of names) (paths.length > 0 ? found.inside : found.outside).add(name);
+    if (names.length === 0) for (const path of paths) found.whole.add(path);
+    for (const name of names) {
+      if (paths.length === 0) found.outside.add(name);
+      else inside.set(name, new Set([...(inside.get(name) ?? []), ...paths]));
+    }
   }
-  for (const name of found.inside) found.outside.delete(name);
+  for (const name of inside.keys()) found.outside.delete(name);
   return found;
 }
 
@@ -68,8 +75,17 @@ function scriptAt(places: Places, path: string | null): string[] {
     ...scriptEnds.map((end) => `${path}${end}`),
     // TypeScript is imported by the name that its compiled file will have.
     ...(withoutEnd === path ? [] : typescriptEnds.map((end) => `${withoutEnd}${end}`)),
+    ...mainOf(places, path),
     ...scriptEnds.map((end) => posix.join(path, `index${end}`)),
   ]);
+}
+
+/** What the package.json of a folder names as its main file, in every way to write it. */
+function mainOf(places: Places, folder: string): string[] {
+  const main = places.packages.get(folder)?.main ?? null;
+  const path = main === null ? null : within(folder, main);
+  if (path === null) return [];
+  return [path, ...scriptEnds.flatMap((end) => [`${path}${end}`, posix.join(path, `index${end}`)])];
 }
 
 function subpathImport(places: Places, folder: string, module: string): string[] {
@@ -120,12 +136,12 @@ function ownPackage(places: Places, module: string): string[] {
   return [];
 }
 
-/** A package is a folder. */
+/** A package is a folder, also that of the module itself; of nested modules the innermost has it. */
 function resolveGo(places: Places, _from: string, module: string): string[] {
-  for (const { folder, name } of places.goModules) {
-    if (module !== name && !module.startsWith(`${name}/`)) continue;
+  const modules = places.goModules.filter(({ name }) => module === name || module.startsWith(`${name}/`));
+  for (const { folder, name } of modules.sort((a, b) => b.name.length - a.name.length)) {
     const target = within(folder, module.slice(name.length + 1));
-    if (target !== null && places.folders.has(target)) return [target];
+    if (target !== null && (target === '.' || places.folders.has(target))) return [target];
   }
   return [];
 }
@@ -229,22 +245,23 @@ function resolveRust(places: Places, from: string, module: string): string[] {
   if (declared !== undefined) return rustModule(places, own, [declared]);
   const parts = module.split('::').filter((part) => part !== '');
   const first = parts.shift();
-  if (first === 'crate') return inCrate(places, crateFolder(from), parts);
-  if (first === 'self') return rustModule(places, own, parts);
+  if (first === 'crate') return inModule(places, crateFolder(from), parts);
+  if (first === 'self') return inModule(places, own, parts);
   if (first !== 'super') {
     const crate = places.crates.get(first ?? '');
-    return crate === undefined ? [] : inCrate(places, posix.join(crate, 'src'), parts);
+    return crate === undefined ? [] : inModule(places, posix.join(crate, 'src'), parts);
   }
   let folder = posix.dirname(own);
   for (; parts[0] === 'super'; parts.shift()) folder = posix.dirname(folder);
-  return rustModule(places, folder, parts);
+  return inModule(places, folder, parts);
 }
 
-/** What no module of it has is in its root. */
-function inCrate(places: Places, folder: string, parts: readonly string[]): string[] {
+/** What no module below it has is in its own file. */
+function inModule(places: Places, folder: string, parts: readonly string[]): string[] {
   const found = rustModule(places, folder, parts);
   if (found.length > 0) return found;
-  return places.firstFile(['lib.rs', 'main.rs'].map((name) => posix.join(folder, name)));
+  const root = ['lib.rs', 'main.rs'].map((name) => posix.join(folder, name));
+  return places.firstFile([`${folder}.rs`, posix.join(folder, 'mod.rs'), ...root]);
 }
 
 function rustModule(places: Places, folder: string, parts: readonly string[]): string[] {

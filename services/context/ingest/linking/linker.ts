@@ -36,13 +36,12 @@ export class Linker {
   linksOf(path: string, language: LanguageName, uses: Uses): LinkedFile {
     const { places, names } = this.#known;
     const file = nodeId.file(this.#repository, path);
-    const { places: imported, inside, outside } = resolveImports(places, path, language, uses.imports);
+    const { places: imported, ...imports } = resolveImports(places, path, language, uses.imports);
     const links: Link[] = [];
     for (const to of [...imported].slice(0, maxImports)) {
       links.push({ from: file, kind: 'imports', to: this.#idOf(to), weight: 1 });
     }
-    const near = isNear(path, language, imported);
-    const from = { path, family: familyOf(language), near, inside, outside };
+    const from = { path, family: familyOf(language), imported, ...imports };
     for (const part of uses.references) {
       for (const [to, weight] of names.uses(part, from)) {
         links.push({ from: part.of, kind: 'references', to, weight });
@@ -66,7 +65,7 @@ export class Linker {
     return digestOf(together.map(({ b, weight }) => `${b}\t${weight}`));
   }
 
-  #mentions(path: string, { of, names }: NamesInUse): Link[] {
+  #mentions(path: string, { of, names }: Omit<NamesInUse, 'around'>): Link[] {
     const found = new Set(names.flatMap((name) => this.#mentioned(path, name)));
     found.delete(of);
     return [...found].slice(0, maxMentions).map((to) => ({ from: of, kind: 'mentions', to, weight: 1 }));
@@ -90,24 +89,11 @@ export class Linker {
   }
 
   #idOf(path: string): string {
+    if (path === '.') return nodeId.repository(this.#repository);
     return this.#known.places.files.has(path)
       ? nodeId.file(this.#repository, path)
       : nodeId.directory(this.#repository, path);
   }
-}
-
-/** Files that a file sees: what it imports and, where a folder is one package, its neighbours. */
-function isNear(
-  path: string,
-  language: LanguageName,
-  imported: ReadonlySet<string>,
-): (other: string) => boolean {
-  const folder = posix.dirname(path);
-  const sharesFolder = language === 'go' || language === 'java';
-  return (other) => {
-    const beside = posix.dirname(other);
-    return imported.has(other) || imported.has(beside) || (sharesFolder && beside === folder);
-  };
 }
 
 function lineOf({ from, kind, to, weight }: Link): string {
