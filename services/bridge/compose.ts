@@ -145,6 +145,13 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
   const { answerMs: timeoutMs } = parts;
   const agentd = new Probe((signal) => daemon.reached(signal), { timeoutMs });
   const worker = new Probe((signal) => askWorker(bus, timeoutMs, signal), { timeoutMs });
+  const named = [ingress.dashboard, ...Object.values(byWebhookForge((kind) => ingress[kind]))];
+  const secrets = Object.fromEntries(
+    named.flatMap(({ secret: name }) => {
+      const file = secret(name);
+      return name === null || file === null ? [] : [[name, file] as const];
+    }),
+  );
   const store = storeProbes({ queue, sync, schedules, automatic, since });
 
   return {
@@ -158,7 +165,7 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
         stored,
       }),
     ],
-    health: () => checkHealth({ version, store, bus, busUrl, agentd, worker }),
+    health: () => checkHealth({ version, store, bus, busUrl, agentd, worker, secrets }),
     registry: metrics.registry,
     begin() {
       schedules.begin().catch((error) => logger.warn(`schedules cannot begin yet: ${messageOf(error)}`));

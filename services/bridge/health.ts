@@ -11,12 +11,15 @@ import {
 import { decode } from '#kit/decode.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import { Probe } from '#kit/health/probe.ts';
+import { problemOf, type SecretFile, secretRule } from '#kit/webhooks/secret-file.ts';
 import type { EventQueue } from './queue/event-queue.ts';
 import type { Schedules } from './schedules/schedules.ts';
 import type { Sync } from './sync/sync.ts';
 
 export interface HealthParts {
   readonly version: string;
+  /** Secrets that sign webhooks, by name. */
+  readonly secrets: Readonly<Record<string, SecretFile>>;
   readonly store: Record<'queue' | 'dashboards' | 'schedules', Pick<Probe, 'check'>>;
   readonly bus: { readonly connected: boolean };
   /** Where the bus is looked for. */
@@ -55,6 +58,7 @@ export async function checkHealth(parts: HealthParts): Promise<Health> {
   ]);
   return healthOf('core-bridge', parts.version, {
     ...{ queue, agentd, bus: busCheck(parts), worker, dashboards, schedules },
+    secrets: secretsCheck(parts),
   });
 }
 
@@ -89,6 +93,14 @@ async function queueCheck({ queue, automatic }: StoreParts): Promise<HealthCheck
   if (died === 0) return { status: 'ok', detail, backlog };
   const said = `${detail}, ${died} of them since yesterday: ./core bridge events --state dead says why, ./core bridge retry tries again`;
   return { status: 'degraded', detail: said, backlog };
+}
+
+/** Everybody may read this: neither paths nor lengths. A secret that is not there is fine, as its sender may not be set up. */
+function secretsCheck({ secrets }: HealthParts): HealthCheck {
+  const broken = Object.keys(secrets).filter((name) => problemOf(secrets[name]!) !== null);
+  if (broken.length === 0) return { status: 'ok', detail: 'each that is there can be used' };
+  const detail = `${broken.join(', ')} cannot be used, so its webhooks are refused: ${secretRule}`;
+  return { status: 'degraded', detail };
 }
 
 function busCheck({ bus, busUrl }: HealthParts): HealthCheck {

@@ -15,7 +15,7 @@ import { startGiteaServer } from '../../test/fixtures/forges/gitea-server.ts';
 import { displayWith } from '../../test/fixtures/terminal/display.ts';
 import { itWith } from '../../test/needs.ts';
 import { doctor, examine, type Finding } from './doctor.ts';
-import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
+import { checkBus, checkEnginePorts, checkSchedules, checkWebhookSecrets } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import { checkElsewhere } from './health-checks/elsewhere.ts';
 import { checkModels } from './health-checks/installation.ts';
@@ -327,6 +327,20 @@ describe('core doctor', () => {
     expect(checkSchedules(folders()).detail).to.match(/^nightly: next \d{4}-\d\d-\d\dT0[45]:30:00.000Z$/);
     planned({ ...schedule, cron: 'daily' });
     expect(checkSchedules(folders())).to.include({ state: 'broken', fix: 'Correct schedules.json.' });
+  });
+
+  it('names a secret of webhooks that is too short, with the rule and what to do', () => {
+    mkdirSync(folders().secrets, { recursive: true });
+    const file = join(folders().secrets, 'github-webhook');
+    expect(checkWebhookSecrets(folders()).map(({ state }) => state)).to.not.include('broken');
+    writeFileSync(file, 'hunter2\n');
+    const [found, ...more] = checkWebhookSecrets(folders());
+    expect(more).to.deep.equal([]);
+    expect(found).to.include({ name: 'secret github-webhook', state: 'broken' });
+    expect(found!.detail).to.include('must be 16 to 4096').and.not.include('hunter2');
+    expect(found!.fix).to.include('openssl rand');
+    writeFileSync(file, `${'a'.repeat(16)}\n`);
+    expect(checkWebhookSecrets(folders())).to.deep.equal([]);
   });
 
   it('names who is notified, and the secrets of their channels that are missing', async () => {

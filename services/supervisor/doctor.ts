@@ -4,7 +4,7 @@ import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
 import { checkBucket } from './health-checks/bucket.ts';
-import { checkBus, checkEnginePorts, checkSchedules } from './health-checks/bus.ts';
+import { checkBus, checkEnginePorts, checkSchedules, checkWebhookSecrets } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import { checkElsewhere } from './health-checks/elsewhere.ts';
 import {
@@ -87,6 +87,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkModels(folders),
     checkBus(folders),
     checkSchedules(folders),
+    checkWebhookSecrets(folders),
     checkNotifications(folders),
     checkForges(folders),
     checkAgents(folders),

@@ -1,10 +1,14 @@
 import { createHmac } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { IngressReply } from '#kit/contracts/bridge/events.ts';
+import type { Health } from '#kit/contracts/health.ts';
 import type { Problem } from '#kit/contracts/problem.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { createToken } from '#kit/tokens/tokens.ts';
 import { type RunningBridge, secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
+import { until } from '../fixtures/until.ts';
 import { bodyBytes, type Delivery, type IngressBench, ingressContract } from './ingress.contract.ts';
 
 const base = 'https://git.example.org';
@@ -130,6 +134,50 @@ describe('an event that comes in', () => {
       after(() => bridge.close());
 
       ingressContract(() => bridge, bench);
+
+      it('answers an unknown sender the same, whatever is wrong with the secret here', async () => {
+        const file = join(bridge.home, 'config/secrets', `${name}-webhook`);
+        const good = readFileSync(file, 'utf8');
+        const delivery = bench.deliver('guess', { secret: 'x'.repeat(40) });
+        const answer = async () => {
+          const { status, body } = await bridge.post(bench.path, delivery.body, delivery.headers);
+          const { request_id: _, instance: __, ...said } = body as Problem & Record<string, unknown>;
+          return { status, said };
+        };
+        const health = async () => {
+          const reply = await fetch(new URL('/healthz', bridge.url));
+          return ((await reply.json()) as Health).checks.secrets!;
+        };
+        const wanted = await answer();
+        expect(wanted.status).to.equal(401);
+        expect((await health()).status).to.equal('ok');
+        const contents = {
+          short: 'hunter2',
+          long: 'y'.repeat(4_097),
+          empty: '',
+          missing: null,
+          mixed: `${good}hunter2`,
+        };
+        try {
+          for (const [what, content] of Object.entries(contents)) {
+            rmSync(file, { force: true });
+            if (content !== null) writeFileSync(file, content);
+            expect(await answer(), what).to.deep.equal(wanted);
+            const status = content === null ? 'ok' : 'degraded';
+            // The service keeps its health for a moment.
+            await until(`the status ${status}`, async () => (await health()).status === status);
+            const { detail } = await health();
+            if (content !== null)
+              expect(detail).to.include(`${name}-webhook`).and.include('16 to 4096 characters');
+            expect(detail)
+              .to.not.include(bridge.home)
+              .and.not.match(/\b7\b|4097|hunter2/);
+          }
+        } finally {
+          writeFileSync(file, good);
+        }
+        expect(JSON.stringify(wanted)).to.not.include(bridge.home);
+      });
 
       if (name === 'dashboard') ownForm(() => bridge);
       if (name === 'github') webhooks(() => bridge);

@@ -2,7 +2,7 @@ import * as t from 'io-ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { IngressReply } from '#kit/contracts/bridge/events.ts';
 import { Problem } from '#kit/contracts/problem.ts';
-import { codeOf, messageOf } from '#kit/errors.ts';
+import { codeOf, messageOf, Unauthorized } from '#kit/errors.ts';
 import { type Route, routeWithBytes } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import { maskedText } from '#kit/redaction/masked-text.ts';
@@ -117,8 +117,10 @@ export class IngressLog {
     });
   }
 
+  /** Of a sender that is not known, the answer does not say what is wrong here; the log does. */
   refused(source: string, error: unknown): void {
-    this.#log(`event refused: ${messageOf(error)}`, { source, code: codeOf(error) });
+    const why = error instanceof Unauthorized && error.cause !== undefined ? error.cause : error;
+    this.#log(`event refused: ${messageOf(why)}`, { source, code: codeOf(why) });
   }
 
   #log(message: string, facts: Readonly<Record<string, unknown>>): void {

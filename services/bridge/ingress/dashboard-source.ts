@@ -13,10 +13,12 @@ import { targetOf } from '../targets/target.ts';
 import {
   type IngressRequest,
   type IngressSource,
+  invalidSignature,
   jsonOf,
   needSignature,
   planned,
   type ReadEvent,
+  secretsOf,
 } from './ingress-source.ts';
 
 export interface DashboardSourceParts {
@@ -42,7 +44,7 @@ export class DashboardSource implements IngressSource {
 
   authenticate({ body, header }: IngressRequest): void {
     const { secret, config, now } = this.#parts;
-    const { given, secrets } = needSignature(header(signatureHeader), 'X-Core-Signature', secret);
+    const given = needSignature(header(signatureHeader), 'X-Core-Signature');
     const timestamp = header(timestampHeader) ?? '';
     if (!/^\d{1,12}$/.test(timestamp)) {
       throw new Unauthorized(
@@ -51,10 +53,8 @@ export class DashboardSource implements IngressSource {
       );
     }
     const [, hex = ''] = /^sha256=(.*)$/.exec(given) ?? [];
-    if (!isSigned(hex, secrets, timestamp, body))
-      throw new Unauthorized('signature_invalid', 'X-Core-Signature is not that of timestamp and body', {
-        hint: 'It is the HMAC-SHA256 of "<X-Core-Timestamp>.<body>", of the very bytes that are sent.',
-      });
+    if (!isSigned(hex, secretsOf(secret, 'X-Core-Signature'), timestamp, body))
+      throw invalidSignature('X-Core-Signature');
     const seconds = Math.round(now() / 1000) - Number(timestamp);
     if (Math.abs(seconds) <= config.signature_seconds) return;
     throw new Unauthorized(

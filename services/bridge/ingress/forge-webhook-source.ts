@@ -5,7 +5,7 @@ import { ForgeDelivery, ForgeIssueDelivery } from '#kit/contracts/bridge/forge-w
 import type { ChangedIssues } from '#kit/contracts/issues.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
-import { InvalidInput, Unauthorized } from '#kit/errors.ts';
+import { InvalidInput } from '#kit/errors.ts';
 import type { WebhookDialect } from '#kit/forges/forge-traits.ts';
 import { dialectOf, type WebhookForge } from '#kit/forges/registry.ts';
 import { maskedText } from '#kit/redaction/masked-text.ts';
@@ -19,10 +19,12 @@ import { actorOf, refusalOfActor } from './event-actor.ts';
 import {
   type IngressRequest,
   type IngressSource,
+  invalidSignature,
   jsonOf,
   needSignature,
   planned,
   type ReadEvent,
+  secretsOf,
 } from './ingress-source.ts';
 
 /** An issue that sync fetched, not one that a webhook delivered. */
@@ -64,12 +66,10 @@ export class ForgeWebhookSource implements IngressSource {
   authenticate({ body, header }: IngressRequest): void {
     const { secret } = this.#parts;
     const { signatureHeader, signaturePrefix } = this.#dialect;
-    const { given, secrets } = needSignature(header(signatureHeader), signatureHeader, secret);
+    const given = needSignature(header(signatureHeader), signatureHeader);
     const hex = given.startsWith(signaturePrefix) ? given.slice(signaturePrefix.length) : '';
-    if (isSigned(hex, secrets, null, body)) return;
-    throw new Unauthorized('signature_invalid', `${signatureHeader} is not that of the body`, {
-      hint: `The secret of the webhook must be the one in ${secret!.path}.`,
-    });
+    if (isSigned(hex, secretsOf(secret, signatureHeader), null, body)) return;
+    throw invalidSignature(signatureHeader);
   }
 
   read({ body, header }: IngressRequest, by: string): ReadEvent {

@@ -31,7 +31,7 @@ export interface IngressSource {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Checks the signature.
-   * @throws Unauthorized (`signature_missing`, `signature_invalid`, `signature_expired`), Refused (`signing_secret_missing`, `signing_secret_unusable`)
+   * @throws Unauthorized (`signature_missing`, `signature_invalid`, `signature_expired`)
    */
   authenticate(request: IngressRequest): void;
   /** @param by who brought it @throws InvalidInput */
@@ -52,32 +52,33 @@ export function senderOf(source: IngressSource, request: IngressRequest): string
   );
 }
 
-/**
- * @throws Unauthorized (`signature_missing`) where there is nothing to check, or signatures are off, Refused (`signing_secret_missing`,
- *   `signing_secret_unusable`)
- */
-export function needSignature(
-  given: string | undefined,
-  header: string,
-  secret: SecretFile | null,
-): { readonly given: string; readonly secrets: readonly Uint8Array[] } {
-  if (given === undefined || given === '')
-    throw new Unauthorized(
-      'signature_missing',
-      `this needs a token of scope plan, or a signature in ${header}`,
-      {
-        hint: 'Send authorization: Bearer TOKEN, or sign the body with the secret that both sides know.',
-      },
-    );
-  if (secret === null)
-    throw new Unauthorized(
-      'signature_missing',
-      'signatures are switched off: this needs a token of scope plan',
-      {
-        hint: 'Name a secret under ingress in config/bridge.json.',
-      },
-    );
-  return { given, secrets: secret.read() };
+/** The header with the signature. @throws Unauthorized (`signature_missing`) */
+export function needSignature(given: string | undefined, header: string): string {
+  if (given !== undefined && given !== '') return given;
+  throw new Unauthorized(
+    'signature_missing',
+    `this needs a token of scope plan, or a signature in ${header}`,
+    {
+      hint: 'Send authorization: Bearer TOKEN, or sign the body with the secret that both sides know.',
+    },
+  );
+}
+
+/** The secrets that sign; none if there are none. @throws Unauthorized (`signature_invalid`), whose cause says what is wrong with them */
+export function secretsOf(secret: SecretFile | null, header: string): readonly Uint8Array[] {
+  try {
+    return secret?.read() ?? [];
+  } catch (cause) {
+    throw invalidSignature(header, cause);
+  }
+}
+
+/** The same whatever is wrong with the signature or with our secret: the sender is not known. */
+export function invalidSignature(header: string, cause?: unknown): Unauthorized {
+  return new Unauthorized('signature_invalid', `${header} is not a valid signature of this request`, {
+    cause,
+    hint: 'Both sides need the same secret, and the bytes that are sent must be signed. The log of core-bridge and core status say more.',
+  });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { codeOf, Refused } from '../errors.ts';
+import { CoreError, codeOf, Refused } from '../errors.ts';
 import { shellWord } from '../shell-word.ts';
 
 /** Shorter ones can be guessed. */
 const minLength = 16;
 const maxLength = 4_096;
+
+/** What a file must hold, for readers who may not know what it does. */
+export const secretRule = `the file must be readable and have secrets of ${minLength} to ${maxLength} characters, one a line`;
 
 /** Secrets for signatures, as they are now in their file. */
 export interface SecretFile {
@@ -15,6 +18,17 @@ export interface SecretFile {
    * @throws Refused (`signing_secret_missing`, `signing_secret_unusable`)
    */
   read(): readonly [Buffer, ...Buffer[]];
+}
+
+/** Why the secrets of a file cannot be used; null if they can, or if there is no file. */
+export function problemOf(file: SecretFile): CoreError | null {
+  try {
+    file.read();
+    return null;
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    return error.code === 'signing_secret_missing' ? null : error;
+  }
 }
 
 /**

@@ -5,10 +5,12 @@ import { readConcernPart } from '#kit/config/concern.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import { readServiceAddress } from '#kit/config/service-address.ts';
 import { answerMs } from '#kit/config/settings.ts';
-import { optional } from '#kit/decode.ts';
+import { nullable, optional } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { byWebhookForge } from '#kit/forges/registry.ts';
+import { openSecretFile, problemOf } from '#kit/webhooks/secret-file.ts';
 import { connects } from '../port-holder.ts';
 import { broken, checkPort, checkServicePort, type Finding, finding } from './installation.ts';
 
@@ -70,6 +72,26 @@ export function checkSchedules(folders: Folders): Finding {
     return finding('schedules', 'works', enabled.join('; ') || 'none; schedules.json takes them');
   } catch (error) {
     return finding('schedules', 'broken', messageOf(error), 'Correct schedules.json.');
+  }
+}
+
+const Signed = t.strict({ secret: nullable(t.string) });
+const Ingress = t.strict({
+  ingress: t.strict({ dashboard: Signed, ...byWebhookForge(() => Signed) }),
+});
+
+/** That the secrets that sign webhooks can be used. One that is not there has a sender that is not set up. */
+export function checkWebhookSecrets(folders: Folders): Finding[] {
+  try {
+    const { ingress } = readConcernPart(Ingress, 'bridge', folders);
+    const names = new Set(Object.values(ingress).flatMap(({ secret }) => secret ?? []));
+    return [...names].flatMap((name) => {
+      const problem = problemOf(openSecretFile(folders.secrets, name, () => {}));
+      if (problem === null) return [];
+      return [finding(`secret ${name}`, 'broken', problem.message, problem.hint ?? `Correct ${name}.`)];
+    });
+  } catch (error) {
+    return [finding('webhooks', 'broken', messageOf(error), 'Correct bridge.json.')];
   }
 }
 
