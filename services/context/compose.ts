@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readReleasedSecrets } from '#kit/config/released-secrets.ts';
 import { readSettings } from '#kit/config/settings.ts';
@@ -11,6 +10,7 @@ import { Probe } from '#kit/health/probe.ts';
 import type { Route } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Registry } from '#kit/prometheus.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { checkAll } from './check.ts';
 import type { ContextConfig } from './configuration.ts';
 import { Execution, executionRoutes } from './execution/execution.ts';
@@ -175,7 +175,7 @@ function embedderFor(
 function neo4jPassword({ neo4j }: ContextConfig, { secrets }: Folders): string | null {
   if (neo4j === null) return null;
   try {
-    return readFileSync(join(secrets, neo4j.password_file), 'utf8').trim() || null;
+    return readSmallFile(join(secrets, neo4j.password_file)).trim() || null;
   } catch {
     return null;
   }

@@ -1,5 +1,6 @@
-import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { readSmallFile } from './small-file.ts';
 import { containsPath } from './tool-path.ts';
 
 /** Where programs keep tokens and keys: a path of a file or folder, from any folder that it lies in. */
@@ -122,7 +123,7 @@ function entriesOf(folder: string): Dirent[] {
 
 function textOf(path: string): string {
   try {
-    return statSync(path).isFile() ? readFileSync(path, 'utf8') : '';
+    return statSync(path).isFile() ? readSmallFile(path) : '';
   } catch {
     return '';
   }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { busAddress, engineHttpPort } from '#kit/config/bus-url.ts';
 import { agentdUrl, bridgeUrl, gatewayUrl, givenUrl, ownUrl } from '#kit/config/client-urls.ts';
@@ -6,6 +6,7 @@ import { runningService } from '#kit/config/running-service.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import type { Environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { registryPath } from '#kit/tokens/token-files.ts';
 import type { Endpoint } from './endpoints.ts';
 import { readStackNote } from './managers/embedded-stack.ts';
@@ -62,7 +63,7 @@ export function findPlaces(folders: Folders, environment: Environment): Places {
 /** null where there is none to read: its service says so when it starts. */
 function certificateIn(file: string | null): string | null {
   try {
-    return file === null ? null : readFileSync(file, 'utf8');
+    return file === null ? null : readSmallFile(file);
   } catch {
     return null;
   }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
@@ -8,6 +8,7 @@ import type { GitOptions } from '#kit/git/git.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import type { Permit } from '#kit/permit.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { CheckoutPlace } from '../action.ts';
 import { type Checkout, findCheckout, checkoutGit as git, remotesOf } from '../git/checkout.ts';
 import { sameRemote } from '../git/remote-address.ts';
@@ -194,5 +195,5 @@ export function requireWritable(gitDir: string, repoDir: string, tryAccess = acc
 /** That of a linked work tree lies in the one of its repository, and names it. */
 function sharedGitDir(gitDir: string): string {
   const pointer = join(gitDir, 'commondir');
-  return existsSync(pointer) ? resolve(gitDir, readFileSync(pointer, 'utf8').trim()) : gitDir;
+  return existsSync(pointer) ? resolve(gitDir, readSmallFile(pointer).trim()) : gitDir;
 }

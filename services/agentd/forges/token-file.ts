@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { InvalidInput, messageOf, Refused, Unauthorized } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { Account } from '../ports/forge.ts';
 import type { RemoteForgeOptions } from './configured-forge.ts';
 
@@ -33,7 +33,7 @@ export class TokenFile {
     if (this.path === null) return null;
     let text: string;
     try {
-      text = await readFile(this.path, 'utf8');
+      text = readSmallFile(this.path);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
       throw new Unauthorized(

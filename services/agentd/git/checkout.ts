@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
 import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '#kit/git/git.ts';
 import { personalEnvironment } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { remoteUrls, sameRemote } from './remote-address.ts';
 
 /** A person's checkout. Its configuration is theirs, or hostile: nothing in it may start a program. */
@@ -40,10 +41,10 @@ function jjCheckout(folder: string): Checkout | null {
   for (let top = folder; ; top = dirname(top)) {
     const named = join(top, '.jj', 'repo');
     if (existsSync(named)) {
-      const repo = statSync(named).isFile() ? resolve(top, '.jj', readFileSync(named, 'utf8').trim()) : named;
+      const repo = statSync(named).isFile() ? resolve(top, '.jj', readSmallFile(named).trim()) : named;
       const target = join(repo, 'store', 'git_target');
       if (statSync(target, { throwIfNoEntry: false })?.isFile() !== true) return null;
-      const gitDir = resolve(repo, 'store', readFileSync(target, 'utf8').trim());
+      const gitDir = resolve(repo, 'store', readSmallFile(target).trim());
       return existsSync(gitDir) ? { top, gitDir: realpathSync(gitDir) } : null;
     }
     if (dirname(top) === top) return null;

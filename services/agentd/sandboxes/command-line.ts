@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { messageOf, Refused } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
 import type { Sandbox, SandboxRun } from '../ports/sandbox.ts';
 
 /** Threads count as processes for the kernel; the processes themselves are counted by looking. */
@@ -64,7 +63,7 @@ export const errorDescriptor = 4;
  * process and no network but a loopback that is up. `null` when it kept all of that, else why not.
  */
 export async function failedPromise(sandbox: Pick<Sandbox, 'run'>): Promise<string | null> {
-  const workspace = await mkdtemp(join(tmpdir(), 'core-sandbox-'));
+  const workspace = makeTemporaryFolder('core-sandbox-');
   try {
     const { exit_code, output } = await sandbox.run({
       workspace,

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Environment } from '#kit/environment.ts';
 import { findProgram } from '#kit/find-program.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 
 type HostVariables = Pick<Environment, 'HOME' | 'XDG_CONFIG_HOME' | CertificateVariable>;
 
@@ -57,7 +57,7 @@ export function shownCertificate(variable: string): string {
 function setting(path: string, section: string | null, name: string, home: string): string | null {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readSmallFile(path);
   } catch {
     return null;
   }
@@ -77,7 +77,7 @@ const maxBytes = 8 * 1024 * 1024;
 
 function holdsCertificates(path: string): boolean {
   try {
-    const text = readFileSync(path, 'latin1');
+    const text = readSmallFile(path, { encoding: 'latin1' });
     return text.length <= maxBytes && text.includes('BEGIN CERTIFICATE') && !text.includes('PRIVATE KEY');
   } catch {
     return false;

@@ -1,17 +1,17 @@
 import { closeSync, constants, openSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { runProgram } from '#kit/run-program.ts';
+import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
 
 /**
  * A pipe. What Node calls one is a pair of sockets, and scripts that write to /dev/stdout or /dev/stderr cannot open
  * those.
  */
 export async function openPipe(): Promise<{ reader: Readable; writer: number; closeWriter: () => void }> {
-  const folder = await mkdtemp(join(tmpdir(), 'core-pipe-'));
+  const folder = makeTemporaryFolder('core-pipe-');
   try {
     const path = join(folder, 'pipe');
     const { exitCode, stderr } = await runProgram('mkfifo', ['-m', '600', path]);

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
 import type { Sandbox, SandboxResult, SandboxRun } from '../ports/sandbox.ts';
 import { refuseTooWeak, shellArguments } from './command-line.ts';
 import { guardVariable, startGuard } from './guard.ts';
@@ -35,7 +35,7 @@ export function createUnsandboxed(options: SandboxOptions): Sandbox {
 async function runUnsandboxed(run: SandboxRun, options: SandboxOptions): Promise<SandboxResult> {
   refuseTooWeak('none', run);
   if (run.signal?.aborted) return cancelledResult();
-  const temporary = await mkdtemp(join(tmpdir(), 'core-run-'));
+  const temporary = makeTemporaryFolder('core-run-');
   const guard = startGuard(temporary, temporary);
   try {
     // Copies: nothing here could keep the command from changing the originals.

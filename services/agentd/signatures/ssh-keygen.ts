@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, Failed, Refused } from '#kit/errors.ts';
+import { requireRegularFile } from '#kit/small-file.ts';
+import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
 
 /** OpenSSH's own program makes and checks every signature. */
 const program = 'ssh-keygen';
@@ -19,9 +20,10 @@ export interface SignOptions {
 /**
  * Signs each text, with one start of the program, so that a passphrase is asked for once. It asks on the terminal.
  * @returns armoured signatures, in the order of the texts
- * @throws Failed (`ssh_keygen_missing`), Refused (`signing_failed`)
+ * @throws Failed (`ssh_keygen_missing`, `not_a_regular_file`), Refused (`signing_failed`)
  */
 export function sign(texts: readonly (string | Uint8Array)[], { namespace, key }: SignOptions): string[] {
+  if (!isPublicKey(key) && existsSync(key)) requireRegularFile(key);
   return inFolder((folder) => {
     const files = texts.map((text, index) => put(folder, `text-${index + 1}`, text));
     const keyFile = isPublicKey(key) ? put(folder, 'key.pub', `${key}\n`) : key;
@@ -56,7 +58,7 @@ export interface VerifyOptions {
 /**
  * Whether the principal signed the text.
  * @returns the fingerprint of the key, or why not
- * @throws Failed (`ssh_keygen_missing`), Refused (`allowed_signers_missing`)
+ * @throws Failed (`ssh_keygen_missing`, `not_a_regular_file`), Refused (`allowed_signers_missing`)
  */
 export function verifySignature(
   text: string | Uint8Array,
@@ -100,6 +102,7 @@ export function signerOf(
         `this is no signature of it in the namespace ${namespace}: ${lastLine(checked.stderr) ?? 'ssh-keygen does not say why'}`,
       );
     if (signersFile === null || !existsSync(signersFile)) return { key, principals: [] };
+    requireRegularFile(signersFile);
     const { stdout } = run(['-Y', 'find-principals', '-f', signersFile, '-s', file], { timeout: verifyMs });
     const found = stdout.split(/[,\n]+/).filter((name) => name !== '');
     // Which namespaces a key is for is not looked at when it is found.
@@ -109,12 +112,14 @@ export function signerOf(
   });
 }
 
-/** @throws Refused (`allowed_signers_missing`) */
+/** @throws Refused (`allowed_signers_missing`), Failed (`not_a_regular_file`) */
 function requireSigners(path: string): void {
-  if (existsSync(path)) return;
-  throw new Refused('allowed_signers_missing', `no signature can be checked: there is no ${path}`, {
-    hint: `Write a line for each person: NAME namespaces="core-approval" KEY, with the public key as in ~/.ssh/id_ed25519.pub. NAME is the name of their token.`,
-  });
+  if (!existsSync(path)) {
+    throw new Refused('allowed_signers_missing', `no signature can be checked: there is no ${path}`, {
+      hint: `Write a line for each person: NAME namespaces="core-approval" KEY, with the public key as in ~/.ssh/id_ed25519.pub. NAME is the name of their token.`,
+    });
+  }
+  requireRegularFile(path);
 }
 
 /** In the zone of this machine, as OpenSSH reads times that name none. */
@@ -161,7 +166,7 @@ function put(folder: string, name: string, content: string | Uint8Array): string
 }
 
 function inFolder<T>(work: (folder: string) => T): T {
-  const folder = mkdtempSync(join(tmpdir(), 'core-signature-'));
+  const folder = makeTemporaryFolder('core-signature-');
   try {
     return work(folder);
   } finally {

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { CoreError, codeOf, messageOf, Refused, Unavailable } from '#kit/errors.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { unitVector } from './vectors.ts';
 
 export interface EmbeddingsOptions {
@@ -61,7 +61,7 @@ export class EmbeddingsClient {
 
 function readSecret(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readSmallFile(path).trim();
   } catch (cause) {
     throw unavailable(`the secret file ${path} cannot be read (${codeOf(cause)})`, cause);
   }

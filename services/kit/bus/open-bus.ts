@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { CommandContext } from '../cli/program.ts';
 import { type BusAddressSources, busAddress } from '../config/bus-url.ts';
 import { answerMs } from '../config/settings.ts';
@@ -6,6 +5,7 @@ import { environment } from '../environment.ts';
 import { Unavailable } from '../errors.ts';
 import { type Folders, resolveFolders } from '../folders.ts';
 import { type Logger, silentLogger } from '../log.ts';
+import { readSmallFile } from '../small-file.ts';
 import { reportBusConnected } from '../supervisor-channel.ts';
 import { tokenAtHand } from '../tokens/tokens.ts';
 import type { Bus } from './bus.ts';
@@ -40,7 +40,7 @@ export function openBus({
   return connectBus({
     url: () => address().url,
     token: () => (address().wants_token ? token() : null),
-    ca: certificate_file === null ? null : readFileSync(certificate_file, 'utf8'),
+    ca: certificate_file === null ? null : readSmallFile(certificate_file),
     name,
     logger,
     watch,

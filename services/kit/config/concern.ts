@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as t from 'io-ts';
 import { decode, parseJson } from '../decode.ts';
 import { codeOf, Failed, type FieldError, InvalidInput, messageOf } from '../errors.ts';
 import type { Folders } from '../folders.ts';
+import { readSmallFile } from '../small-file.ts';
 import { hasPointer, isObject, mergeJson } from './merge.ts';
 import { unknownKeys } from './unknown-keys.ts';
 
@@ -104,7 +104,7 @@ function configInvalid(errors: readonly FieldError[], files: ConcernDocument): I
 function readJsonObject(path: string): unknown {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readSmallFile(path);
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return undefined;
     throw new Failed('config_unreadable', `${path} cannot be read: ${messageOf(cause)}`, {

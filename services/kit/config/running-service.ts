@@ -1,10 +1,11 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as t from 'io-ts';
 import { LeaseHolder } from '../contracts/lease-holder.ts';
 import { decodeJson } from '../decode.ts';
 import { makePrivateFolder, replaceNote } from '../durable-file.ts';
 import type { Folders } from '../folders.ts';
+import { readSmallFile } from '../small-file.ts';
 import { isRunning, thisProcess } from '../storage/process-identity.ts';
 import { Hostname, HttpUrl } from './address.ts';
 
@@ -56,7 +57,7 @@ export function announceService(
 /** Not of one that was started beside this process meanwhile. */
 function isOwn(path: string): boolean {
   try {
-    const { pid, process_started } = decodeJson(Note, readFileSync(path, 'utf8'), path).holder;
+    const { pid, process_started } = decodeJson(Note, readSmallFile(path), path).holder;
     const own = thisProcess();
     return pid === own.pid && process_started === own.process_started;
   } catch {
@@ -69,7 +70,7 @@ export function runningService(service: ServiceName, { state }: State): RunningA
   if (state === undefined) return null;
   const where = pathIn(state, service);
   try {
-    const { url, host, port, holder } = decodeJson(Note, readFileSync(where, 'utf8'), where);
+    const { url, host, port, holder } = decodeJson(Note, readSmallFile(where), where);
     return isRunning(holder) === true ? { url, host, port, where } : null;
   } catch {
     return null;

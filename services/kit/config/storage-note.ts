@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { decodeJson, oneOf, Timestamp } from '../decode.ts';
 import { makePrivateFolder, writeFileDurably } from '../durable-file.ts';
 import { Conflict } from '../errors.ts';
+import { readSmallFile } from '../small-file.ts';
 
 /** `<state>/storage.json`, there since a move between files and a database was begun. */
 const StorageNote = t.strict({
@@ -24,7 +25,7 @@ function pathIn(state: string): string {
 /** null where nothing was ever moved. */
 export function readStorageNote(state: string): StorageNote | null {
   const path = pathIn(state);
-  return existsSync(path) ? decodeJson(StorageNote, readFileSync(path, 'utf8'), path) : null;
+  return existsSync(path) ? decodeJson(StorageNote, readSmallFile(path), path) : null;
 }
 
 /** With the time of now. */

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { guarded } from '../callbacks.ts';
 import { type CoreError, codeOf, Failed, InvalidInput, messageOf } from '../errors.ts';
+import { readSmallFile } from '../small-file.ts';
 import type { Binding } from './authentication.ts';
 import { createServer } from './node-http.ts';
 import { problemType } from './problem.ts';
@@ -83,9 +83,9 @@ function tlsServer(
   return createTlsServer({ ...limits, ...pem, minVersion: 'TLSv1.2' }, handle);
 }
 
-function readTlsFile(path: string, settings: string): Buffer {
+function readTlsFile(path: string, settings: string): string {
   try {
-    return readFileSync(path);
+    return readSmallFile(path);
   } catch (cause) {
     throw new InvalidInput(
       'tls_file_unreadable',

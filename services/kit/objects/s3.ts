@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { S3Settings } from '../config/storage.ts';
@@ -6,6 +5,7 @@ import { sha256 } from '../digest.ts';
 import { Failed, messageOf, Unavailable } from '../errors.ts';
 import { type Connections, openConnections, type Proxies } from '../http/client.ts';
 import { type ObjectOutcome, type ObjectRequest, objectRequests } from '../measurements/store-calls.ts';
+import { readSmallFile } from '../small-file.ts';
 import type { ObjectStore } from './object-store.ts';
 import { s3Code, s3Refused, s3Unreached } from './s3-error.ts';
 
@@ -85,7 +85,7 @@ export function openS3(settings: S3Settings, proxies?: Proxies): ObjectStore {
     try {
       opened ??= openConnections({
         idleMs,
-        ...(ca_file !== null && { ca: readFileSync(ca_file, 'utf8') }),
+        ...(ca_file !== null && { ca: readSmallFile(ca_file) }),
         ...(proxies !== undefined && { proxies }),
       });
       const answer = await opened.request(url, { method, headers, body: content ?? null });
@@ -125,7 +125,7 @@ export function openS3(settings: S3Settings, proxies?: Proxies): ObjectStore {
   function readSecret(name: 'access_key_id_file' | 'secret_access_key_file'): string {
     const path = settings[name];
     try {
-      return readFileSync(path, 'utf8').trim();
+      return readSmallFile(path).trim();
     } catch (cause) {
       throw new Failed(
         'objects_key_unreadable',

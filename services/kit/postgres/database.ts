@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { guarded } from '../callbacks.ts';
 import type { PostgresSettings } from '../config/storage.ts';
 import { CoreError, Failed, messageOf } from '../errors.ts';
 import { type DatabaseCall, databaseCalls, openPools } from '../measurements/store-calls.ts';
+import { readSmallFile } from '../small-file.ts';
 import { CommitUnknown } from './commit-unknown.ts';
 import { migrateDatabase } from './migrate.ts';
 import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';
@@ -217,7 +217,7 @@ function clientConfig(settings: PostgresSettings, application: string): pg.Clien
     user: decodeURIComponent(username),
     database: decodeURIComponent(pathname.slice(1)),
     ...(settings.password_file === null ? {} : { password: () => readPassword(settings.password_file!) }),
-    ssl: plain ? false : settings.ca_file === null ? {} : { ca: readFileSync(settings.ca_file, 'utf8') },
+    ssl: plain ? false : settings.ca_file === null ? {} : { ca: readSmallFile(settings.ca_file) },
     application_name: application,
     connectionTimeoutMillis: 10_000,
     // What the server's own limit does not end, because the network is cut.
@@ -234,7 +234,7 @@ function isLoopback(host: string): boolean {
 /** Read for each connection, so that a password can be changed while Core runs. */
 function readPassword(path: string): string {
   try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    return readSmallFile(path).replace(/\r?\n$/, '');
   } catch (cause) {
     throw new Failed(
       'database_password_unreadable',

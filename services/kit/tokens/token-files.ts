@@ -1,8 +1,9 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJson } from '../decode.ts';
 import { writeFileDurably } from '../durable-file.ts';
 import { codeOf, Failed, messageOf, Refused } from '../errors.ts';
+import { readSmallFile } from '../small-file.ts';
 import { RegistryFile, type TokenRecord } from './token.ts';
 
 export function registryPath(folder: string): string {
@@ -81,7 +82,7 @@ function statOf(path: string): Stats | null {
 
 function readPrivate(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readSmallFile(path);
   } catch (cause) {
     throw unreadable(path, cause);
   }

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CoreError, codeOf, Refused } from '../errors.ts';
 import { shellWord } from '../shell-word.ts';
+import { readSmallFile } from '../small-file.ts';
 
 /** Shorter ones can be guessed. */
 const minLength = 16;
@@ -54,7 +54,7 @@ export function openSecretFile(folder: string, name: string, learned: (value: st
 function linesOf(path: string): string[] {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readSmallFile(path);
   } catch (cause) {
     throw unusable(path, cause);
   }

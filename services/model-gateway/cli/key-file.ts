@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { decode } from '#kit/decode.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { environment } from '#kit/environment.ts';
 import { Conflict, codeOf, InvalidInput } from '#kit/errors.ts';
 import { type Folders, prepareFolder } from '#kit/folders.ts';
+import { readGivenFile, readSmallFile } from '#kit/small-file.ts';
 import { SecretName } from '../configuration.ts';
 import { minHiddenLength } from '../providers/mask.ts';
 
@@ -45,7 +46,7 @@ function secretNameFor(
 ): string {
   const fits = (name: string) => {
     const path = join(secrets, name);
-    return !existsSync(path) || readFileSync(path, 'utf8').trim() === key;
+    return !existsSync(path) || readSmallFile(path).trim() === key;
   };
   if (upstream.secretName === undefined) {
     const plain = ownSecretName(upstream);
@@ -73,7 +74,7 @@ export function readKey(given: string): string {
   const path = given.replace(/^~(?=\/)/, environment.HOME ?? '~');
   let text: string;
   try {
-    text = readFileSync(path === '-' ? 0 : path, 'utf8').trim();
+    text = readGivenFile(path).trim();
   } catch (cause) {
     throw new InvalidInput('key_file_invalid', `the key cannot be read from ${path}: ${codeOf(cause)}`, {
       cause,

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { environment } from '#kit/environment.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { adapterParts } from '../compose.ts';
 import { type GatewayConfig, type UpstreamEntry, upstreamNames } from '../configuration.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
@@ -52,7 +52,7 @@ function endpointsOf(entry: UpstreamEntry): readonly ProbedEndpoint[] {
 function credentialState(secrets: string, name: string | null): ConfiguredUpstream['credential'] {
   if (name === null) return 'none';
   try {
-    const { length } = readFileSync(join(secrets, name), 'utf8').trim();
+    const { length } = readSmallFile(join(secrets, name)).trim();
     return length < minHiddenLength ? 'short' : 'present';
   } catch (error) {
     return codeOf(error) === 'ENOENT' ? 'missing' : 'present';

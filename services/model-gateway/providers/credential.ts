@@ -1,6 +1,7 @@
-import { readFileSync, type Stats, statSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { ownFailure, type UpstreamFailure } from './failure.ts';
 import { Mask } from './mask.ts';
 
@@ -74,7 +75,7 @@ function versionOf(path: string, name: string): string {
 function readSecret(path: string, name: string): string {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = readSmallFile(path).trim();
   } catch (cause) {
     throw unusable(name, `cannot be read: ${messageOf(cause)}`, cause);
   }

@@ -8,7 +8,6 @@ import {
   fstatSync,
   openSync,
   readdirSync,
-  readFileSync,
   realpathSync,
   type Stats,
   statSync,
@@ -16,6 +15,7 @@ import {
 import { join } from 'node:path';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 
 interface Owner {
   readonly uid: number;
@@ -63,7 +63,7 @@ function parsed(text: string): Owner {
 /** As whom containers run by `.env`; null where it does not say, or says what nobody can be. */
 export function readContainerUser(project: string): Owner | null {
   const path = join(project, '.env');
-  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const text = existsSync(path) ? readSmallFile(path) : '';
   const idOf = (name: string) =>
     new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=\\s*["']?(\\d{1,9})["']?\\s*$`, 'm').exec(text)?.[1];
   const [uid, gid] = [Number(idOf('CORE_UID') ?? 0), Number(idOf('CORE_GID') ?? 0)];
@@ -78,7 +78,7 @@ export function writeContainerUser(project: string, owner: Owner): string {
   const named = join(project, '.env');
   const isThere = existsSync(named);
   const path = isThere ? realpathSync(named) : named;
-  const before = isThere ? readFileSync(path, 'utf8') : '';
+  const before = isThere ? readSmallFile(path) : '';
   const kept = before.split('\n').filter((line) => !/^\s*(export\s+)?CORE_[UG]ID\s*=/.test(line));
   while (kept.at(-1) === '') kept.pop();
   const after = `${[...kept, `CORE_UID=${owner.uid}`, `CORE_GID=${owner.gid}`].join('\n')}\n`;

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { webhookForges } from '#kit/forges/registry.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { tokenPath } from '#kit/tokens/token-files.ts';
 import { ensureTokens, openTokens, rotateToken } from '#kit/tokens/tokens.ts';
 
@@ -102,7 +103,7 @@ function contentOf(path: string): string {
       facts: { path },
       hint: 'Remove it, and run ./core secrets init again.',
     });
-  const text = readFileSync(path, 'utf8').trim();
+  const text = readSmallFile(path).trim();
   if (text !== '') return text;
   throw new Failed('secret_file_empty', `${path} is empty: must hold one secret`, {
     facts: { path },

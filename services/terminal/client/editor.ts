@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { childEnvironment, environment } from '#kit/environment.ts';
+import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
 
 /**
  * Opens a text in the person's editor, at a line from 1, and resolves when that has ended. It is a copy: what is changed there
@@ -10,7 +10,7 @@ import { childEnvironment, environment } from '#kit/environment.ts';
  */
 export async function openInEditor(text: string, line: number): Promise<void> {
   const { execa } = await import('execa');
-  const folder = mkdtempSync(join(tmpdir(), 'core-shown-'));
+  const folder = makeTemporaryFolder('core-shown-');
   const file = join(folder, 'shown.diff');
   try {
     writeFileSync(file, text, { mode: 0o400 });

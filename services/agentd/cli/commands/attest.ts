@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Cell } from '#kit/cli/table.ts';
@@ -6,6 +5,7 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { makePrivateFolder, replaceFile } from '#kit/durable-file.ts';
 import { codeOf, exitCodes, InvalidInput, messageOf } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import { readGivenFile } from '#kit/small-file.ts';
 import type { SignedDecision } from '../../agent.ts';
 import type { AttestationCheck } from '../../attestation/verify-attestation.ts';
 import { answer, type CommandContext, type Run, type RunOption, runNamed, withRun } from '../command.ts';
@@ -128,7 +128,7 @@ async function verifyFile(context: CommandContext, file: string, signers?: strin
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readGivenFile(file);
   } catch (cause) {
     const why = codeOf(cause) === 'ENOENT' ? 'there is no such file' : messageOf(cause);
     throw new InvalidInput('file_unreadable', `--verify ${file}: ${why}`, { cause });

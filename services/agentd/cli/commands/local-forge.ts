@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { choice } from '#kit/cli/choice.ts';
@@ -10,6 +9,7 @@ import { visibleLine, visibleLines } from '#kit/cli/terminal-text.ts';
 import { Interrupted, InvalidInput, messageOf } from '#kit/errors.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import { readGivenFile } from '#kit/small-file.ts';
 import { addRemote, type Checkout, findCheckout } from '../../git/checkout.ts';
 import { associations, type PullRequest, type RepositoryRef } from '../../ports/forge.ts';
 import { answer, type CommandContext, type Run, withRef } from '../command.ts';
@@ -339,7 +339,7 @@ function bodyOf({ body, bodyFile }: TextOptions): string {
   }
   if (bodyFile === undefined) return body ?? '';
   try {
-    return readFileSync(bodyFile === '-' ? 0 : bodyFile, 'utf8');
+    return readGivenFile(bodyFile);
   } catch (cause) {
     throw new InvalidInput(
       'body_file_unreadable',

@@ -1,10 +1,11 @@
 import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as t from 'io-ts';
 import { decodeJson, Timestamp } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { CoreError, codeOf, Failed, messageOf, TooLarge, Unavailable } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
 import { checkRepositoryRef, nameOf } from '../names.ts';
 import { noRepository } from '../not-there.ts';
@@ -90,7 +91,7 @@ export async function readRecord<A>(codec: t.Decoder<unknown, A>, path: string):
     if (size > fileLimit) {
       throw new TooLarge('issue_too_large', `${path} has ${size} bytes; at most ${fileLimit} are read`);
     }
-    text = await readFile(path, 'utf8');
+    text = readSmallFile(path, { maxBytes: fileLimit });
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null;
     throw error instanceof CoreError ? error : unreadable(path, error);

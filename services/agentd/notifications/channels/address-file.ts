@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { codeOf, Refused } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { ChannelParts } from '../channel.ts';
 
 /**
@@ -15,7 +15,7 @@ export function readSecretLine(
   const path = isAbsolute(name) ? name : join(folders.secrets, name);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = readSmallFile(path).trim();
   } catch (cause) {
     const missing = codeOf(cause) === 'ENOENT';
     throw new Refused(

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { guarded } from '#kit/callbacks.ts';
 import { CoreError, messageOf, Refused } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import { type Channel, type ChannelParts, sendMs } from '../channel.ts';
 import type { Smtp } from '../configuration.ts';
@@ -44,7 +44,7 @@ export function mailChannel({ to }: { readonly to: string }, parts: ChannelParts
 
 function transportOf(smtp: Smtp, parts: ChannelParts) {
   const { host, port, tls, user, password_file, ca_file } = smtp;
-  const ca = ca_file === undefined ? undefined : readFileSync(within(parts.folders.config, ca_file), 'utf8');
+  const ca = ca_file === undefined ? undefined : readSmallFile(within(parts.folders.config, ca_file));
   return {
     host,
     port,

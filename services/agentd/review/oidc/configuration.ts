@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import * as t from 'io-ts';
 import { HttpUrl } from '#kit/config/address.ts';
@@ -7,6 +6,7 @@ import { integerBetween, NonEmptyString, nullable, oneOf } from '#kit/decode.ts'
 import { InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { isLoopback } from '#kit/http/authentication.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { Scope } from '#kit/tokens/tokens.ts';
 
 /** What the page has a use for; `model` and `mint` are for programs. */
@@ -121,7 +121,7 @@ export function readClientSecret(
   const path = isAbsolute(file) ? file : join(folders.secrets, file);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = readSmallFile(path).trim();
   } catch (cause) {
     throw invalid(
       '/client_secret_file',

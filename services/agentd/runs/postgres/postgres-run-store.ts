@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
@@ -10,6 +9,7 @@ import { once } from '#kit/once.ts';
 import { outcomeOf } from '#kit/postgres/commit-unknown.ts';
 import type { Database, Sql } from '#kit/postgres/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
+import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../../agent.ts';
 import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
 import { BegunLeases } from '../begun-leases.ts';
@@ -479,7 +479,7 @@ export class PostgresRunStore implements RunStore {
 
   /** What the database holds of a run as a folder, for what judges folders; gone when `work` has ended. */
   async #asFolder<T>(sql: Sql, runId: string, work: (record: RecordFolder) => T | Promise<T>): Promise<T> {
-    const stateDir = await mkdtemp(join(tmpdir(), 'core-record-'));
+    const stateDir = makeTemporaryFolder('core-record-');
     try {
       await writeEvidence(sql, this.#artifacts, { stateDir, runId });
       const runsDir = join(stateDir, 'runs');
