@@ -132,6 +132,8 @@ export const Target = t.strict({
   account: optional(nullable(t.strict({ login: t.string, id: t.string }))),
   owner: t.string,
   repo: t.string,
+  /** Of the forge: the repository that was approved keeps it under any name. */
+  repository_id: t.string,
   push_url: t.string,
   /** null when nothing but a comment is proposed. */
   branch: nullable(t.string),

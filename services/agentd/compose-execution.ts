@@ -18,6 +18,7 @@ import type { ConfiguredForge } from './forges/configured-forge.ts';
 import { openMirror } from './git/mirror.ts';
 import type { Policy } from './policy.ts';
 import type { Vcs } from './ports/vcs.ts';
+import type { DataOf } from './runs/event.ts';
 import { maskedEvents, type Run } from './runs/run.ts';
 import type { RunStore } from './runs/run-store.ts';
 import type { Validation } from './validation/validation.ts';
@@ -56,6 +57,7 @@ export function composeExecution({
       run,
       mirror: await openMirror({ stateDir: folders.state, ...target }),
       state_dir: folders.state,
+      repository: () => forge.repository(target),
       credential: () => forge.gitCredential(),
       effects,
     });
@@ -89,7 +91,16 @@ export function composeExecution({
     const forge = forgeNamed(target.forge);
     requireSameForge(forge, target);
     const mirror = await openMirror({ stateDir: folders.state, ...target });
-    return lookAtBase(run, mirror, await forge.gitCredential(), signal);
+    const repository = await forge.repository(target, signal);
+    return lookAtBase(run, mirror, repository, await forge.gitCredential(), signal);
+  }
+
+  async function nameOf(run: Run, signal?: AbortSignal): Promise<DataOf<'repository_seen'>> {
+    const { target } = run.plan!;
+    const forge = forgeNamed(target.forge);
+    requireSameForge(forge, target);
+    const { owner, repo } = await forge.repository(target, signal);
+    return { owner, repo };
   }
 
   const parts: ExecutionParts = {
@@ -97,6 +108,7 @@ export function composeExecution({
     executors: executorsOf,
     lookAtBase: baseOf,
     lookAtIssue: issueOf,
+    lookAtName: nameOf,
     checkouts,
     approvals,
     approvalsFresh,
@@ -105,6 +117,8 @@ export function composeExecution({
     execute: (options: ExecuteOptions, watch: Watch) => executeApproved(parts, options, watch),
     /** Where the base branch of a planned run is now. */
     lookAtBase: baseOf,
+    /** The name of a planned run's repository now. */
+    lookAtName: nameOf,
     previewUndo: (runId: string) => previewUndo(parts, runId),
     undo: (request: Parameters<typeof undoRun>[1], watch: Watch) => undoRun(parts, request, watch),
   };

@@ -22,7 +22,7 @@ import type { ExecuteOptions } from './execution/execute-approved.ts';
 import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
-import { canBePlanned, draftOf, type Run, willPublish } from './runs/run.ts';
+import { canBePlanned, draftOf, mayHaveEffects, type Run, willPublish } from './runs/run.ts';
 import { issueLease, patientLease, type RunChoice, type RunQuery, type RunStore } from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
@@ -161,14 +161,23 @@ export class CoreAgent {
     return this.#store.read(await this.#store.resolve(idOrPrefix));
   }
 
-  /** The same, after its remote was asked whether the base branch moved, where something of it may still be published. */
+  /**
+   * The same, after its forge was asked for the name of its repository, where something of it was or may be published, and its remote
+   * whether the base branch moved, where something may still be published.
+   */
   async runWithBase(idOrPrefix: string): Promise<Run> {
     let run = await this.run(idOrPrefix);
     try {
       run = await this.#finishSuperseding(run);
-      if (!willPublish(run) || run.status === 'executing') return run;
-      const { baseEvents } = await import('./execution/moved-base.ts');
-      const { lookAtBase } = await (await this.#work()).execution();
+      const published = mayHaveEffects(run).some(({ definition }) => definition.gate === 'publish');
+      if ((!willPublish(run) && !published) || run.status === 'executing') return run;
+      const [{ baseEvents }, { recordName }] = await Promise.all([
+        import('./execution/moved-base.ts'),
+        import('./execution/renamed-repository.ts'),
+      ]);
+      const { lookAtBase, lookAtName } = await (await this.#work()).execution();
+      run = await recordName(this.#store, lookAtName, run, AbortSignal.timeout(baseMs));
+      if (!willPublish(run)) return run;
       const seen = await lookAtBase(run, AbortSignal.timeout(baseMs));
       if (baseEvents(run, seen).length === 0) return run;
       await this.#store.append(run.run_id, (now) => (willPublish(now) ? baseEvents(now, seen) : []));

@@ -61,6 +61,7 @@ const answers: Readonly<Record<string, unknown>> = {
     superseded_by: null,
     base_moved: null,
     issue_changed: null,
+    renamed: null,
     recoveries: [],
   },
 };

@@ -196,6 +196,7 @@ function run(status: string): object {
     superseded_by: null,
     base_moved: null,
     issue_changed: null,
+    renamed: null,
   };
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConfiguredForge } from '../../services/agentd/forges/configured-forge.ts';
@@ -36,6 +36,10 @@ export interface ForgeBench {
   merge(pullNumber: number): Promise<void>;
   protect(glob: string): Promise<void>;
   archive(archived: boolean): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** Makes another repository of the same owner, with a branch `main`. */
+  make(repo: string): Promise<void>;
+  remove(repo: string): Promise<void>;
   /** Whether our account may write from now on; null where that is whoever runs Core. */
   readonly letWrite: ((allowed: boolean) => Promise<void>) | null;
   /** Whether a lock keeps our account from commenting; Gitea's does not keep those who may write. */
@@ -114,6 +118,11 @@ export async function localBench(): Promise<ForgeBench> {
       const path = join(folder, 'forge', ref.owner, ref.repo, 'repository.json');
       writeFileSync(path, JSON.stringify({ ...record, archived }));
     },
+    async rename(from, to) {
+      renameSync(files.pathOf({ ...ref, repo: from }), files.pathOf({ ...ref, repo: to }));
+    },
+    make: async (repo) => void (await forgeAdmin.init({ ...ref, repo, from: source })),
+    remove: async (repo) => rmSync(files.pathOf({ ...ref, repo }), { recursive: true }),
     letWrite: null,
     violations: () => [],
     close: async () => rmSync(folder, { recursive: true, force: true }),
@@ -192,6 +201,17 @@ function remoteBench(
     },
     async archive(archived) {
       served.archived = archived;
+    },
+    async rename(from, to) {
+      const renamed = state.find(ref.owner, from)!;
+      renamed.former_names.push(`${ref.owner}/${from}`);
+      renamed.repo = to;
+    },
+    async make(repo) {
+      state.addRepository({ ...ref, repo, bare, collaborators: ['mira', state.account] });
+    },
+    async remove(repo) {
+      state.repositories.splice(state.repositories.indexOf(state.find(ref.owner, repo)!), 1);
     },
     async letWrite(allowed) {
       const others = served.collaborators.filter((login) => login !== state.account);

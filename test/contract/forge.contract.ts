@@ -466,6 +466,55 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         }
       }
     });
+
+    it('means a repository by its id, whatever it is called, and never another that took its name', async () => {
+      const { repository_id } = await bench.forge.repository(bench.ref);
+      const bound = { ...bench.ref, repository_id };
+      const number = await issueBy('mira');
+      await bench.addBranch('core/bound', { 'bound.txt': 'bound\n' });
+      const pull = await bench.forge.openPullRequest(bound, {
+        ...{ title: 'Bound', body: '', head: 'core/bound', base: 'main' },
+      });
+      await bench.rename('hello', 'greetings');
+      await bench.make('hello');
+      const other = await bench.forge.repository(bench.ref);
+      expect(other.repository_id).not.to.equal(repository_id);
+      expect(await bench.forge.repository(bound)).to.include({ repo: 'greetings', repository_id });
+      expect((await bench.forge.issue(bound, number)).number).to.equal(number);
+      const { id } = await bench.forge.comment(bound, number, 'found you');
+      const named = { owner: 'demo', repo: 'greetings' };
+      for (const ref of [named, bound])
+        expect((await bench.forge.comments(ref, number)).map((comment) => comment.id)).to.deep.equal([id]);
+      await bench.forge.deleteComment(bound, number, id);
+      await bench.forge.closePullRequest(bound, pull.number);
+      expect((await bench.forge.pullRequest(named, pull.number)).state).to.equal('closed');
+      expect(await bench.forge.listIssues(bench.ref, { state: 'all', limit: 9 })).to.deep.equal([]);
+
+      await bench.remove('greetings');
+      for (const asked of [
+        () => bench.forge.repository(bound),
+        () => bench.forge.issue(bound, number),
+        () => bench.forge.comments(bound, number),
+        () => bench.forge.pullRequest(bound, pull.number),
+        () => bench.forge.findPullRequests(bound, 'core/bound'),
+        () => bench.forge.protection(bound, 'main'),
+        () => bench.forge.comment(bound, number, 'x'),
+        () => bench.forge.deleteComment(bound, number, id),
+        () => bench.forge.closePullRequest(bound, pull.number),
+        () => bench.forge.openPullRequest(bound, { title: 'x', body: '', head: 'core/x', base: 'main' }),
+      ]) {
+        const error = await failure(asked());
+        expect(error.code).to.equal('repository_not_found');
+        expect(error.message).to.contain(repository_id).and.to.contain('demo/hello');
+      }
+    });
+
+    it('refuses an id that is none before it does anything with it', async () => {
+      for (const repository_id of ['', '..', '../1', 'a b', '1/2', 'x'.repeat(65)])
+        expect(await failure(bench.forge.repository({ ...bench.ref, repository_id }))).to.include({
+          code: 'invalid_repository_id',
+        });
+    });
   });
 }
 

@@ -160,6 +160,16 @@ export async function realGiteaBench(): Promise<RealGiteaBench> {
     async archive(archived) {
       await api('PATCH', base, { archived });
     },
+    async rename(from, to) {
+      await api('PATCH', `/repos/${ref.owner}/${from}`, { name: to });
+    },
+    async make(repo) {
+      await api('POST', `/admin/users/${ref.owner}/repos`, { name: repo, default_branch: 'main' });
+      await api('PUT', `/repos/${ref.owner}/${repo}/collaborators/${account}`, { permission: 'admin' });
+    },
+    async remove(repo) {
+      await api('DELETE', `/repos/${ref.owner}/${repo}`);
+    },
     async letWrite(allowed) {
       await api('PUT', `${base}/collaborators/${account}`, { permission: allowed ? 'admin' : 'read' });
     },

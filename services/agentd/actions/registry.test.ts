@@ -24,7 +24,7 @@ function withTarget(kind: ActionKind, change: Partial<Target>) {
 }
 
 const elsewhere: Partial<Target> = {
-  ...{ push_url: '/srv/other.git', branch: 'core/2-y', base_branch: 'next' },
+  ...{ repository_id: '8', push_url: '/srv/other.git', branch: 'core/2-y', base_branch: 'next' },
   ...{ base_commit: '9'.repeat(40), tree: '8'.repeat(40) },
 };
 

@@ -73,7 +73,7 @@ export function contradiction(
  */
 export function actionDigest(action: Omit<ActionDefinition, 'digest'>): string {
   const { run_id, action_id, ordinal, kind, params, dry_run, depends_on, artifacts, target } = action;
-  const { forge, owner, repo, push_url, branch, base_commit, tree } = target;
+  const { forge, owner, repo, repository_id, push_url, branch, base_commit, tree } = target;
   const { forge_url, account, base_branch, vcs } = target;
   return digestOf({
     run_id,
@@ -87,6 +87,7 @@ export function actionDigest(action: Omit<ActionDefinition, 'digest'>): string {
     forge,
     owner,
     repo,
+    repository_id,
     push_url,
     branch,
     base_commit,

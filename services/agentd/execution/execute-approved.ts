@@ -17,6 +17,7 @@ import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded 
 import { placeOf, writablePlace } from './delivery.ts';
 import { Effects } from './effects.ts';
 import type { LookAtBase } from './moved-base.ts';
+import type { LookAtName } from './renamed-repository.ts';
 import { Execution } from './run-actions.ts';
 
 /** What executing and undoing work with. */
@@ -25,6 +26,7 @@ export interface ExecutionParts {
   readonly executors: (run: Run, effects: Effects) => Promise<Executors>;
   readonly lookAtBase: LookAtBase;
   readonly lookAtIssue: LookAtIssue;
+  readonly lookAtName: LookAtName;
   /** Paths that the configuration of this host names. */
   readonly checkouts: readonly string[];
   readonly approvals: ReadApprovals;

@@ -80,6 +80,7 @@ class Scene {
       executors: async () => this.#executors(),
       lookAtBase: () => Promise.reject(new Conflict('unknown', 'there is no base')),
       lookAtIssue: async () => null,
+      lookAtName: async () => ({ owner: 'demo', repo: 'hello' }),
       checkouts: [],
       approvals: () => withoutRules,
       approvalsFresh: async () => {},

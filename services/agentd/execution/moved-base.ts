@@ -1,20 +1,22 @@
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { remoteBranch } from '../git/remote.ts';
+import type { Repository } from '../ports/forge.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
 import { actionOfKind, type Run } from '../runs/run.ts';
 
 export type BaseSeen = DataOf<'base_seen'>;
 export type LookAtBase = (run: Run, signal: AbortSignal) => Promise<BaseSeen>;
 
-/** Where the base branch is now, and which files of the change moved there since the plan was made. */
+/** Where the base branch of the repository is now, and which files of the change moved there since the plan was made. */
 export async function lookAtBase(
   run: Run,
   mirror: Pick<Mirror, 'update' | 'branchCommit' | 'changedPaths'>,
+  { push_url }: Pick<Repository, 'push_url'>,
   credential: GitCredential | null,
   signal?: AbortSignal,
 ): Promise<BaseSeen> {
-  const { base_branch, base_commit, push_url } = run.plan!.target;
+  const { base_branch, base_commit } = run.plan!.target;
   const still: BaseSeen = { base_branch, commit: base_commit, files: [] };
   if ((await remoteBranch(push_url, base_branch, credential, signal)) === base_commit) return still;
   await mirror.update(push_url, credential, signal);

@@ -9,11 +9,13 @@ import { actionType } from '../actions/registry.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { applyPatchToTree } from '../git/patch.ts';
 import { remoteBranch } from '../git/remote.ts';
+import type { Repository } from '../ports/forge.ts';
 import type { BuildStep, Vcs, VcsState, Workspace } from '../ports/vcs.ts';
 import { actionOfKind, type Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import type { Effects } from './effects.ts';
 import { lookAtBase } from './moved-base.ts';
+import { requireApprovedName } from './safeguards.ts';
 
 export interface RunCloneOptions {
   /** Asked when the clone is opened first, with the base commit in the mirror. */
@@ -22,6 +24,8 @@ export interface RunCloneOptions {
   readonly run: Run;
   readonly mirror: Mirror;
   readonly state_dir: string;
+  /** The repository as its forge has it now, which may have renamed it. */
+  readonly repository: () => Promise<Repository>;
   readonly credential: () => Promise<GitCredential | null>;
   readonly effects: Effects;
 }
@@ -36,6 +40,7 @@ export function runClone({
   run,
   mirror,
   state_dir,
+  repository,
   credential,
   effects,
 }: RunCloneOptions): Clone {
@@ -64,7 +69,7 @@ export function runClone({
     const wanted = tree === null ? [base_commit] : [base_commit, tree];
     let { pinned, present } = await mirror.holdings(run_id, wanted);
     if (!present.has(base_commit)) {
-      await mirror.update(push_url, await credential());
+      await mirror.update((await repository()).push_url, await credential());
       ({ pinned, present } = await mirror.holdings(run_id, wanted));
     }
     if (!present.has(base_commit)) {
@@ -157,6 +162,8 @@ export function runClone({
     },
     async publish(branch, commit, expected) {
       const vcs = await changing();
+      // The forge is asked right before: another repository may have the address by now.
+      requireApprovedName(target, await repository());
       const push = { branch, commit, expected, credential: await credential() };
       return effects.run('push', async (permit) => {
         permit.require();
@@ -165,14 +172,15 @@ export function runClone({
     },
     async unpublish(branch, commit) {
       const { vcs } = await tool();
+      const now = await repository();
       const push = { branch, commit, expected: commit, credential: await credential() };
       return effects.run('unpublish', async (permit) => {
         permit.require();
-        return vcs.unpublish(workspace, push, effects.lost);
+        return vcs.unpublish({ ...workspace, push_url: now.push_url }, push, effects.lost);
       });
     },
-    remoteBranch: async (branch) => remoteBranch(push_url, branch, await credential()),
-    changedSince: async () => (await lookAtBase(run, mirror, await credential())).files,
+    remoteBranch: async (branch) => remoteBranch((await repository()).push_url, branch, await credential()),
+    changedSince: async () => (await lookAtBase(run, mirror, await repository(), await credential())).files,
   };
 }
 

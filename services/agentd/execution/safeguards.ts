@@ -51,10 +51,24 @@ async function requireUnprotected(
 async function requireApprovedPlace(forge: Forge, target: Target): Promise<Repository> {
   await requireApprovedAccount(forge, target);
   const repository = await forge.repository(target);
+  requireApprovedName(target, repository);
   if (repository.push_url === target.push_url) return repository;
   throw new Refused(
     'repository_moved',
     `${target.owner}/${target.repo} is now at ${repository.push_url}; approved was ${target.push_url}. Plan the issue again`,
+  );
+}
+
+/**
+ * The new name of a repository was not part of what was approved.
+ * @throws Refused (`repository_moved`)
+ */
+export function requireApprovedName(target: Target, { owner, repo }: Repository): void {
+  if (owner === target.owner && repo === target.repo) return;
+  throw new Refused(
+    'repository_moved',
+    `${target.owner}/${target.repo} is called ${owner}/${repo} now, which is not the name that was approved. Plan the issue again, under its new name`,
+    { facts: { owner, repo } },
   );
 }
 

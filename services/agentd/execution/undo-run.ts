@@ -10,8 +10,9 @@ import { executorLease, type RunStore } from '../runs/run-store.ts';
 import { findAction } from './decisions.ts';
 import { Effects, endsExecution } from './effects.ts';
 import type { ExecutionParts } from './execute-approved.ts';
+import { recordName } from './renamed-repository.ts';
 
-type UndoParts = Pick<ExecutionParts, 'store' | 'executors'>;
+type UndoParts = Pick<ExecutionParts, 'store' | 'executors' | 'lookAtName'>;
 
 /** What undoing would do, in its order. @throws Refused when it would destroy what others did */
 export async function previewUndo({ store, executors: open }: UndoParts, runId: string): Promise<UndoStep[]> {
@@ -38,7 +39,10 @@ export async function undoRun(
   try {
     await previewUndo(parts, run_id);
     const undo_id = randomUUID();
-    const effects = new Effects(lease, (await store.read(run_id)).updated_at);
+    const before = await store.read(run_id);
+    const effects = new Effects(lease, before.updated_at);
+    if (mayHaveEffects(before).some(({ definition }) => definition.gate === 'publish'))
+      await recordName(store, parts.lookAtName, before, watch.signal);
     const run = await store.append(run_id, (now) => {
       checkUndoable(now);
       return [{ type: 'undo_started', data: { undo_id, by: by.name, pid: process.pid } }];

@@ -12,6 +12,7 @@ import type { ConfiguredForge } from './configured-forge.ts';
 const exact: ReadonlySet<string> = new Set([
   'owner',
   'repo',
+  'repository_id',
   'default_branch',
   'clone_url',
   'push_url',

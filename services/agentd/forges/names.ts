@@ -5,7 +5,7 @@ import type { RepositoryRef } from '../ports/forge.ts';
 const largestNumber = 2 ** 31 - 1;
 
 /** Guards the names that become parts of a path or a URL. Every adapter asks before it does anything with them. */
-export function checkRepositoryRef({ owner, repo }: RepositoryRef): void {
+export function checkRepositoryRef({ owner, repo, repository_id: id }: RepositoryRef): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/.test(owner)) {
     throw new InvalidInput(
       'invalid_owner_name',
@@ -16,6 +16,12 @@ export function checkRepositoryRef({ owner, repo }: RepositoryRef): void {
     throw new InvalidInput(
       'invalid_repository_name',
       `repo '${shown(repo)}' is not a repository name: letters, digits, '-', '_' and '.' are allowed, not '.git' at the end; for example koa`,
+    );
+  }
+  if (id !== undefined && !/^[A-Za-z0-9-]{1,64}$/.test(id)) {
+    throw new InvalidInput(
+      'invalid_repository_id',
+      `'${shown(id)}' is not the id of a repository: at most 64 letters, digits and '-' are allowed`,
     );
   }
 }

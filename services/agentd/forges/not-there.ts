@@ -6,6 +6,18 @@ import { nameOf } from './names.ts';
 /** Errors that every forge reports in the same words. */
 
 export function noRepository(forge: string, ref: RepositoryRef, cause?: unknown): NotFound {
+  const { repository_id: id } = ref;
+  if (id !== undefined) {
+    return new NotFound(
+      'repository_not_found',
+      `forge '${forge}' no longer has the repository with id ${id}, which was ${nameOf(ref)}, or does not show it to us`,
+      {
+        cause,
+        facts: { forge, ...named(ref), repository_id: id },
+        hint: `A repository that is called ${nameOf(ref)} now is another one. Plan its issues anew.`,
+      },
+    );
+  }
   const message = `forge '${forge}' has no repository ${nameOf(ref)}, or does not show it to us`;
   return absent('repository_not_found', message, { forge, ...named(ref) }, cause);
 }

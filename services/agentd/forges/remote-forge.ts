@@ -170,15 +170,16 @@ export abstract class RemoteForge implements ConfiguredForge {
   async repository(ref: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
     checkRepositoryRef(ref);
     const call = { what: `repository ${nameOf(ref)}`, signal };
-    const reply = await orAbsent(this.client.get(pathOf(ref), call), (cause) =>
-      noRepository(this.name, ref, cause),
-    );
+    const { repository_id: id } = ref;
+    const path = id === undefined ? pathOf(ref) : ['repositories', id];
+    const reply = await orAbsent(this.client.get(path, call), (cause) => noRepository(this.name, ref, cause));
     const found = this.decode(RepositoryReply, reply.data, call.what);
     const canonical = { owner: found.owner.login, repo: found.name };
     checkRepositoryRef(canonical);
     const url = checkedCloneUrl(found.clone_url, this.options);
     return {
       ...canonical,
+      repository_id: String(found.id),
       default_branch: found.default_branch,
       clone_url: url,
       push_url: url,
@@ -189,15 +190,21 @@ export abstract class RemoteForge implements ConfiguredForge {
     };
   }
 
+  /** A repository that is meant by its id has another name after a rename. */
+  async #named(ref: RepositoryRef, signal?: AbortSignal): Promise<RepositoryRef> {
+    checkRepositoryRef(ref);
+    return ref.repository_id === undefined ? ref : this.repository(ref, signal);
+  }
+
   async #access(found: RepositoryReply, reply: RemoteReply): Promise<Access> {
     const token = await this.token.read();
     if (found.archived) return archived;
     return token === null ? withoutToken(this.name, this.token.path) : this.accessOf(found, reply, token);
   }
 
-  async issue(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {
-    checkRepositoryRef(ref);
+  async issue(meant: RepositoryRef, number: number, signal?: AbortSignal): Promise<Issue> {
     checkNumber(number);
+    const ref = await this.#named(meant, signal);
     const call = { what: `issue ${nameOf(ref, number)}`, signal };
     const { data } = await this.client
       .get(issuePath(ref, number), call)
@@ -223,13 +230,13 @@ export abstract class RemoteForge implements ConfiguredForge {
   }
 
   async comments(
-    ref: RepositoryRef,
+    meant: RepositoryRef,
     number: number,
     options: { since?: string } = {},
     signal?: AbortSignal,
   ): Promise<Comment[]> {
-    checkRepositoryRef(ref);
     checkNumber(number);
+    const ref = await this.#named(meant, signal);
     const query: Query = options.since === undefined ? {} : { since: wholeSecond(options.since) };
     const call = { what: `comments of ${nameOf(ref, number)}`, signal };
     const replies = await this.askComments(ref, number, query, call).catch(
@@ -245,8 +252,8 @@ export abstract class RemoteForge implements ConfiguredForge {
     return this.list([...issuePath(ref, number), 'comments'], call, query);
   }
 
-  async listIssues(ref: RepositoryRef, filter: IssueFilter, signal?: AbortSignal): Promise<Issue[]> {
-    checkRepositoryRef(ref);
+  async listIssues(meant: RepositoryRef, filter: IssueFilter, signal?: AbortSignal): Promise<Issue[]> {
+    const ref = await this.#named(meant, signal);
     const call = { what: `issues of ${nameOf(ref)}`, signal };
     const query = this.issueQuery(filter);
     const replies =
@@ -264,11 +271,11 @@ export abstract class RemoteForge implements ConfiguredForge {
   }
 
   async changedIssues(
-    ref: RepositoryRef,
+    meant: RepositoryRef,
     { since, limit }: ChangeFilter,
     signal?: AbortSignal,
   ): Promise<ChangedIssue[]> {
-    checkRepositoryRef(ref);
+    const ref = await this.#named(meant, signal);
     const from = wholeSecond(since);
     const call = { what: `changed issues of ${nameOf(ref)}`, signal };
     const query = this.issueQuery({ state: 'all', since: from });

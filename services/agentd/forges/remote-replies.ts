@@ -14,6 +14,7 @@ const User = nullable(t.strict({ id: t.number, login: t.string, type: optional(t
 export const AccountReply = t.strict({ id: t.number, login: t.string });
 
 export const RepositoryReply = t.strict({
+  id: t.number,
   name: t.string,
   full_name: t.string,
   owner: t.strict({ login: t.string }),

@@ -56,6 +56,7 @@ export function runView(run: Run): RunDetail {
     superseded_by: run.superseded_by,
     base_moved: run.base_moved,
     issue_changed: run.issue_changed,
+    renamed: run.renamed,
     recoveries: [...run.recoveries],
   };
 }

@@ -250,8 +250,8 @@ function sameNotice(rejected: RejectedPlan | null): string[] {
 
 function targetOf(run: Run, { repository, where, base_branch, base_commit }: Sources): Target {
   const { forge } = run.request;
-  const { owner, repo, push_url } = repository;
-  const place = { forge, ...where, owner, repo, push_url };
+  const { owner, repo, repository_id, push_url } = repository;
+  const place = { forge, ...where, owner, repo, repository_id, push_url };
   return { ...place, branch: null, base_branch, base_commit, tree: null, vcs: null };
 }
 

@@ -26,6 +26,7 @@ const plan: ChangePlan = {
     account: { login: 'core', id: 'core' },
     owner: 'demo',
     repo: 'hello',
+    repository_id: '7',
     push_url: '/forge/demo/hello.git',
     branch: 'core/1-greeting-0199f3c21a2b',
     base_branch: 'main',

@@ -47,7 +47,9 @@ export async function readSources(
     state: 'info',
     message: number === null ? `planning a task in ${name}` : `reading ${name}#${number} from ${forge.name}`,
   });
-  const repository = await forge.repository(request, watch.signal);
+  const { owner, repo } = request;
+  const { repository_id } = run.source ?? {};
+  const repository = await forge.repository({ owner, repo, repository_id }, watch.signal);
   const mirror = await ports.mirror(forge.name, repository);
   if (run.source !== null) return readAgain(ports, run, forge, repository, mirror, watch);
 
@@ -145,6 +147,7 @@ async function record(
           comments: comments.length,
           content,
         },
+        repository_id: repository.repository_id,
         html_url: repository.html_url,
         clone_url: repository.clone_url,
         push_url: repository.push_url,

@@ -4,9 +4,14 @@ import type { GitCredential } from '#kit/git/git-environment.ts';
 
 /** What planning may ask of a code forge. Reads only: there is no method here that changes anything. */
 
+/**
+ * A repository by its name or, with `repository_id`, by its id: then it is that repository under whatever name it has now, and never
+ * another one that has its former name.
+ */
 export interface RepositoryRef {
   readonly owner: string;
   readonly repo: string;
+  readonly repository_id?: string | undefined;
 }
 
 /** What the account of the token may do with a repository, as far as its forge reports; the scopes of a token may allow less. */
@@ -23,6 +28,8 @@ export interface Repository extends RepositoryRef {
   /** Canonical names, after a rename was followed. */
   readonly owner: string;
   readonly repo: string;
+  /** Stays when the repository is renamed or transferred; no other repository of the forge ever has it. */
+  readonly repository_id: string;
   readonly default_branch: string;
   /** Where git fetches from and pushes to. A path for the local forge. */
   readonly clone_url: string;

@@ -1,4 +1,4 @@
-import { movedText } from '#kit/contracts/run.ts';
+import { movedText, renamedText } from '#kit/contracts/run.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Artifacts } from '../runs/conversation.ts';
 import { actionOfKind, draftOf, type Run } from '../runs/run.ts';
@@ -28,13 +28,13 @@ function failure(run: Run): Html {
 }
 
 function notices(run: Run): Html {
-  const { superseded_by, base_moved, issue_changed, plan } = run;
+  const { superseded_by, base_moved, issue_changed, renamed, plan } = run;
   const pushed = actionOfKind(run, 'push_branch')?.state === 'succeeded';
   return html`${
     superseded_by === null
       ? nothing
       : html`<p class="notice warn">A newer plan of the issue took its place: <a href="/runs/${superseded_by}">${superseded_by}</a></p>`
-  }${base_moved === null || pushed ? nothing : notice({ tone: 'warn', text: movedText(base_moved) })}${
+  }${renamed === null ? nothing : notice({ tone: 'warn', text: renamedText(`${run.request.owner}/${run.request.repo}`, renamed) })}${base_moved === null || pushed ? nothing : notice({ tone: 'warn', text: movedText(base_moved) })}${
     issue_changed === null ? nothing : notice({ tone: 'warn', text: issue_changed })
   }${(plan?.notices ?? []).map((text) => notice({ tone: 'warn', text }))}`;
 }

@@ -88,6 +88,7 @@ const words: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   base_seen: ({ base_branch, commit, files }) =>
     `${base_branch} @ ${commit.slice(0, 12)}${files.length === 0 ? '' : `, changed ${files.join(', ')}`}`,
   issue_seen: ({ changed }) => changed ?? 'as it was planned',
+  repository_seen: ({ owner, repo }) => `called ${owner}/${repo}`,
   undo_started: ({ by }) => `by ${by}`,
   undo_intent: ({ action_id }) => action_id,
   undo_result: ({ action_id, state, message }) => `${action_id} ${state}: ${message}`,

@@ -152,6 +152,8 @@ const eventData = {
   planning_started: t.strict({ pid: t.number }),
   source_read: t.strict({
     issue: IssueFacts,
+    /** Of the forge; it stays when the repository is renamed. */
+    repository_id: t.string,
     html_url: nullable(t.string),
     clone_url: t.string,
     push_url: t.string,
@@ -255,6 +257,8 @@ const eventData = {
   base_seen: t.strict({ base_branch: t.string, commit: t.string, files: t.array(t.string) }),
   /** What became of the issue since it was planned, as text; null where it is as it was. Only what is new. */
   issue_seen: t.strict({ changed: nullable(t.string) }),
+  /** The name under which the forge had the repository, after a rename or a transfer; only what is new. */
+  repository_seen: t.strict({ owner: t.string, repo: t.string }),
   undo_started: t.strict({ undo_id: t.string, by: t.string, pid: t.number }),
   undo_intent: t.strict({ undo_id: t.string, action_id: t.string, facts: t.UnknownRecord }),
   undo_result: t.strict({

@@ -87,6 +87,8 @@ export interface Run {
   readonly base_moved: DataOf<'base_seen'> | null;
   /** What became of the issue since it was planned, when it was looked at last; null where it was as before. */
   readonly issue_changed: string | null;
+  /** The name of its repository when the forge was asked last; null while that is the planned one. */
+  readonly renamed: DataOf<'repository_seen'> | null;
   /** Asked to stop and not yet stopped. */
   readonly cancelling: boolean;
 }

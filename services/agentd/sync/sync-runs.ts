@@ -1,6 +1,7 @@
 import { codeOf, messageOf, NotFound } from '#kit/errors.ts';
 import { openedPullRequest } from '../actions/open-pull-request.ts';
 import type { DeliveryReport, PullRequestReport, SyncReport, SyncRequest, Watch } from '../agent.ts';
+import { nameEvents } from '../execution/renamed-repository.ts';
 import type { RunDelivery } from '../outbox/run-delivery.ts';
 import type { Forge, PullRequestOutcome } from '../ports/forge.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
@@ -59,22 +60,25 @@ async function askForge({ store, forge }: SyncPorts, run: Run, watch: Watch): Pr
   const { forge: name, owner, repo } = run.request;
   const number = openedPullRequest(run)!;
   const report = (
-    { pull_request }: Run,
+    { pull_request, renamed }: Run,
     news = false,
     problem: PullRequestReport['problem'] = null,
   ): PullRequestReport => {
     const { state = null, checks = null, url = null, ended_at = null } = pull_request ?? {};
     const before = run.pull_request?.state ?? null;
+    const { owner, repo } = renamed ?? run.request;
     return { run_id, forge: name, owner, repo, number, before, state, checks, url, ended_at, news, problem };
   };
   if (isSettled(run)) return report(run);
   const message = `asking ${name} about pull request ${owner}/${repo}#${number}`;
   watch.progress({ step: 'sync', state: 'info', message });
   try {
-    const found = await forge(name).pullRequest({ owner, repo }, number, watch.signal);
+    const repository = await forge(name).repository(run.plan!.target, watch.signal);
+    const found = await forge(name).pullRequest(repository, number, watch.signal);
     let news = false;
     const after = await store.append(run_id, (now) => {
-      const events = openedPullRequest(now) === number ? seenEvents(now, found) : [];
+      const seen = openedPullRequest(now) === number ? seenEvents(now, found) : [];
+      const events = [...nameEvents(now, repository), ...seen];
       news = events.length > 0;
       return events;
     });

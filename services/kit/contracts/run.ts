@@ -100,6 +100,8 @@ export const RunDetail = t.strict({
   base_moved: nullable(t.strict({ base_branch: t.string, commit: t.string, files: t.array(t.string) })),
   /** What became of the issue since it was planned, before something was published; null where it was as before. */
   issue_changed: nullable(t.string),
+  /** The name of its repository when the forge was asked last; null while that is the planned one. */
+  renamed: nullable(t.strict({ owner: t.string, repo: t.string })),
   /** Each time that the run went on although events of its record were lost. */
   recoveries: t.array(t.UnknownRecord),
 });
@@ -165,6 +167,11 @@ export const RunEventLine = t.strict({
   hash: t.string,
 });
 export type RunEventLine = t.TypeOf<typeof RunEventLine>;
+
+/** The planned name and the name now, for people. */
+export function renamedText(planned: string, { owner, repo }: NonNullable<RunDetail['renamed']>): string {
+  return `${planned} is called ${owner}/${repo} now; sync and undo follow it, and what is not published yet needs a new plan`;
+}
 
 /** For people, before they approve what would be published. */
 export function movedText({ base_branch, commit, files }: NonNullable<RunDetail['base_moved']>): string {

@@ -1,6 +1,6 @@
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { issueAuthorText } from '#kit/contracts/patch-author.ts';
-import { movedText } from '#kit/contracts/run.ts';
+import { movedText, renamedText } from '#kit/contracts/run.ts';
 import { span } from '../screen/cell.ts';
 import { isPushed } from '../state/naming.ts';
 import type { OpenRun } from '../state/state.ts';
@@ -62,6 +62,10 @@ export function planLines(open: OpenRun, { glyphs }: Look): TextLine[] {
     lines.push(field('superseded by', detail.superseded_by, { color: 'yellow' }));
   if (detail.base_moved !== null && !isPushed(detail))
     lines.push(field('note', movedText(detail.base_moved), { color: 'yellow' }));
+  if (detail.renamed !== null) {
+    const { owner, repo } = requestFacts(open);
+    lines.push(field('note', renamedText(`${owner}/${repo}`, detail.renamed), { color: 'yellow' }));
+  }
   if (detail.issue_changed !== null) lines.push(field('note', detail.issue_changed, { color: 'yellow' }));
   for (const notice of plan.notices ?? [])
     for (const [index, text] of notice.split('\n').entries())

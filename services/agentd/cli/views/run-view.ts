@@ -2,7 +2,7 @@ import { cut } from '#kit/cli/fit-text.ts';
 import { age, duration } from '#kit/cli/moments.ts';
 import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
-import { movedText } from '#kit/contracts/run.ts';
+import { movedText, renamedText } from '#kit/contracts/run.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
 import { type ActionState, isOpen, type Run, waitsOf, willPublish } from '../../runs/run.ts';
@@ -88,10 +88,12 @@ export function runView(
   return `${lines.join('\n')}\n`;
 }
 
-/** That the base moved in a file of the change, while that can still be published, and what became of the issue. */
+/** That the base moved in a file of the change, while that can still be published, and what became of issue and repository. */
 export function movedLines(run: Run, { paint }: Terminal): string[] {
   const moved = run.base_moved === null || !willPublish(run) ? [] : [movedText(run.base_moved)];
-  const notes = [...moved, ...(run.issue_changed === null ? [] : [run.issue_changed])];
+  const renamed =
+    run.renamed === null ? [] : [renamedText(`${run.request.owner}/${run.request.repo}`, run.renamed)];
+  const notes = [...renamed, ...moved, ...(run.issue_changed === null ? [] : [run.issue_changed])];
   return notes.flatMap((note) => [`${paint.yellow('note')}  ${visibleLine(note)}`, '']);
 }
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import * as t from 'io-ts';
 import { decodeJson, Timestamp } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { CoreError, codeOf, Failed, messageOf, TooLarge, Unavailable } from '#kit/errors.ts';
+import { Conflict, CoreError, codeOf, Failed, messageOf, TooLarge, Unavailable } from '#kit/errors.ts';
 import { readSmallFile } from '#kit/small-file.ts';
 import type { RepositoryRef } from '../../ports/forge.ts';
 import { checkRepositoryRef, nameOf } from '../names.ts';
@@ -15,6 +15,8 @@ const fileLimit = 64 * 1024 * 1024;
 
 /** `repository.json` */
 export const RepositoryRecord = t.strict({
+  /** Moves with the folder, so that a repository is still known after a rename. */
+  repository_id: t.string,
   owner: t.string,
   repo: t.string,
   default_branch: t.string,
@@ -50,11 +52,12 @@ export class ForgeFolder {
     return join(this.root, ref.owner, ref.repo);
   }
 
-  /** @throws NotFound `repository_not_found`, Unavailable `forge_unavailable` where its git repository is gone */
+  /**
+   * @throws NotFound `repository_not_found`, Unavailable `forge_unavailable` where its git repository is gone, Conflict
+   * `repository_ambiguous` where several folders hold its id, none of them under its name
+   */
   async open(ref: RepositoryRef): Promise<RepositoryFolder> {
-    const path = this.pathOf(ref);
-    const record = await readRecord(RepositoryRecord, join(path, 'repository.json'));
-    if (record === null) throw noRepository(this.name, ref);
+    const { path, record } = await this.#find(ref);
     const bare = join(path, 'repository.git');
     if (existsSync(join(bare, 'HEAD'))) return { path, bare, record };
     throw new Unavailable(
@@ -62,6 +65,49 @@ export class ForgeFolder {
       `forge '${this.name}' has ${nameOf(ref)}, but there is no git repository at ${bare}`,
       { hint: 'put it back, or make a bare repository there' },
     );
+  }
+
+  async #find(ref: RepositoryRef): Promise<Omit<RepositoryFolder, 'bare'>> {
+    const { repository_id: id } = ref;
+    const named = await this.#read(ref);
+    if (id === undefined && named !== null) return named;
+    if (id === undefined) throw noRepository(this.name, ref);
+    if (named?.record.repository_id === id) return named;
+    const moved: Omit<RepositoryFolder, 'bare'>[] = [];
+    for (const owner of await this.#folders('.')) {
+      for (const repo of await this.#folders(owner)) {
+        const found = await this.#read({ owner, repo });
+        if (found?.record.repository_id === id) moved.push(found);
+      }
+    }
+    if (moved.length > 1) {
+      throw new Conflict(
+        'repository_ambiguous',
+        `${moved.map(({ path }) => path).join(' and ')} hold the same repository_id ${id}`,
+        { hint: 'Give the copy a repository_id of its own, in its repository.json.' },
+      );
+    }
+    if (moved[0] === undefined) throw noRepository(this.name, ref);
+    return moved[0];
+  }
+
+  async #folders(below: string): Promise<string[]> {
+    const folder = join(this.root, below);
+    const entries = existsSync(folder) ? await readdir(folder, { withFileTypes: true }) : [];
+    // Names with a leading dot are of repositories that are being made.
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+      .map(({ name }) => name);
+  }
+
+  /** The name of a folder that was moved is the name of the repository. */
+  async #read(ref: RepositoryRef): Promise<Omit<RepositoryFolder, 'bare'> | null> {
+    const path = this.pathOf(ref);
+    const record = await readRecord(RepositoryRecord, join(path, 'repository.json'));
+    if (record === null) return null;
+    const same = nameOf(record).toLowerCase() === nameOf(ref).toLowerCase();
+    const { owner, repo } = same ? record : ref;
+    return { path, record: { ...record, owner, repo } };
   }
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { decode, oneOf } from '#kit/decode.ts';
@@ -73,6 +74,7 @@ export class LocalForgeAdmin {
     const empty = { default_branch: 'main', object_format: 'sha1' };
     const { default_branch, object_format } = from === null ? empty : await inspectSource(from);
     const record: RepositoryRecord = {
+      repository_id: randomUUID(),
       owner,
       repo,
       default_branch,

@@ -113,6 +113,7 @@ export class LocalForge implements ConfiguredForge {
     return {
       owner: record.owner,
       repo: record.repo,
+      repository_id: record.repository_id,
       default_branch: record.default_branch,
       clone_url: bare,
       push_url: bare,

@@ -767,6 +767,12 @@ describe('an event', () => {
       { type: 'issue_seen', data: { changed: 'demo/hello#1 is closed' } },
       { issue_changed: 'demo/hello#1 is closed' },
     ],
+    [
+      'records the new name of the repository',
+      plan,
+      { type: 'repository_seen', data: { owner: 'demo', repo: 'greetings' } },
+      { renamed: { owner: 'demo', repo: 'greetings' } },
+    ],
     ['records which files moved on the base branch', plan, moved('a.md'), { base_moved: moved('a.md').data }],
     [
       'clears the moved files when none has moved any more',
@@ -943,6 +949,7 @@ describe('a run that was just created', () => {
       superseded_by: null,
       base_moved: null,
       issue_changed: null,
+      renamed: null,
     });
   });
 

@@ -54,6 +54,7 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     superseded_by: null,
     base_moved: null,
     issue_changed: null,
+    renamed: null,
   };
   return foldMore(created, rest);
 }
@@ -140,6 +141,10 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       return { base_moved: event.data.files.length === 0 ? null : event.data };
     case 'issue_seen':
       return { issue_changed: event.data.changed };
+    case 'repository_seen': {
+      const { owner, repo } = run.plan?.target ?? run.request;
+      return { renamed: owner === event.data.owner && repo === event.data.repo ? null : event.data };
+    }
     case 'undo_started':
       return {
         status: 'executing',
