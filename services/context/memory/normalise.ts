@@ -55,8 +55,3 @@ export function jaccard(a: ReadonlySet<string>, b: ReadonlySet<string>): number 
   const all = a.size + b.size - common;
   return all === 0 ? 1 : common / all;
 }
-
-/** How many words the index counts in a text, about. */
-export function countWords(text: string): number {
-  return text.match(/[\p{L}\p{N}\p{Co}]+/gu)?.length ?? 0;
-}

@@ -1,4 +1,5 @@
 import type { GraphRecord } from '../record/graph-record.ts';
+import { indexAllMemories } from './memory-index.ts';
 import { aboutOf, type MemoryRow } from './memory-row.ts';
 import { fingerprintOf } from './minhash.ts';
 import { rememberFingerprint } from './signatures.ts';
@@ -6,8 +7,7 @@ import { linkSimilar } from './similar.ts';
 
 /** Rebuilds the text index, and signs and links what has no signature, as after a recovery from a damaged record. */
 export function rebuildMemoryIndex(record: GraphRecord, _: null): null {
-  record.db.exec("INSERT INTO memory_index (memory_index) VALUES ('rebuild')");
-  record.db.exec("INSERT INTO memory_index (memory_index, rank) VALUES ('secure-delete', 1)");
+  indexAllMemories(record);
   const unsigned = record.db
     .prepare(
       `SELECT m.* FROM memories m LEFT JOIN memory_signatures s ON s.memory = m.memory

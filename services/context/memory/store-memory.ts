@@ -1,7 +1,8 @@
 import type { GraphRecord, NodeInput } from '../record/graph-record.ts';
 import { nodeId } from '../record/node-id.ts';
+import { countTerms, indexMemory, termsOfMemory, unindexMemory } from './memory-index.ts';
 import { aboutOf, factOf, type MemoryRow, memoryRow, noEnd, type Remembered, titleOf } from './memory-row.ts';
-import { countWords, normalisedName } from './normalise.ts';
+import { normalisedName } from './normalise.ts';
 import { forgetFingerprint } from './signatures.ts';
 
 const excerptLength = 500;
@@ -10,11 +11,12 @@ type MemoryColumns = Omit<MemoryRow, 'memory'>;
 
 /** Adds a memory: its node, row, text and edges. @returns its row, whose validity is the stated one */
 export function storeMemory(record: GraphRecord, said: Remembered): MemoryRow {
-  const columns = columnsOf(said);
+  const context = contextWords(said);
+  const terms = termsOfMemory({ content: said.content, context });
+  const columns = columnsOf(said, context, countTerms(terms));
   const memory = record.addNode(nodeOf(columns));
   record.insert('memories', { memory, ...columns });
-  const { content, context } = columns;
-  record.insert('memory_index', { rowid: memory, content, context });
+  indexMemory(record, memory, terms);
   const row: MemoryRow = { memory, ...columns };
   for (const entity of said.about)
     record.insert('memory_about', { memory, entity, linked: record.nodeOf(entity) === null ? 0 : 1 });
@@ -23,13 +25,12 @@ export function storeMemory(record: GraphRecord, said: Remembered): MemoryRow {
   return row;
 }
 
-function columnsOf({ about, ...said }: Remembered): MemoryColumns {
-  const context = contextWords(said);
+function columnsOf({ about, ...said }: Remembered, context: string, words: number): MemoryColumns {
   return {
     ...said,
     steps: JSON.stringify(said.steps),
     context,
-    words: countWords(said.content) + countWords(context),
+    words,
     subject_name: said.subject === null ? null : normalisedName(said.subject),
     speaker_name: said.speaker === null ? null : normalisedName(said.speaker),
     fact: factOf(said),
@@ -124,9 +125,7 @@ export function changeEnd(record: GraphRecord, memory: number, valid_to: string)
 
 /** Removes a memory with everything that was made from it. */
 export function removeMemory(record: GraphRecord, row: MemoryRow): void {
-  record
-    .prepare("INSERT INTO memory_index (memory_index, rowid, content, context) VALUES ('delete', ?, ?, ?)")
-    .run(row.memory, row.content, row.context);
+  unindexMemory(record, row);
   forgetFingerprint(record, row.memory);
   record.deleteNode(row.memory);
   const procedure = row.layer === 'procedural' ? record.nodeOf(nodeId.procedure(procedureName(row))) : null;

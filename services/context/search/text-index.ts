@@ -1,5 +1,5 @@
 import type { GraphRecord } from '../record/graph-record.ts';
-import { pathTermsOf, termsOf } from './words/words.ts';
+import { bagOf, pathTermsOf, termsOf } from './words/words.ts';
 
 /**
  * The full-text index, by node, and the text it was made from. What stands in the index is made by words/: terms separated by
@@ -59,11 +59,11 @@ export function indexText(record: GraphRecord, node: number, { title, path, body
   if (isWhole(record, node)) {
     record
       .prepare('INSERT INTO whole_index (rowid, name, path, body) VALUES (?, ?, ?, ?)')
-      .run(node, joinedTerms(title), joinedTerms(path ?? ''), bagText(body));
+      .run(node, joinedTerms(title), joinedTerms(path ?? ''), bagOf(termsOf(body)));
   } else {
     record
       .prepare('INSERT INTO part_index (rowid, name, body) VALUES (?, ?, ?)')
-      .run(node, joinedTerms(title), bagText(body));
+      .run(node, joinedTerms(title), bagOf(termsOf(body)));
   }
 }
 
@@ -80,15 +80,6 @@ function isWhole(record: GraphRecord, node: number): boolean {
     | { kind: string; path: string | null }
     | undefined;
   return row !== undefined && row.path !== null && (row.kind === 'file' || row.kind === 'document');
-}
-
-const maxTimes = 16;
-
-/** Order says nothing, and the twentieth time no more than the sixteenth. */
-function bagText(text: string): string {
-  return [...termsOf(text)]
-    .flatMap(([term, count]) => Array<string>(Math.min(count, maxTimes)).fill(term))
-    .join(' ');
 }
 
 function joinedTerms(path: string): string {

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { migrate as migrateTo } from '#kit/storage/database.ts';
 import { executionTables } from '../execution/execution-queries.ts';
 import { ingestTables, linkTables } from '../ingest/ingest-tables.ts';
+import { memoryIndexTables } from '../memory/memory-index.ts';
 import { fingerprintTables, memoryTables, signatureTables } from '../memory/memory-tables.ts';
 import { recordThing } from '../record/connection.ts';
 import { identityTable, indexedTable, journalTable, recordTables } from '../record/graph-record.ts';
@@ -45,6 +46,7 @@ export const versions: readonly string[] = [
   linkTables,
   journalTable,
   [fingerprintTables, indexedTable].join('\n'),
+  memoryIndexTables,
 ];
 
 /** @param wanted the version to stop at; less than all of them only to have an old record */

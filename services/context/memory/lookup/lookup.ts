@@ -14,7 +14,7 @@ import {
   wordsOf,
 } from './query.ts';
 import { knownSources, sourcesMeant } from './sources.ts';
-import { collectionOf, Stems, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
+import { collectionOf, type Term, type TextScore, termsOf, textScores } from './text-scores.ts';
 import {
   type Asked,
   asksWhen,
@@ -59,7 +59,6 @@ const vectorShare = 0.3;
 const successNudge = 0.1;
 const maxTextLength = 10_000;
 const noTerms: ReadonlyMap<Term, number> = new Map();
-let stems: Stems | undefined;
 
 /** Finds memories as retrieval was measured to work: text, then subject, then the turns beside it and its session. */
 export function lookUpMemories(db: DatabaseSync, input: LookupInput): Omit<LookupReply, 'took_ms'> {
@@ -94,15 +93,14 @@ function weighedScore({ row, score }: Found, sessions: readonly string[] | null)
 }
 
 function find(db: DatabaseSync, input: LookupInput & Filters): Found[] {
-  stems ??= new Stems();
   const collection = collectionOf(db);
   if (collection.memories === 0) return [];
   const condition = conditionOf(input);
   const names = namesIn(db, input.query, collection.memories, condition);
   const words = contentWords(wordsOf(input.query));
   const score = (chosen: readonly string[]) => {
-    const terms = termsOf(db, chosen, stems!, collection, condition);
-    return textScores(db, terms, condition, stems!, collection, nameOf(input.query));
+    const terms = termsOf(db, chosen, collection, condition);
+    return textScores(db, terms, condition, collection, nameOf(input.query));
   };
   const nameless = score(withoutNames(words, names));
   const scored = nameless.length > 0 ? nameless : score(words);
@@ -197,7 +195,7 @@ function isWord(name: string): boolean {
 /** Common names are taken out; every word stays where nothing else would. */
 function withoutNames(words: readonly string[], names: readonly Name[]): string[] {
   const common = new Set(names.filter(({ common }) => common).flatMap(({ name }) => wordsOf(name)));
-  return words.filter((word) => !common.has(word));
+  return words.filter((word) => !common.has(word.toLowerCase()));
 }
 
 /** The share of times a playbook worked, two more tries assumed of which one did. */

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MemoryLayer } from '#kit/contracts/context/vocabulary.ts';
+import { isStopWord } from '../../search/words/query-terms.ts';
+import { readable } from '../../search/words/words.ts';
 import { normalisedName } from '../normalise.ts';
 
 /** Which memories a lookup may find. */
@@ -49,29 +51,18 @@ export function conditionOf({ layer, sessions, sources, about, as_of }: Filters)
   return { sql: parts.join(' AND '), values, isNarrow };
 }
 
-/** Words that say nothing about what is looked for. */
-const stopWords = new Set(
-  `a about above after again all also am an and any are aren't as at be because been before being below between both but by can
-  can't cannot could couldn't did didn't do does doesn't doing don't down during each few for from further get got had hadn't has hasn't have
-  haven't having he her here hers herself him himself his how i if in into is isn't it its itself just let's like me more most my
-  myself no nor not of off on once only or other our ours ourselves out over own please same she should shouldn't so some such tell
-  than that that's the their theirs them themselves then there these they this those through to too under until up upon us very
-  was wasn't we were weren't what what's when where which while who whom whose why will with won't would wouldn't you your yours
-  yourself yourselves s t d ll m re ve`.split(/\s+/),
-);
-
 const maxWords = 2_000;
+const wordPattern = /[\p{L}\p{M}\p{N}_$]+(?:'\p{L}+)*|\p{RI}{2}|[\p{Extended_Pictographic}--[©®™]]/gv;
 
-/** The words of a text, in order, in lower case. */
+/** Words, identifiers and emoji of a query, in order, as they are written. */
 export function wordsOf(text: string, max = maxWords): string[] {
-  const lower = text.normalize('NFKC').toLowerCase().replaceAll('’', "'");
-  return (lower.match(/[\p{L}\p{N}\p{Co}\p{M}]+(?:'[\p{L}]+)*/gu) ?? []).slice(0, max);
+  return (readable(text).replaceAll('’', "'").match(wordPattern) ?? []).slice(0, max);
 }
 
 /** Without the words that say nothing; a possessive loses its ending. */
 export function contentWords(words: readonly string[]): string[] {
-  const content = words.filter((word) => !stopWords.has(word)).flatMap((word) => word.split("'"));
-  return [...new Set(content.filter((word) => word !== '' && !stopWords.has(word)))];
+  const content = words.filter((word) => !isStopWord(word)).flatMap((word) => word.split("'"));
+  return [...new Set(content.filter((word) => word !== '' && !isStopWord(word)))];
 }
 
 const maxNameWords = 4;
@@ -111,7 +102,7 @@ export function namesIn(
 
 function phrasesOf(query: string): Set<string> {
   const written = normalisedName(query).split(' ').slice(0, maxNamedWords).map(bare);
-  const words = wordsOf(query, maxNamedWords).map(bare);
+  const words = wordsOf(query.toLowerCase(), maxNamedWords).map(bare);
   const phrases = new Set<string>();
   for (const list of [written, words])
     for (let from = 0; from < list.length; from++)

@@ -1,6 +1,9 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { prepared } from '../../record/connection.ts';
+import { allTermsOfWord, isUnspaced, isUnspacedLetter, soughtOf } from '../../search/words/words.ts';
+import { termsOfMemory } from '../memory-index.ts';
 import type { MemoryRow } from '../memory-row.ts';
-import { type Condition, wordsOf } from './query.ts';
+import type { Condition } from './query.ts';
 
 /** BM25 as tuned on conversations, see retrieval's measurements: short texts, so that length counts less. */
 const k1 = 0.9;
@@ -13,9 +16,13 @@ const maxTerms = 48;
 const scoredLength = 20_000;
 /** Terms that more than this share has find nothing by themselves, where there are others. */
 const commonShare = 0.2;
+/** What a term counts that only begins as the query's does, beside one that is the same. */
+const variantShare = 0.5;
 
 export interface Term {
   readonly term: string;
+  /** True if it stands for each term of the index that begins with it. */
+  readonly isPrefix: boolean;
   /** The query's words that have it. */
   readonly words: readonly string[];
   readonly idf: number;
@@ -46,28 +53,97 @@ export function collectionOf(db: DatabaseSync): Collection {
   return { memories, averageWords: average ?? 1 };
 }
 
-/** The query's words as the index has them, the rarest first; those that nothing has under a narrow condition are left out. */
+/**
+ * The query's terms that the index has, the rarest first; under a narrow condition, those that something under it has. A term that is
+ * nowhere stands for the terms that it is the beginning of, or that are its own beginning.
+ */
 export function termsOf(
   db: DatabaseSync,
   words: readonly string[],
-  stems: Stems,
   { memories }: Collection,
   condition: Condition,
 ): Term[] {
-  const byTerm = new Map<string, string[]>();
-  stems.learn(words);
-  for (const word of words)
-    for (const term of stems.of(word)) byTerm.set(term, [...(byTerm.get(term) ?? []), word]);
-  const find = db.prepare('SELECT doc FROM memory_words WHERE term = ?');
-  const found: Term[] = [];
-  for (const [term, having] of byTerm) {
-    const row = find.get(term) as { doc: number } | undefined;
-    if (row === undefined) continue;
-    const idf = Math.log(1 + (memories - row.doc + 0.5) / (row.doc + 0.5));
-    found.push({ term, words: having, idf, share: row.doc / memories });
+  const find = (terms: readonly Sought[]) => {
+    const found = terms.flatMap((sought): Term[] => {
+      const docs = documentsWith(db, sought);
+      if (docs === 0) return [];
+      const idf = Math.log(1 + Math.max(0, memories - docs + 0.5) / (docs + 0.5));
+      return [{ ...sought, idf: sought.isVariant ? variantShare * idf : idf, share: docs / memories }];
+    });
+    const ranked = found.sort((a, c) => c.idf - a.idf);
+    return condition.isNarrow ? under(db, ranked, condition) : ranked.slice(0, maxTerms);
+  };
+  const sought = soughtIn(words);
+  const exact = find(sought);
+  if (exact.length === maxTerms) return exact;
+  const known = new Set(exact.map(({ term }) => term));
+  const missing = sought.filter(({ term, isPrefix }) => !isPrefix && !known.has(term)).slice(0, maxTerms);
+  const all = [...exact];
+  for (const one of missing) {
+    const variant = firstOf(variantsOf(one), (variant) => find([variant])[0]);
+    if (variant === undefined || known.has(variant.term)) continue;
+    known.add(variant.term);
+    all.push(variant);
   }
-  const ranked = found.sort((a, c) => c.idf - a.idf);
-  return condition.isNarrow ? under(db, ranked, condition) : ranked.slice(0, maxTerms);
+  return all.sort((a, c) => c.idf - a.idf).slice(0, maxTerms);
+}
+
+function firstOf<Item, Found>(items: readonly Item[], find: (item: Item) => Found | undefined) {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+type Sought = Pick<Term, 'term' | 'isPrefix' | 'words'> & { readonly isVariant: boolean };
+
+/** Terms of the query's words, each once. */
+function soughtIn(words: readonly string[]): Sought[] {
+  const byTerm = new Map<string, Sought & { words: string[] }>();
+  const add = (term: string, isPrefix: boolean, word: string) => {
+    const known = byTerm.get(term);
+    if (known !== undefined) known.words.push(word);
+    else byTerm.set(term, { term, isPrefix, isVariant: isPrefix, words: [word] });
+  };
+  for (const word of words) {
+    for (const term of soughtOf(allTermsOfWord(word)))
+      add(term, isUnspacedLetter(term), isUnspaced(word) ? term : word);
+    const noun = shortNoun.exec(word)?.[0];
+    if (noun !== undefined) add(noun, true, word);
+  }
+  return [...byTerm.values()];
+}
+
+/** A Korean noun of one letter before a particle. */
+const shortNoun = /^\p{sc=Hangul}(?=[을를이가은는에의와과로도만]$)/u;
+
+const minPrefix = 3;
+const minBeginning = 4;
+const maxCut = 3;
+
+/** What a term that is nowhere may stand for, the best first: `kuber` for `kubernet`, `migrati` for `migrat`, `muenchen` for `munchen`. */
+function variantsOf({ term, words }: Sought): Sought[] {
+  const variant = (other: string, isPrefix = false): Sought => ({
+    ...{ term: other, isPrefix, isVariant: true, words },
+  });
+  const variants = term.length >= minPrefix ? [variant(term, true)] : [];
+  if (!/^[a-z]+$/.test(term)) return variants;
+  const plain = term.replaceAll(/([aou])e/g, '$1');
+  if (plain !== term) variants.push(variant(plain));
+  for (let cut = 1; cut <= maxCut && term.length - cut >= minBeginning; cut++)
+    variants.push(variant(term.slice(0, -cut)));
+  return variants;
+}
+
+function documentsWith(db: DatabaseSync, { term, isPrefix }: Sought): number {
+  const row = isPrefix
+    ? prepared(db, 'SELECT sum(doc) AS doc FROM memory_words WHERE term >= ? AND term < ?').get(
+        term,
+        `${term}\u{10ffff}`,
+      )
+    : prepared(db, 'SELECT doc FROM memory_words WHERE term = ?').get(term);
+  return (row as { doc: number | null } | undefined)?.doc ?? 0;
 }
 
 function under(db: DatabaseSync, terms: readonly Term[], { sql, values }: Condition): Term[] {
@@ -83,8 +159,9 @@ function under(db: DatabaseSync, terms: readonly Term[], { sql, values }: Condit
   return found;
 }
 
-function matchOf({ term, words }: Term): string {
-  return `"${words[0] ?? term}"`;
+/** Terms hold no quotes. */
+function matchOf({ term, isPrefix }: Term): string {
+  return isPrefix ? `"${term}" *` : `"${term}"`;
 }
 
 /**
@@ -95,7 +172,6 @@ export function textScores(
   db: DatabaseSync,
   terms: readonly Term[],
   condition: Condition,
-  stems: Stems,
   collection: Collection,
   name: string | null,
 ): TextScore[] {
@@ -105,16 +181,16 @@ export function textScores(
   if (searched.length === 0) return [];
   const match = searched.map(matchOf).join(' OR ');
   const rows = candidates(db, match, condition, name);
-  const texts = rows.map((row) => wordsOf(`${row.content.slice(0, scoredLength)}\n${row.context}`, Infinity));
-  stems.learn(texts.flat());
-  const byName = new Map(terms.map((term) => [term.term, term]));
-  return rows.map((row, n) => {
+  const byName = new Map(terms.filter(({ isPrefix }) => !isPrefix).map((term) => [term.term, term]));
+  const prefixes = terms.filter(({ isPrefix }) => isPrefix);
+  return rows.map((row) => {
     const counts = new Map<Term, number>();
-    for (const word of texts[n]!)
-      for (const name of stems.of(word)) {
-        const term = byName.get(name);
-        if (term !== undefined) counts.set(term, (counts.get(term) ?? 0) + 1);
-      }
+    const add = (term: Term, count: number) => counts.set(term, (counts.get(term) ?? 0) + count);
+    for (const [name, count] of termsOfMemory(row, scoredLength)) {
+      const term = byName.get(name);
+      if (term !== undefined) add(term, count);
+      for (const prefix of prefixes) if (name.startsWith(prefix.term)) add(prefix, count);
+    }
     return { row, counts, ...bm25(counts, row.words, collection.averageWords) };
   });
 }
@@ -155,50 +231,4 @@ export function bm25(
     score += part;
   }
   return { score, terms };
-}
-
-const maxKnown = 50_000;
-
-/**
- * The terms under which the index has words, made by the same tokenizer: an index in memory that only ever holds the words at hand.
- */
-export class Stems {
-  readonly #db = new DatabaseSync(':memory:');
-  readonly #put: StatementSync;
-  readonly #terms: StatementSync;
-  readonly #known = new Map<string, readonly string[]>();
-
-  constructor() {
-    this.#db.exec(`
-      CREATE VIRTUAL TABLE words USING fts5(word, tokenize='porter unicode61');
-      CREATE VIRTUAL TABLE terms USING fts5vocab(words, instance);`);
-    this.#put = this.#db.prepare('INSERT INTO words (rowid, word) VALUES (?, ?)');
-    this.#terms = this.#db.prepare('SELECT doc, term FROM terms');
-  }
-
-  /** Learns all of these words at once, which is cheaper than one after the other. */
-  learn(words: Iterable<string>): void {
-    const asked = new Set(words);
-    const unknown = [...asked].filter((word) => !this.#known.has(word));
-    if (unknown.length > 0) this.#learn(unknown, asked);
-  }
-
-  /** The terms of a word: mostly one, several where the tokenizer splits it, none where it has nothing to index. */
-  of(word: string): readonly string[] {
-    if (!this.#known.has(word)) this.learn([word]);
-    return this.#known.get(word)!;
-  }
-
-  #learn(unknown: readonly string[], asked: ReadonlySet<string>): void {
-    if (this.#known.size + unknown.length > maxKnown) {
-      for (const word of this.#known.keys()) if (!asked.has(word)) this.#known.delete(word);
-    }
-    this.#db.exec('BEGIN');
-    for (const [row, word] of unknown.entries()) this.#put.run(row + 1, word);
-    const found = unknown.map((): string[] => []);
-    for (const { doc, term } of this.#terms.iterate() as Iterable<{ doc: number; term: string }>)
-      found[doc - 1]!.push(term);
-    this.#db.exec('ROLLBACK');
-    for (const [row, word] of unknown.entries()) this.#known.set(word, found[row]!);
-  }
 }

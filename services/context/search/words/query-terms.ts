@@ -1,4 +1,4 @@
-import { joined, partsOf, termsOfWord, wholesOfPath } from './words.ts';
+import { isTellingLetter, joined, partsOf, readable, soughtOf, termsOfWord, wholesOfPath } from './words.ts';
 
 export interface QueryTerm {
   readonly term: string;
@@ -21,8 +21,9 @@ const address = /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/]{1,200}/gi;
 
 const word = /[\p{L}\p{M}\p{N}_$]+/gu;
 
-/** A word, an identifier, a path, a dotted name, a frame of a stack trace: what is written without a space. */
-const unit = /[\p{L}\p{M}\p{N}_$]+(?:[./\\:#@-]{1,3}[\p{L}\p{M}\p{N}_$]+)*/gu;
+/** A word, an identifier, a path, a dotted name, a frame of a stack trace: what is written without a space. Or an emoji. */
+const unit =
+  /[\p{L}\p{M}\p{N}_$]+(?:[.\/\\:#@\-]{1,3}[\p{L}\p{M}\p{N}_$]+)*|\p{RI}{2}|[\p{Extended_Pictographic}--[©®™]]/gv;
 
 /** Of a path or dotted name with more parts, the last ones alone are looked for as one. */
 const maxJoined = 4;
@@ -34,11 +35,11 @@ const maxJoined = 4;
 export function queryTerms(query: string): QueryTerm[] {
   const terms = new Map<string, QueryTerm>();
   const noise = new Map<string, QueryTerm>();
-  const text = withoutTrailers(query.normalize('NFKC')).replace(address, ' ').trim();
+  const text = withoutTrailers(readable(query)).replace(address, ' ').trim();
   const subjectEnd = Math.max(0, text.search(/\n\s*\n/));
   for (const { 0: written, index } of text.matchAll(unit)) {
     const weight = index < subjectEnd ? subjectWeight : 1;
-    const words = written.match(word)!;
+    const words = written.match(word) ?? [written];
     if (words.length > 1 || partsOf(written).length > 1) addIdentifier(terms, written, words, weight);
     else if (!isStopWord(written)) addWord(isNoise(written) ? noise : terms, written, weight);
   }
@@ -60,17 +61,17 @@ function addIdentifier(
 }
 
 function addWord(terms: Map<string, QueryTerm>, written: string, weight: number): void {
-  for (const term of termsOfWord(written)) add(terms, { term, written, weight });
+  for (const term of soughtOf(termsOfWord(written))) add(terms, { term, written, weight });
 }
 
 function add(terms: Map<string, QueryTerm>, term: QueryTerm): void {
-  if (term.term.length < 2 && !/\p{Lo}/u.test(term.term)) return;
+  if (term.term.length < 2 && !isTellingLetter(term.term)) return;
   const known = terms.get(term.term);
   if (known === undefined || known.weight < term.weight) terms.set(term.term, term);
 }
 
-/** Whether a word says nothing of what is looked for. */
-function isStopWord(word: string): boolean {
+/** True if a word says nothing of what is looked for. */
+export function isStopWord(word: string): boolean {
   return stopWords.has(word.toLowerCase());
 }
 
@@ -87,8 +88,8 @@ const stopWords = wordsOf(`
   other others our ours out over own per rather same she should since so some such than that the their theirs them themselves
   then there therefore these they this those though through thus to too toward towards under until up upon us use used uses
   using very via want was we well were what when where whether which while who whom whose why will with within without would
-  yet you your yours please currently instead still already etc ie eg vs don doesn didn isn wasn won aren couldn shouldn wouldn
-  hasn haven`);
+  yet you your yours am myself himself herself yourself yourselves ourselves s t d m ll re ve please currently instead still already etc ie eg vs don doesn didn isn wasn won aren couldn shouldn wouldn
+  hasn haven hadn`);
 
 const noise = wordsOf(`
   fix fixes fixed fixing add adds added adding update updates updated updating remove removes removed removing change changes

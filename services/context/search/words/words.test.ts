@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { stem } from './porter.ts';
 import { queryTerms } from './query-terms.ts';
-import { pathTermsOf, termsOf } from './words.ts';
+import { allTermsOf, pathTermsOf, termsOf } from './words.ts';
 
 const sortedTerms = (text: string) => [...termsOf(text).keys()].sort();
+
+const termPattern = /^(?:[\p{L}\p{M}\p{N}]+|\p{Extended_Pictographic}|\p{RI}{2})$/u;
 
 const asked = (query: string) => queryTerms(query).map(({ term }) => term);
 
@@ -18,25 +20,40 @@ describe('Terms of a text', () => {
     ['sha256', ['256', 'sha', 'sha256']],
     ['$store.dispatch', ['dispatch', 'store']],
     ['validates validation validated', ['valid']],
-    ['größerAls', ['al', 'größer', 'größerals']],
+    ['größerAls', ['al', 'grosser']],
     ['ﬁle', ['file']],
-    ['データベース接続', ['タベ', 'デー', 'ベー', 'ース', '接続', 'ス接', 'ータ']],
+    ['café Élan Ελλάς Ёлка Łódź cœur', ['cafe', 'coeur', 'elan', 'lodz', 'ελλασ', 'елка']],
+    ['データベース接続', ['タベ', 'デー', 'ベー', 'ース', '接続', '続', 'ス接', 'ータ']],
+    ['Reactの鍵', ['react', 'の鍵', '鍵']],
+    ['ห้องน้ำ', ['ห้อ', 'อง', 'งน้ํ', 'น้ํา', 'า']],
+    ['서버에서 서버를 서버', ['서버', '버']],
+    ['हिन्दी עברית', ['हिन्दी', 'עברית']],
     ['3f2c1a9d8e7b6a5f4d3c', []],
+    ['C++ c++17 C# F#, i++ #1 page#c', ['cpp', 'cpp17', 'csharp', 'fsharp', '17', 'page']],
+    ['👍🏽 ❤️ ❤ 👩‍💻 🇫🇷 1️⃣ © ™', ['👍', '❤', '👩', '💻', '🇫🇷', 'tm']],
     ['a b c 1', []],
     ['"foo" AND NOT bar*', ['and', 'bar', 'foo', 'not']],
-    ['\0x\ud800y🎉', []],
+    ['\0x\ud800y🎉', ['🎉']],
   ] as const) {
     it(`of ${JSON.stringify(text)}`, () => {
       expect(sortedTerms(text)).to.deep.equal([...expected].sort());
     });
   }
 
-  it('are of letters and digits alone, whatever the text', () => {
+  it('are of letters, digits and emoji alone, whatever the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
-        for (const term of sortedTerms(text)) expect(term).to.match(/^[\p{L}\p{M}\p{N}]+$/u);
+        for (const term of [...termsOf(text).keys(), ...allTermsOf(text).keys()])
+          expect(term).to.match(termPattern);
       }),
     );
+  });
+});
+
+describe('All terms of a text', () => {
+  it('have digests, single letters and digits too', () => {
+    const terms = [...allTermsOf('plan B at 4be9d01c77aa, 5 of v2.3 in C').keys()];
+    expect(terms).to.deep.equal(['plan', 'b', 'at', '4be9d01c77aa', '5', 'of', 'v2', '3', 'in', 'c']);
   });
 });
 
@@ -103,7 +120,7 @@ describe('Terms of a query', () => {
   it('take any text, and are no syntax', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 500 }), (text) => {
-        for (const { term } of queryTerms(text)) expect(term).to.match(/^[\p{L}\p{M}\p{N}]+$/u);
+        for (const { term } of queryTerms(text)) expect(term).to.match(termPattern);
       }),
     );
   });
