@@ -1,7 +1,7 @@
 /**
  * What was remembered. `memories.valid_to` is the effective end, the far future for none, so that it can be compared; what the
  * caller stated is kept beside it. `memory_about` names entities by id, known here or not yet; the ABOUT edges follow from it.
- * Everything here but `memory_index` and `memory_signatures` is the only copy. The long columns stand last: what filters reads past none.
+ * Everything here but `words`, `memory_index` and `memory_signatures` is the only copy. The long columns stand last: what filters reads past none.
  */
 export const memoryTables = `
   CREATE TABLE memories (

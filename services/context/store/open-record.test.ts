@@ -17,6 +17,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { transaction } from '#kit/storage/database.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { lookUpMemories } from '../memory/lookup/lookup.ts';
 import { prepareRecording } from '../memory/prepare-recording.ts';
 import { openForWriting } from '../record/connection.ts';
 import { GraphRecord } from '../record/graph-record.ts';
@@ -103,7 +104,7 @@ describe('The record of an installation', () => {
     return child;
   }
 
-  it('signs and links memories that an older version stored, also after a crash between its steps', () => {
+  it('indexes, signs and links memories that an older version stored, also after a crash between its steps', () => {
     mkdirSync(folder);
     const old = openForWriting(path);
     migrate(old, versions.length - 1);
@@ -136,7 +137,12 @@ describe('The record of an installation', () => {
         prepareRecording({ layer: 'semantic', kind: 'x', content: texts[0]!.toLowerCase() }),
       ),
     );
+    const everything = { layer: null, sessions: null, source: null, about: null, as_of: null };
+    const { results } = lookUpMemories(db, { ...everything, query: 'two', limit: 5 });
+    const { words } = db.prepare('SELECT words FROM memories WHERE memory = 1').get() as { words: number };
     db.close();
+    expect(results.map(({ id }) => id).sort()).to.deep.equal(['memory:1', 'memory:2']);
+    expect(words).to.equal(16);
     expect(duplicate).to.deep.include({ duplicate_of: 'memory:0', similar_to: ['memory:2', 'memory:1'] });
   });
 

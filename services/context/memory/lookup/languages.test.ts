@@ -120,9 +120,9 @@ describe('A lookup of memories in other languages and ways of writing', () => {
   });
   after(() => db.close());
 
-  const find = (query: string, more: { source?: string } = {}) =>
+  const find = (query: string) =>
     lookUpMemories(db, {
-      ...{ query, limit: 5, layer: null, sessions: null, source: null, about: null, as_of: null, ...more },
+      ...{ query, limit: 5, layer: null, sessions: null, source: null, about: null, as_of: null },
     }).results.map(({ text }) => text);
 
   for (const [language, texts] of Object.entries(memories))

@@ -165,7 +165,9 @@ const maxTimes = 16;
 
 /** Terms as a text for an index, separated by spaces: the tokenizer has nothing to decide. The 20th time says no more than the 16th. */
 export function bagOf(terms: Terms): string {
-  return [...terms].flatMap(([term, count]) => Array<string>(Math.min(count, maxTimes)).fill(term)).join(' ');
+  let bag = '';
+  for (const [term, count] of terms) bag += `${term} `.repeat(Math.min(count, maxTimes));
+  return bag;
 }
 
 /**
