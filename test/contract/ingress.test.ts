@@ -305,6 +305,25 @@ function webhooks(bridge: () => RunningBridge): void {
     expect(await outcome(githubDelivery('c', pull))).to.equal('ignored issue_is_pull_request');
   });
 
+  it('is ignored whatever its size if its kind is not used, and refused if an issue is too large', async () => {
+    const large = Buffer.from(JSON.stringify({ ref: 'x'.repeat(200_000) }));
+    for (const kind of ['push', 'workflow_run', '__proto__'])
+      expect(await outcome(githubDelivery('big', large, undefined, kind))).to.equal('ignored event_not_used');
+    expect(await outcome(githubDelivery('big', large))).to.equal('body_too_large');
+  });
+
+  it('names the setting of the forge if the webhook sends a form', async () => {
+    const form = Buffer.from(`payload=${encodeURIComponent(forgeBody({ title: 'form' }).toString())}`);
+    const answers = { [github.path]: 'Content type: application/json', [gitea.path]: 'POST Content Type' };
+    for (const [path, setting] of Object.entries(answers)) {
+      const { headers } = githubDelivery('form', form);
+      const type = { 'content-type': 'application/x-www-form-urlencoded' };
+      const { status, body } = await bridge().post(path, form, { ...headers, ...type });
+      expect(status).to.equal(415);
+      expect(JSON.stringify(body)).to.include(setting);
+    }
+  });
+
   it('is refused without an id that names the delivery', async () => {
     for (const id of ['', 'a/b', 'x'.repeat(101)])
       expect(await outcome(githubDelivery(id, forgeBody({ title: id })))).to.equal('delivery_id_invalid');

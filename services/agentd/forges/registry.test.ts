@@ -117,8 +117,30 @@ describe('the forges of config/forges.json', () => {
       'config/forges.json: /forges/0/kind is "gitlab": must be one of local, github, gitea',
     );
     expect((await failure(read({ name: 'a', kind: 'gitea', base_url: 'ftp://x' }))).message).to.contain(
-      '/forges/0/base_url is "ftp://x": must be an http or https URL',
+      '/forges/0/base_url is "ftp://x": must be the http or https URL that people open',
     );
+  });
+
+  it('takes the address that people open, and not that of the API', async () => {
+    const read = async (kind: string, base_url: string) =>
+      decode(ForgesConfig, { forges: [{ name: 'a', kind, base_url }] }, 'config/forges.json');
+    for (const [kind, base_url] of [
+      ['github', 'https://git.acme.example/api/v3'],
+      ['github', 'https://git.acme.example/github/api/v3/'],
+      ['github', 'https://git.acme.example/api/graphql'],
+      ['github', 'https://api.github.com'],
+      ['github', 'https://API.github.com/'],
+      ['gitea', 'https://git.acme.example/API/v1'],
+    ] as const) {
+      const { message } = await failure(read(kind, base_url));
+      expect(message, base_url).to.include(base_url).and.include('without the path of the API (/api/v3)');
+    }
+    for (const base_url of [
+      'https://git.acme.example',
+      'https://acme.example/api',
+      'https://acme.example/api/v3x',
+    ])
+      expect((await read('github', base_url)).forges).to.have.length(1);
   });
 
   it('refuses a configuration that cannot work', async () => {

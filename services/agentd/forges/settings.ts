@@ -18,8 +18,8 @@ const ForgeName = stringThat(
 
 const BaseUrl = stringThat(
   'BaseUrl',
-  'an http or https URL without user, query or fragment, for example https://git.example.org',
-  (text) => isPlainUrl(text, /^https?:$/),
+  'the http or https URL that people open in a browser, without the path of the API (/api/v3), user, query or fragment, for example https://git.example.org',
+  (text) => isPlainUrl(text, /^https?:$/) && !isApiUrl(text),
 );
 
 const CloneBaseUrl = stringThat(
@@ -33,6 +33,12 @@ function isPlainUrl(text: string, protocol: RegExp): boolean {
   return (
     url !== null && protocol.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash
   );
+}
+
+/** Addresses of the APIs of GitHub, GitHub Enterprise, Gitea and Forgejo. */
+function isApiUrl(text: string): boolean {
+  const { hostname, pathname } = new URL(text);
+  return hostname === 'api.github.com' || /\/api\/(v\d+|graphql)\/*$/i.test(pathname);
 }
 
 /** Of every kind. */

@@ -2,11 +2,12 @@ import * as t from 'io-ts';
 import { DashboardEvent } from '#kit/contracts/bridge/dashboard-event.ts';
 import { IngressReply } from '#kit/contracts/bridge/events.ts';
 import { Problem } from '#kit/contracts/problem.ts';
-import { codeOf, messageOf, Unauthorized } from '#kit/errors.ts';
+import { codeOf, messageOf, TooLarge, Unauthorized } from '#kit/errors.ts';
 import { type Route, routeWithBytes } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import { maskedText } from '#kit/redaction/masked-text.ts';
 import {
+  type IgnoredEvent,
   type IngressRequest,
   type IngressSource,
   type ReadEvent,
@@ -43,10 +44,20 @@ function ingressRoute(source: IngressSource, parts: IngressRouteParts, log: Ingr
       scope: null,
       body: source.name === 'dashboard' ? DashboardEvent : t.UnknownRecord,
       bodyLimit: bodyBytes,
+      typeHint: source.typeHint,
       anyQuery: true,
       // The log of ingress has a line for each, and a limit.
       debugBelow: 500,
-      onError: (error) => log.refused(source.name, error),
+      errorReply(error, { headers }) {
+        const ignored = error instanceof TooLarge ? source.ignoredBy(headers) : null;
+        if (ignored === null) {
+          log.refused(source.name, error);
+          return null;
+        }
+        const reply = ignoredReply(ignored);
+        log.answered(source.name, reply);
+        return { status: 202, json: reply };
+      },
       requestHeaders: Object.fromEntries(
         Object.entries(source.headers).map(([name, text]) => [
           name,
@@ -83,7 +94,7 @@ function keptReply({ event, duplicate }: AcceptedEvent, unknown: readonly string
   return { ...kept, notes: [...notes], unknown_members: unknown.map(maskedText) };
 }
 
-function ignoredReply({ code, message }: Extract<ReadEvent, { event: null }>): IngressReply {
+function ignoredReply({ code, message }: IgnoredEvent): IngressReply {
   const none = { event_id: null, duplicate: false, target: null, role: null, run_id: null };
   const reason = { code, message: maskedText(message) };
   return { ...none, state: 'ignored', reason, notes: [], unknown_members: [] };

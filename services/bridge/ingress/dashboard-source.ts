@@ -36,10 +36,15 @@ export class DashboardSource implements IngressSource {
     [timestampHeader]: 'Seconds since 1970, for a signed event',
     [signatureHeader]: '`sha256=` and the HMAC-SHA256 of `timestamp.body` in hex, for a signed event',
   };
+  readonly typeHint = 'Send the event as JSON.';
   readonly #parts: DashboardSourceParts;
 
   constructor(parts: DashboardSourceParts) {
     this.#parts = parts;
+  }
+
+  ignoredBy(): null {
+    return null;
   }
 
   authenticate({ body, header }: IngressRequest): void {

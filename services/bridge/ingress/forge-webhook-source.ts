@@ -17,6 +17,7 @@ import type { RoleMap } from '../targets/role-map.ts';
 import { type FoundTarget, targetAt } from '../targets/target.ts';
 import { actorOf, refusalOfActor } from './event-actor.ts';
 import {
+  type IgnoredEvent,
   type IngressRequest,
   type IngressSource,
   invalidSignature,
@@ -48,6 +49,7 @@ export interface ForgeSourceParts {
 export class ForgeWebhookSource implements IngressSource {
   readonly name: WebhookForge;
   readonly headers: Readonly<Record<string, string>>;
+  readonly typeHint: string;
   readonly #parts: ForgeSourceParts;
   readonly #dialect: WebhookDialect;
 
@@ -56,11 +58,17 @@ export class ForgeWebhookSource implements IngressSource {
     this.#parts = parts;
     this.#dialect = dialect;
     this.name = parts.kind;
+    this.typeHint = `In the settings of the webhook on the forge, choose ${dialect.contentTypeSetting}.`;
     this.headers = {
       [dialect.eventHeader]: 'Event type; only `issues` can start a planning',
       [dialect.deliveryHeader]: 'Names the delivery',
       [dialect.signatureHeader]: `${dialect.signaturePrefix === '' ? 'The' : `\`${dialect.signaturePrefix}\` and the`} HMAC-SHA256 of the body in hex`,
     };
+  }
+
+  ignoredBy(headers: Readonly<Record<string, unknown>>): IgnoredEvent | null {
+    const about = headers[this.#dialect.eventHeader];
+    return typeof about !== 'string' || about === 'issues' ? null : unusedEvent(about);
   }
 
   authenticate({ body, header }: IngressRequest): void {
@@ -77,11 +85,8 @@ export class ForgeWebhookSource implements IngressSource {
     const { eventHeader, deliveryHeader } = this.#dialect;
     const about = header(eventHeader) ?? '';
     const value = jsonOf(body);
-    if (about !== 'issues') {
-      return about === 'ping'
-        ? ignored('ping', 'the webhook works')
-        : ignored('event_not_used', `${JSON.stringify(about.slice(0, 60))} is not used: only issues are`);
-    }
+    if (about === 'ping') return ignored('ping', 'the webhook works');
+    if (about !== 'issues') return unusedEvent(about);
     // The header is not signed: a delivery about a comment has an action and an issue too.
     if (typeof value === 'object' && value !== null && Object.hasOwn(value, 'comment'))
       return ignored('event_not_used', 'a comment is not used: only what happens to the issue itself is');
@@ -243,6 +248,10 @@ function notUsed(action: string, { actions }: ForgeIngressConfig): ReadEvent {
   return ignored('action_not_used', message);
 }
 
-function ignored(code: string, message: string): ReadEvent {
+function unusedEvent(name: string): IgnoredEvent {
+  return ignored('event_not_used', `${JSON.stringify(name.slice(0, 60))} is not used: only issues are`);
+}
+
+function ignored(code: string, message: string): IgnoredEvent {
   return { event: null, code, message };
 }

@@ -19,7 +19,13 @@ export interface IngressRequest {
 /** An event of an issue, or why it is none; members that nobody looks at are named for who sent it. */
 export type ReadEvent =
   | { readonly event: NewEvent; readonly unknown_members: readonly string[] }
-  | { readonly event: null; readonly code: string; readonly message: string };
+  | IgnoredEvent;
+
+export interface IgnoredEvent {
+  readonly event: null;
+  readonly code: string;
+  readonly message: string;
+}
 
 /**
  * A kind of sender: how its requests are signed, and what they say. Nothing of what it reads is a command: of an event it takes
@@ -29,6 +35,10 @@ export interface IngressSource {
   readonly name: 'dashboard' | WebhookForge;
   /** Headers that it reads, for the description. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What the sender can do about a body that is not JSON. */
+  readonly typeHint: string;
+  /** Why requests with these headers have no effect, whatever their body says; null if they may have one. */
+  ignoredBy(headers: Readonly<Record<string, unknown>>): IgnoredEvent | null;
   /**
    * Checks the signature.
    * @throws Unauthorized (`signature_missing`, `signature_invalid`, `signature_expired`)

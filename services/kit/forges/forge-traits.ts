@@ -17,6 +17,8 @@ export interface WebhookDialect {
   readonly eventHeader: string;
   readonly deliveryHeader: string;
   readonly signatureHeader: string;
+  /** Setting of a webhook on the forge that makes it send JSON. */
+  readonly contentTypeSetting: string;
   /** Stands before the hex of the HMAC. */
   readonly signaturePrefix: string;
   /** What may happen to an issue, as the forge calls it. */

@@ -9,6 +9,7 @@ export const gitea = {
     deliveryHeader: 'x-gitea-delivery',
     signatureHeader: 'x-gitea-signature',
     signaturePrefix: '',
+    contentTypeSetting: 'POST Content Type: application/json',
     actions: [
       'opened',
       'edited',

@@ -9,6 +9,7 @@ export const github = {
     deliveryHeader: 'x-github-delivery',
     signatureHeader: 'x-hub-signature-256',
     signaturePrefix: 'sha256=',
+    contentTypeSetting: 'Content type: application/json',
     actions: [
       'opened',
       'edited',

@@ -20,7 +20,7 @@ export function readBody(request: IncomingMessage, body: RouteBody, limit: numbe
     case 'form':
       return readForm(request, body.codec, limit);
     case 'bytes':
-      return readJsonBytes(request, body.limit);
+      return readJsonBytes(request, body.limit, body.typeHint);
     case 'upload':
       return readUpload(request, body);
   }
@@ -67,8 +67,8 @@ async function readForm(request: IncomingMessage, codec: t.Mixed, limit: number)
 }
 
 /** The bytes of a body that says to be JSON, whatever they are. */
-async function readJsonBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
-  checkContentType(request.headers['content-type']);
+async function readJsonBytes(request: IncomingMessage, limit: number, hint?: string): Promise<Buffer> {
+  checkContentType(request.headers['content-type'], hint);
   checkEncoding(request);
   return await readBytes(request, limit);
 }
@@ -166,13 +166,14 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-function checkContentType(header: string | undefined): void {
+function checkContentType(header: string | undefined, hint?: string): void {
   if (header === 'application/json') return;
   const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   if (type !== 'application/json') {
     throw new UnsupportedMediaType(
       'content_type_not_supported',
       `content-type is ${header === undefined ? 'missing' : JSON.stringify(header)}: must be application/json`,
+      hint === undefined ? {} : { hint },
     );
   }
   const charset = parameters

@@ -101,8 +101,8 @@ export interface RouteFacts {
   readonly debugBelow?: number;
   /** Called with each error before it is answered. */
   readonly onError?: (error: unknown) => void;
-  /** The answer to an error, in place of a problem. @param request as far as it is known when anything can fail */
-  readonly errorReply?: (error: unknown, request: FailedRequest) => Reply;
+  /** The answer to an error instead of a problem; null for the problem. @param request as far as it is known when anything can fail */
+  readonly errorReply?: (error: unknown, request: FailedRequest) => Reply | null;
 }
 
 /** A request that was not answered as its route describes. */
@@ -124,7 +124,13 @@ export type RouteBody =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly codec: t.Mixed; readonly optional: boolean }
   | { readonly kind: 'form'; readonly codec: t.Mixed }
-  | { readonly kind: 'bytes'; readonly codec: t.Mixed; readonly limit: number }
+  | {
+      readonly kind: 'bytes';
+      readonly codec: t.Mixed;
+      readonly limit: number;
+      /** What the sender can do about a body that is not JSON. */
+      readonly typeHint?: string | undefined;
+    }
   | { readonly kind: 'upload'; readonly types: UploadTypes; readonly limit: number };
 
 /** Media types; the first is the one to describe. */
@@ -165,11 +171,16 @@ export function routeWithBytes(
   {
     body: codec,
     bodyLimit: limit,
+    typeHint,
     ...facts
-  }: RouteFacts & { readonly body: t.Mixed /** Bytes. */; readonly bodyLimit: number },
+  }: RouteFacts & {
+    readonly body: t.Mixed /** Bytes. */;
+    readonly bodyLimit: number;
+    readonly typeHint?: string;
+  },
   handle: Handler<Buffer, Reply | WrittenReply>,
 ): Route {
-  return { ...facts, body: { kind: 'bytes', codec, limit }, handle: handle as Route['handle'] };
+  return { ...facts, body: { kind: 'bytes', codec, limit, typeHint }, handle: handle as Route['handle'] };
 }
 
 /** A route whose body comes in pieces of UTF-8 text. */

@@ -123,9 +123,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   function answerError(ctx: Context, error: unknown): void {
     const { id, route } = ctx.state;
     route?.onError?.(error);
-    const reply = errorReply(ctx, error);
+    const own = ownErrorReply(ctx, error);
+    const reply = own ?? problemReply(ctx, error);
     // Known errors of a route with replies of its own may repeat what was asked, which no log holds.
-    const isOwn = route?.errorReply !== undefined && error instanceof CoreError;
+    const isOwn = own !== null && error instanceof CoreError;
     if (reply.status === 500 && !isOwn) logger.error('request failed', { request_id: id, error });
     if (ctx.headerSent) {
       ctx.res.destroy();
@@ -135,10 +136,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     answerReply(ctx, reply);
   }
 
-  function errorReply(ctx: Context, error: unknown): Reply {
-    const { id, route, admitted, identity } = ctx.state;
-    if (route?.errorReply !== undefined)
-      return route.errorReply(error, { id, path: ctx.path, headers: ctx.headers, identity });
+  function ownErrorReply(ctx: Context, error: unknown): Reply | null {
+    const { id, route, identity } = ctx.state;
+    return route?.errorReply?.(error, { id, path: ctx.path, headers: ctx.headers, identity }) ?? null;
+  }
+
+  function problemReply(ctx: Context, error: unknown): Reply {
+    const { id, admitted } = ctx.state;
     if (options.refuseUnknown !== undefined && !admitted && ctx.path.startsWith('/v1/')) {
       const reply = options.refuseUnknown(error, id);
       return { ...reply, headers: { ...problemHeaders(error), ...reply.headers } };
