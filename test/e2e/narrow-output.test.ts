@@ -72,7 +72,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
 const others = [
   ...['up', 'serve', 'context serve', 'model serve', 'bridge serve', 'bus serve', 'worker serve'],
   ...['quickstart', 'run', 'tui', 'status', 'install', 'completion', 'mcp', 'secrets init', 'diff', 'review'],
-  ...['token create', 'token revoke', 'session revoke', 'backup', 'backup verify', 'restore'],
+  ...['token create', 'token rotate', 'token revoke', 'session revoke', 'backup', 'backup verify', 'restore'],
   'storage migrate',
   ...['execute-approved', 'resume', 'cancel', 'attest'],
   ...['forge init', 'forge issue new', 'forge comment', 'forge pr merge'],

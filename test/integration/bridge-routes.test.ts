@@ -156,6 +156,7 @@ describe('the interface of core-bridge', () => {
       'worker',
       'dashboards',
       'schedules',
+      'secrets',
     ]);
     bridge.bus.stop();
     expect((await bridge.post(ingress, event(6))).status).to.equal(202);
