@@ -42,6 +42,7 @@ const unreadFolders = {
   tar: ['dist/commonjs'],
   uuid: ['dist/cjs-browser', 'dist/esm-browser'],
   'web-tree-sitter': ['debug'],
+  yaml: ['browser'],
 };
 /** Of parts of packages that no program imports: servers on express, logins by OAuth, a command line. */
 const unreadDependencies = {
