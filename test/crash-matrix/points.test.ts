@@ -20,6 +20,8 @@ const coveredElsewhere = [
   ...['ingest_between_batches', 'ingest_between_links', 'ingest_between_closings', 'ingest_before_finish'],
   // services/context/store/open-record.test.ts
   ...['record_damage_noted', 'record_set_aside', 'record_salvaged', 'record_remade'],
+  // services/kit/tokens/tokens.test.ts
+  ...['token.rotation.text_kept', 'token.registered'],
   // test/contract/model-ledger-crash.test.ts
   'ledger.reserved',
   // test/integration/bus-engine-crash.test.ts

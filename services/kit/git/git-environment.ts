@@ -32,7 +32,6 @@ const hardening: readonly ConfigEntry[] = [
   ['core.autocrlf', 'false'],
   ['core.protectNTFS', 'true'],
   ['core.protectHFS', 'true'],
-  ['core.logAllRefUpdates', 'false'],
   // Files of large trees are written by one process for each core.
   ['checkout.workers', '0'],
   ['gc.auto', '0'],
@@ -47,6 +46,9 @@ const hardening: readonly ConfigEntry[] = [
   ['protocol.ext.allow', 'never'],
   ['protocol.file.allow', 'always'],
 ];
+
+/** Only here: a repository at the other end keeps the reflog that its owner wants. */
+const hardeningHere: readonly ConfigEntry[] = [...hardening, ['core.logAllRefUpdates', 'false']];
 
 /** What a push may also run at the other end: maintenance, and filters of a working tree that follows its branch. */
 const hardeningAtOtherEnd: readonly ConfigEntry[] = [
@@ -99,7 +101,7 @@ export function isolatedEnvironment(config: readonly ConfigEntry[] = []): Record
     GIT_OPTIONAL_LOCKS: '0',
     GIT_NO_LAZY_FETCH: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
-    ...configVariables([...hardening, ...config]),
+    ...configVariables([...hardeningHere, ...config]),
   };
 }
 
