@@ -182,9 +182,9 @@ interface Manager {
  */
 async function managerOf(files: Files, folder: string, { packageManager }: PackageJson): Promise<Manager> {
   const named = typeof packageManager === 'string' ? packageManager : '';
-  const found = Object.entries(lockfiles).find(([, names]) => present(files, folder, names).length > 0);
-  const name = found?.[0] ?? /^(pnpm|bun|yarn)@/.exec(named)?.[1] ?? 'npm';
-  const lockfile = found === undefined ? null : present(files, folder, found[1])[0]!;
+  const found = managers.find((manager) => present(files, folder, lockfiles[manager]).length > 0);
+  const name = found ?? managers.find((manager) => named.startsWith(`${manager}@`)) ?? 'npm';
+  const lockfile = found === undefined ? null : present(files, folder, lockfiles[found])[0]!;
   switch (name) {
     case 'pnpm': {
       const frozen = lockfile === null ? '' : ' --frozen-lockfile';
@@ -217,7 +217,7 @@ async function managerOf(files: Files, folder: string, { packageManager }: Packa
       const install = `${linker} yarn install${frozen} --mode=skip-build`;
       return { name, lockfile, install, test: `${linker} yarn test`, testMembers: null };
     }
-    default: {
+    case 'npm': {
       const verb = lockfile === null ? 'install --no-save --no-package-lock' : 'ci';
       const install = `npm ${verb} --ignore-scripts --no-audit --no-fund`;
       return { name, lockfile, install, test: 'npm test', testMembers: 'npm test --workspaces --if-present' };
@@ -225,8 +225,9 @@ async function managerOf(files: Files, folder: string, { packageManager }: Packa
   }
 }
 
-/** In the order in which they decide. */
-const lockfiles: Readonly<Record<string, readonly string[]>> = {
+/** In the order in which their lockfiles decide. */
+const managers = ['pnpm', 'yarn', 'bun', 'npm'] as const;
+const lockfiles: Readonly<Record<(typeof managers)[number], readonly string[]>> = {
   pnpm: ['pnpm-lock.yaml'],
   yarn: ['yarn.lock'],
   bun: ['bun.lock', 'bun.lockb'],
