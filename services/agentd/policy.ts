@@ -7,6 +7,7 @@ import { type ActionKind, Author, actionKinds } from './action.ts';
 import { checkApprovalPolicy } from './approval/check-policy.ts';
 import { guards } from './approval/guarding-globs.ts';
 import { ApprovalRule, KnownPerson, StandingApproval } from './approval/rule.ts';
+import { BranchPrefix } from './git/branch-name.ts';
 
 const Score = integerBetween(0, 100);
 
@@ -30,6 +31,10 @@ export const Policy = t.strict({
   people: t.record(t.string, KnownPerson),
   /** Who commits. The people who approved are named in the pull request. */
   commit_author: Author,
+  branch: t.strict({
+    /** What the names of our branches begin with. */
+    prefix: BranchPrefix,
+  }),
   /** Globs; the forge's own protection and the default branch come on top. */
   protected_branches: t.array(NonEmptyString),
   /** A larger change is not proposed. */
@@ -92,6 +97,9 @@ export function whyProtected(
 ): string | null {
   if (own.some((name) => sameBranch(name, branch)))
     return `'${branch}' is the default or base branch; an agent never pushes there`;
+  const above = own.find((name) => branch.toLowerCase().startsWith(`${name.toLowerCase()}/`));
+  if (above !== undefined)
+    return `'${branch}' lies below '${above}', the default or base branch, where git allows no branch; set branch.prefix in config/policy.json`;
   const glob = protected_branches.find((pattern) => guards([pattern], branch));
   return glob === undefined
     ? null

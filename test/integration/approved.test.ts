@@ -181,6 +181,15 @@ describe('What was approved is what runs', () => {
     },
   );
 
+  it('on the branch that was approved, though branches have another prefix by now', async () => {
+    const { run, refusal } = await attacked(named('policy.json: branches have another prefix'));
+    expect(refusal).to.equal(null);
+    expect(run.plan!.target.branch).to.match(/^core\/1-/);
+    expect(world.checkout.git('branch', '--list', 'core/*', 'evil/*').trim()).to.equal(
+      run.plan!.target.branch,
+    );
+  });
+
   it('by the author who was approved, though the policy names another by now', async () => {
     const { run, refusal } = await attacked(named('policy.json: somebody else commits'));
     expect(refusal).to.equal(null);

@@ -1,3 +1,5 @@
+import { stringThat } from '#kit/decode.ts';
+
 /** The rules of `git check-ref-format --branch`. */
 export function isBranchName(name: string): boolean {
   if (name === '' || name === '@' || name === 'HEAD') return false;
@@ -18,3 +20,13 @@ export function branchNameProblem(name: string): string | null {
   }
   return isBranchName(name) ? null : "breaks git's rules for names (see git help check-ref-format)";
 }
+
+/** What the names of branches that Core makes begin with: a folder, or the start of a word. */
+export const BranchPrefix = stringThat(
+  'BranchPrefix',
+  "1 to 100 letters, digits, '.', '_', '-' and '/' that begin a branch name of git and end with '/', '-' or '_'; for example core/",
+  (text) =>
+    text.length <= 100 &&
+    /^[A-Za-z0-9][A-Za-z0-9._/-]*(?<=[/_-])$/.test(text) &&
+    branchNameProblem(`${text}1`) === null,
+);

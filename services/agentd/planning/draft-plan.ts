@@ -153,7 +153,7 @@ async function draftChange(
   await copyTree(scratch.gitDir, mirror.dir, tree, base_commit);
   const target: Target = {
     ...common.target,
-    branch: branchName(run.request.number, issue.title, run.run_id),
+    branch: branchName(policy.branch.prefix, run.request.number, issue.title, run.run_id),
     tree,
     vcs: await vcs(mirror, base_commit),
   };
@@ -372,12 +372,13 @@ export function rightsNotices(
   return [];
 }
 
-/** `core/<number>-<slug>-<short run id>`, for a task `core/task-…`: letters, digits and dashes alone, whatever the title holds. */
-export function branchName(number: number | null, title: string, runId: string): string {
-  return [
-    'core/',
-    [String(number ?? 'task'), slugOf(title), shortRunId(runId)].filter((part) => part !== '').join('-'),
-  ].join('');
+/**
+ * `<prefix><number>-<slug>-<short run id>`, for a task `<prefix>task-…`: after the prefix letters, digits and dashes alone,
+ * whatever the title holds.
+ */
+export function branchName(prefix: string, number: number | null, title: string, runId: string): string {
+  const parts = [String(number ?? 'task'), slugOf(title), shortRunId(runId)];
+  return `${prefix}${parts.filter((part) => part !== '').join('-')}`;
 }
 
 /** The first words of a title, at most 20 characters. */
