@@ -1,5 +1,5 @@
 import { sha256 } from '../digest.ts';
-import { secretRules } from './secret-rules.ts';
+import { type SecretRule, secretRules } from './secret-rules.ts';
 
 export interface FoundSecret {
   /** For example `github_token`. */
@@ -51,10 +51,10 @@ export interface SecretSpan {
   readonly end: number;
 }
 
-export function secretSpans(text: string): SecretSpan[] {
+export function secretSpans(text: string, rules: readonly SecretRule[] = secretRules): SecretSpan[] {
   if (!anyKeyword.test(text)) return [];
   const spans: SecretSpan[] = [];
-  for (const { kind, keywords, pattern, entropy, allow, accept } of secretRules) {
+  for (const { kind, keywords, pattern, entropy, allow, accept } of rules) {
     if (!keywords.some((word) => text.includes(word))) continue;
     for (const match of text.matchAll(pattern)) {
       const [start, end] = match.indices!.groups!.secret!;

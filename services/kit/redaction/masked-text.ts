@@ -1,10 +1,11 @@
 import * as t from 'io-ts';
 import { leafSchemas } from '../decode.ts';
 import { maskSpans, secretSpans } from './find-secrets.ts';
+import { proseRules } from './secret-rules.ts';
 
-/** The text with a mark in place of each detected secret, released ones included. */
+/** What people write, with a mark in place of each detected secret, released ones included. */
 export function maskedText(text: string): string {
-  return maskSpans(text, secretSpans(text));
+  return maskSpans(text, secretSpans(text, proseRules));
 }
 
 /** What `codec` accepts, its secrets masked when it is decoded: for what people write, which is stored and shown. */

@@ -1,4 +1,4 @@
-import { isSecretValue } from './named-value.ts';
+import { isPassword, isSecretValue } from './named-value.ts';
 import tokens from './secret-tokens.json' with { type: 'json' };
 
 /** A form that secrets are known by. */
@@ -28,8 +28,8 @@ const before = '(?<![A-Za-z0-9_])';
 const after = '(?![A-Za-z0-9_])';
 
 /** Names that give their value away; words before and after them are common. */
-const telling =
-  'pass(?:word|wd|phrase)|pwd|secret|token|api[_ -]?key|private[_-]?key|access[_-]?key|secret[_-]?key';
+const tellingPassword = 'pass(?:word|wd|phrase)|pwd|secret';
+const telling = `${tellingPassword}|token|api[_ -]?key|private[_-]?key|access[_-]?key|secret[_-]?key`;
 const nameWords = ['pass', 'pwd', 'secret', 'token', 'key'].flatMap((word) => {
   const upper = word.toUpperCase();
   return [word, upper, upper[0] + word.slice(1)];
@@ -38,7 +38,9 @@ const nameWords = ['pass', 'pwd', 'secret', 'token', 'key'].flatMap((word) => {
 const suffix =
   '(?:[_.-]?(?:key|value|text|prod(?:uction)?|dev|test|staging|live|main|new|old|primary|secondary|[0-9]{1,3})){0,2}s?';
 /** `name = `, `"name": `, `name: string = ` and the like. */
-const assigned = `(?:${telling})${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}(?:str|String|string)[ \\t]{0,5}=|=>|:=|[:=])[ \\t]{0,20}`;
+const assignedTo = (names: string) =>
+  `(?:${names})${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}(?:str|String|string)[ \\t]{0,5}=|=>|:=|[:=])[ \\t]{0,20}`;
+const assigned = assignedTo(telling);
 /** A character of a value without quotes; an ampersand ends it before the next parameter of an address. */
 const bare = '(?:[^\\s"\'`,;&<>]|&(?![\\w.-]+=))';
 const named: readonly RegExp[] = [
@@ -48,6 +50,15 @@ const named: readonly RegExp[] = [
   // A line of .env.
   new RegExp(`^(?:export )?[\\w.-]{0,40}(?:${telling})${suffix}=(?<secret>[A-Za-z]{8,200})$`, 'dgim'),
   new RegExp(`<[\\w.:-]{0,30}(?:${telling})${suffix}>(?<secret>[^\\s<>]{8,200})</`, 'dgi'),
+];
+
+/** Passwords that people write in prose: shorter ones too, and what follows a sentence's end is not theirs. */
+const inProse: readonly RegExp[] = [
+  new RegExp(`${assignedTo(tellingPassword)}(?<quote>["'\`])(?<secret>[^\\s"'\`]{6,200})\\k<quote>`, 'dgi'),
+  new RegExp(
+    `${assignedTo(tellingPassword)}(?!=)(?<secret>${bare}{6,200}?)(?=[.:?]{0,3}(?:[\\s"'\`,;&]|$))`,
+    'dgi',
+  ),
 ];
 
 /** A token by its form: `mark` stands for itself, `token` is a word, `assigned` differs from an id only by the name before it. */
@@ -141,6 +152,21 @@ export const secretRules: readonly SecretRule[] = [
       entropy: 1.9,
       allow: [],
       accept: isSecretValue,
+    }),
+  ),
+];
+
+/** Secrets in what people write: beside those of known forms, short passwords. In code there would be too many that are none. */
+export const proseRules: readonly SecretRule[] = [
+  ...secretRules,
+  ...inProse.map(
+    (pattern): SecretRule => ({
+      kind: 'password',
+      keywords: nameWords,
+      pattern,
+      entropy: 0,
+      allow: [],
+      accept: isPassword,
     }),
   ),
 ];
