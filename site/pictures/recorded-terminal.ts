@@ -34,16 +34,18 @@ export class RecordedTerminal {
     this.#shell.stdin.write(text);
   }
 
-  /** Waits until a line contains the text and nothing more comes, and gives all rows. */
+  /** Waits until a line contains the text and nothing more comes, and returns all rows. */
   async shows(text: string): Promise<Row[]> {
-    const end = performance.now() + patienceMs;
-    for (;;) {
-      const rows = this.#rows();
-      if (rows.some((row) => plain(row).includes(text))) return this.#quiet();
-      if (performance.now() > end)
-        throw new Error(`the terminal never showed '${text}':\n${rows.map(plain).join('\n')}`);
-      await pause(20);
-    }
+    await this.#until(`'${text}'`, (lines) => lines.some((line) => line.includes(text)));
+    return this.#quiet();
+  }
+
+  /** Waits until a line contains the text and the command has ended: the shell shows its prompt again. */
+  async ends(text: string): Promise<Row[]> {
+    return this.#until(
+      `'${text}' and the prompt`,
+      (lines) => lines.at(-1) === '$' && lines.some((line) => line.includes(text)),
+    );
   }
 
   async close(): Promise<void> {
@@ -51,6 +53,17 @@ export class RecordedTerminal {
     this.#shell.kill('SIGTERM');
     await closed;
     this.#screen.dispose();
+  }
+
+  async #until(what: string, isThere: (lines: readonly string[]) => boolean): Promise<Row[]> {
+    const end = performance.now() + patienceMs;
+    for (;;) {
+      const rows = this.#rows();
+      const lines = rows.map(plain);
+      if (isThere(lines)) return rows;
+      if (performance.now() > end) throw new Error(`the terminal never showed ${what}:\n${lines.join('\n')}`);
+      await pause(20);
+    }
   }
 
   /** The rows once nothing more comes: a prompt is drawn in several writes. */

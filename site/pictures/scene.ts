@@ -24,7 +24,7 @@ export type Recording = readonly (readonly Row[])[];
 export async function recordPlan(): Promise<Recording> {
   return inDemo(async (terminal) => {
     terminal.type(`core plan 1${enter}`);
-    return [await terminal.shows('approvals expire')];
+    return [await terminal.ends('approvals expire')];
   });
 }
 
@@ -36,12 +36,16 @@ export async function recordLoop(): Promise<Recording> {
       terminal.type(keys);
       shots.push(await terminal.shows(until));
     };
+    const finish = async (keys: string, until: string) => {
+      terminal.type(keys);
+      shots.push(await terminal.ends(until));
+    };
     await shoot(`core run 1${enter}`, '? The gate build');
     await shoot(enter, '? The gate publish');
     await shoot(toTheFirst, '❯ approve and execute (others');
-    await shoot(enter, ' completed ');
+    await finish(enter, ' completed ');
     await shoot(`core undo 1${enter}`, '? Take this back?');
-    await shoot(`y${enter}`, 'The run is undone.');
+    await finish(`y${enter}`, 'The run is undone.');
     return shots;
   });
 }

@@ -8,7 +8,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -17,6 +17,7 @@ import { git } from '#kit/git/git.ts';
 import { identify } from '#kit/storage/process-identity.ts';
 import { remoteBranch } from '../../services/agentd/git/remote.ts';
 import type { Vcs, Workspace } from '../../services/agentd/ports/vcs.ts';
+import { startGitServer } from '../fixtures/forges/git-server.ts';
 import { makeBareRepository, makeRepository, repositoryAt } from '../fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { itWith } from '../needs.ts';
@@ -200,6 +201,28 @@ export function vcsContract(vcs: Vcs, crashPoints: readonly string[]): void {
     expect(JSON.stringify(outcome)).to.contain('deny updating a hidden ref');
     remote.git('config', '--unset', 'receive.hideRefs');
     expect(await vcs.publish(workspace, publication(commit))).to.deep.equal({ result: 'done' });
+  });
+
+  it('reports what a hook of a server says, and publishes once it allows the push', async () => {
+    const { workspace, remote, tree } = await makeScene();
+    const server = await startGitServer(dirname(remote.dir), '127.0.0.1');
+    try {
+      const served = { ...workspace, push_url: `${server.url}/${basename(remote.dir)}` };
+      await vcs.open(served);
+      const commit = await buildAll({ workspace: served, remote, tree });
+      const credential = { username: 'core-bot', password: 'any', origins: [server.url], source: 'a test' };
+      const publishing = { ...publication(commit), credential };
+      const hook = join(remote.dir, 'hooks/pre-receive');
+      writeFileSync(hook, "#!/bin/sh\necho 'no pushes on Sundays' >&2; exit 1\n", { mode: 0o755 });
+      const outcome = await vcs.publish(served, publishing);
+      expect(outcome.result).to.equal('rejected');
+      expect(JSON.stringify(outcome)).to.contain('no pushes on Sundays');
+      rmSync(hook);
+      expect(await vcs.publish(served, publishing)).to.deep.equal({ result: 'done' });
+      expect(remote.git('rev-parse', branch)).to.equal(commit);
+    } finally {
+      server.close();
+    }
   });
 
   it('says when the remote cannot be reached', async () => {

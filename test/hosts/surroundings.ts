@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import type { ForgeServer } from '../fixtures/forges/forge-server.ts';
 import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
+import { startGitServer } from '../fixtures/forges/git-server.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { type StandbyPair, startPostgresPair } from '../fixtures/postgres-standby.ts';
 import { makeRepository } from '../fixtures/repositories/repository.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { helloFiles, ref } from '../fixtures/world/world.ts';
-import { startGitServer } from './git-server.ts';
 import type { HostNetwork } from './network.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 

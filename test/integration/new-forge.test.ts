@@ -44,7 +44,7 @@ export async function toyBench(): Promise<ForgeBench> {
 }
 `;
 const ingress = `,
-    "toy": { "secret": "toy-webhook", "forge": null, "actions": ["opened"], "label": null }`;
+    "toy": { "secret": "toy-webhook", "forge": null, "actions": ["opened"], "by": "write", "label": null }`;
 
 describeWith(['time'], 'a new kind of forge, by the list of CONTRIBUTING.md', function () {
   this.timeout(900_000);
@@ -77,7 +77,11 @@ describeWith(['time'], 'a new kind of forge, by the list of CONTRIBUTING.md', fu
     );
     copy.insert(agentd, 'const adapters = { local, github, gitea', ', toy');
     copy.insert(bridge, "gitea: forgeIngress('gitea'),\n", "  toy: forgeIngress('toy'),\n");
-    copy.insert('config/bridge.json', '"label_updated"],\n      "label": null\n    }', ingress);
+    copy.insert(
+      'config/bridge.json',
+      '"label_updated"],\n      "by": "write",\n      "label": null\n    }',
+      ingress,
+    );
     const benches = 'test/contract/forge.benches.ts';
     copy.insert(
       benches,

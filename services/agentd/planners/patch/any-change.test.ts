@@ -2,7 +2,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { git } from '#kit/git/git.ts';
 import { planningInput } from '../../../../test/fixtures/planning/planning-input.ts';
-import { makeRepository, type TestRepository } from '../../../../test/fixtures/repositories/repository.ts';
+import {
+  type FileContent,
+  makeRepository,
+  type TestRepository,
+} from '../../../../test/fixtures/repositories/repository.ts';
 import { describeWith } from '../../../../test/needs.ts';
 import { createPatchPlanner } from './patch-planner.ts';
 
@@ -45,6 +49,11 @@ const trees: fc.Arbitrary<[Files, Files]> = fc.oneof(
   }),
 );
 
+const kinds = fc.tuple(
+  fc.array(fc.constantFrom<Kind>('file', 'program', 'link'), { maxLength: 4 }),
+  fc.array(fc.constantFrom<Kind>('file', 'program', 'link'), { maxLength: 4 }),
+);
+
 /** What git can be told about context and matching. */
 const diffOptions = fc.constantFrom(
   ['-U0'],
@@ -68,9 +77,22 @@ function pairOf(before: Files, after: Files): [Files, Files] {
   return [old, fit(after, old)];
 }
 
-function repositoryOf(commits: readonly Files[]): TestRepository {
+type Kind = 'file' | 'program' | 'link';
+
+/** Each file as one of the kinds, by its place in the tree. */
+function ofKinds(files: Files, kinds: readonly Kind[]): Record<string, FileContent> {
+  const made = (text: string, kind: Kind): FileContent => {
+    if (kind === 'link') return { link: `to-${text.length}` };
+    return kind === 'program' ? { content: text, mode: 0o755 } : text;
+  };
+  return Object.fromEntries(
+    Object.entries(files).map(([path, text], index) => [path, made(text, kinds[index] ?? 'file')]),
+  );
+}
+
+function repositoryOf(commits: readonly Readonly<Record<string, FileContent>>[]): TestRepository {
   const source = makeRepository({});
-  let last: Files = {};
+  let last: Readonly<Record<string, FileContent>> = {};
   for (const files of commits) {
     const gone = Object.fromEntries(Object.keys(last).map((path) => [path, null]));
     source.commit({ ...gone, ...files });
@@ -89,18 +111,25 @@ async function planned(source: TestRepository, patch: string, crlf = false) {
 describeWith(['time'], 'any change that git can write', () => {
   it('comes out of an issue’s text exactly as it went in', async () => {
     await fc.assert(
-      fc.asyncProperty(trees, diffOptions, fc.boolean(), async ([one, other], options, crlf) => {
-        const source = repositoryOf(pairOf(one, other));
-        const args = ['diff', '--binary', ...options, 'HEAD~1', 'HEAD'];
-        const patch = (await git(args, { gitDir: source.gitDir })).stdout.toString('utf8');
-        fc.pre(patch !== '');
-        const wanted = source.git('rev-parse', 'HEAD^{tree}');
-        source.git('reset', '-q', '--hard', 'HEAD~1');
-        const { proposal, tree } = await planned(source, patch, crlf);
-        expect(proposal.kind, proposal.kind === 'comment' ? proposal.body + patch : '').to.equal('change');
-        expect(tree, patch).to.equal(wanted);
-        if (proposal.kind === 'change') expect(proposal.notices, patch).to.deep.equal([]);
-      }),
+      fc.asyncProperty(
+        trees,
+        kinds,
+        diffOptions,
+        fc.boolean(),
+        async ([one, other], [was, is], options, crlf) => {
+          const [before, after] = pairOf(one, other);
+          const source = repositoryOf([ofKinds(before, was), ofKinds(after, is)]);
+          const args = ['diff', '--binary', ...options, 'HEAD~1', 'HEAD'];
+          const patch = (await git(args, { gitDir: source.gitDir })).stdout.toString('utf8');
+          fc.pre(patch !== '');
+          const wanted = source.git('rev-parse', 'HEAD^{tree}');
+          source.git('reset', '-q', '--hard', 'HEAD~1');
+          const { proposal, tree } = await planned(source, patch, crlf);
+          expect(proposal.kind, proposal.kind === 'comment' ? proposal.body + patch : '').to.equal('change');
+          expect(tree, patch).to.equal(wanted);
+          if (proposal.kind === 'change') expect(proposal.notices, patch).to.deep.equal([]);
+        },
+      ),
       { numRuns: 60 },
     );
   });

@@ -41,7 +41,7 @@ export class Application {
   readonly #candidate: Pick<Candidate, 'parts' | 'suggestions'>;
   readonly #scratch: GitScratchCopy;
   readonly #reading: Reading;
-  readonly #showsLineEnds: boolean;
+  readonly #written: LineEnds;
   /** Added lines with an HTML entity that neither the file nor the `index` line of the patch accounts for. */
   readonly #entities: string[] = [];
   /** For each file that the part changed so far, the index in the file before the part of each line; -1 for a new line. */
@@ -55,7 +55,7 @@ export class Application {
     this.#candidate = candidate;
     this.#scratch = scratch;
     this.#reading = reading;
-    this.#showsLineEnds = candidate.parts.flat().some(showsLineEnds);
+    this.#written = candidate.parts.flat().some(showsLineEnds) ? 'exact' : 'of the file';
   }
 
   get paths(): readonly string[] {
@@ -108,11 +108,17 @@ export class Application {
     const files = new Set(await this.#scratch.list());
     const problems: string[] = [];
     const patches: Buffer[] = [];
+    /** git writes a change of a file into a link, or of a link into a file, as a deletion and a creation. */
+    const deleted = new Set<string>();
     for (const file of step) {
       const resolved = resolveNames(file, files);
       const path = resolved.new_path ?? resolved.old_path ?? '';
       this.#paths.add(path);
-      const hunks = await this.#hunksOf(resolved, files);
+      const hunks =
+        resolved.old_path === null && deleted.has(path)
+          ? writtenHunks(file.hunks, this.#written, this.#reading)
+          : await this.#hunksOf(resolved, files);
+      if (resolved.new_path === null) deleted.add(path);
       if (hunks === 'already') this.already.push(path);
       else if (Array.isArray(hunks)) problems.push(...hunks);
       else patches.push(renderPatch(resolved, hunks as Buffer));
@@ -140,7 +146,7 @@ export class Application {
   ): Promise<Buffer | readonly string[] | 'already'> {
     const { file, old_path, new_path } = resolved;
     const path = new_path ?? old_path ?? '';
-    const written: LineEnds = this.#showsLineEnds ? 'exact' : 'of the file';
+    const written = this.#written;
     const direct = () => writtenHunks(file.hunks, written, this.#reading);
     if (old_path === null) return this.#created(resolved, direct());
     if (this.#scratch.modeOf(old_path) === null) {
