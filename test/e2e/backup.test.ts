@@ -89,6 +89,10 @@ describeWith(['linux', 'time'], 'a run that was cut off, on a machine that was l
     expect((await shown()).status).to.equal('interrupted');
     stack = startStack(place.home);
     await stack.ready();
+    const refused = await place.core('resume', runId);
+    expect(refused.exitCode, refused.stderr).to.equal(3);
+    expect(refused.stderr).to.contain('of today is another one; approve it again');
+    await done('approve', runId, '--all');
     await done('resume', runId);
     const run = await shown();
     expect(run.status).to.equal('completed');

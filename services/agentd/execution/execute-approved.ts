@@ -10,7 +10,15 @@ import type { ExecutionRequest, Watch } from '../agent.ts';
 import type { ReadApprovals } from '../approval/current.ts';
 import { finishSuperseding } from '../planning/earlier-runs.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { type ActionState, approvedCommit, isOpen, nowFor, type Run, waitsOf } from '../runs/run.ts';
+import {
+  type ActionState,
+  approvedCommit,
+  isOpen,
+  isUnsettled,
+  nowFor,
+  type Run,
+  waitsOf,
+} from '../runs/run.ts';
 import { branchLease, executorLease, type RunStore } from '../runs/run-store.ts';
 import type { LookAtIssue } from './changed-issue.ts';
 import { approvalProblem, findAction, requireCompletePlan, requireNotSuperseded } from './decisions.ts';
@@ -161,11 +169,6 @@ function selectActions(run: Run, { actions: ids, kind }: ExecuteOptions): string
   // An execution that was cut off behind its last action still has to end.
   if (ready.length === 0 && run.execution?.finished !== false) throw nothingToExecute(run, now);
   return chosen.map(({ definition }) => definition.action_id);
-}
-
-/** Its effect began, and nobody knows how it ended: that is found out whatever was decided since. */
-function isUnsettled({ intent, state }: ActionState): boolean {
-  return intent !== null && (state === 'running' || state === 'unknown');
 }
 
 function notApproved(run: Run, actions: readonly ActionState[], now: string): Refused {

@@ -17,7 +17,7 @@ import { type ActionDefinition, actionDigest, contradiction, type Executors } fr
 import type { ProgressUpdate, Watch } from '../agent.ts';
 import type { ReadApprovals } from '../approval/current.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
-import { type ActionState, nowFor, type Run, willPublish } from '../runs/run.ts';
+import { type ActionState, isUnsettled, nowFor, type Run, willPublish } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { diskError } from '../runs/storage-error.ts';
 import { newRotations, problemNow } from './approvals-now.ts';
@@ -175,7 +175,7 @@ export class Execution {
   async #attempt(run: Run, state: ActionState): Promise<Attempt> {
     const action = state.definition;
     const executor = this.#executors[action.kind];
-    if (state.intent !== null && state.state === 'unknown') {
+    if (state.intent !== null && isUnsettled(state)) {
       const later = await this.#askedToWait(executor, action, 'unknown', state.outcome?.facts.resume_at);
       return later ?? this.#settle(executor, state.intent);
     }

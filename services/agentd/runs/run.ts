@@ -160,6 +160,11 @@ export function mayHaveEffects({ actions }: Pick<Run, 'actions'>): ActionState[]
     .toReversed();
 }
 
+/** Its effect began, and nobody knows how it ended: that is found out first, whatever was decided or refused since. */
+export function isUnsettled({ intent, state, finished_at }: ActionState): boolean {
+  return intent !== null && finished_at === null && state !== 'undone';
+}
+
 /** Has not started, so that it can still be decided. */
 export function isOpen({ state }: ActionState): boolean {
   return state === 'pending' || state === 'refused' || state === 'blocked';

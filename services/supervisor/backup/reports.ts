@@ -84,7 +84,7 @@ export function notesOf(manifest: Manifest, { state, config }: RestoredPlaces): 
   if (config !== null) notes.push(...openNotes(config));
   if (config !== null && !manifest.with_secrets) {
     notes.push(
-      'without keys and tokens: put keys of forges and models into config/secrets again; new tokens are made',
+      'without keys and tokens: put keys of forges and models into config/secrets again. New tokens are made; what was approved with the old ones has to be approved again',
     );
   }
   const hasForge = manifest.files.some(({ path }) => path.startsWith('state/forge/'));

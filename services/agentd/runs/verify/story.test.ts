@@ -43,6 +43,14 @@ const recovered = (lost: DataOf<'record_recovered'>['lost']): NewEvent => ({
 });
 /** The run is planned; its first action is approved and was started. */
 const started = [...plan, decided(branch), executionStarted(), intended(first)];
+const refused: NewEvent = {
+  type: 'action_refused',
+  data: {
+    action_id: first,
+    state: 'refused',
+    outcome: { code: 'approver_revoked', message: 'the token was revoked', facts: {} },
+  },
+};
 const dryRun = executionStarted({ dry_run: true });
 const resumed = executionStarted({ kind: 'resume', execution_id: 'exe_2' });
 const opened = [
@@ -162,6 +170,19 @@ const forged: Readonly<Record<string, readonly [events: NewEvent[], problems: st
   'decides about an action that has started': [
     [...started, decided(branch)],
     [`13 (approval_recorded): ${first} was decided after it had started`],
+  ],
+  'decides about an action that has started again after a refusal': [
+    [
+      ...started,
+      executionFinished(),
+      resumed,
+      refused,
+      decided(branch),
+      resumed,
+      intended(first),
+      decided(branch),
+    ],
+    [`19 (approval_recorded): ${first} was decided after it had started`],
   ],
   'is superseded after an action has started': [
     [...started, superseded],

@@ -21,6 +21,8 @@ interface Story {
   /** Digests of tokens that were rotated. */
   readonly rotated: Set<string>;
   readonly started: Set<string>;
+  /** Actions that were refused since they last started: to go on they need a new decision. */
+  readonly refused: Set<string>;
   /** Actions whose intent has no result yet, in this execution. */
   readonly open: Set<string>;
   readonly succeeded: Set<string>;
@@ -45,6 +47,7 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
     deciders: new Map(),
     rotated: new Set(),
     started: new Set(),
+    refused: new Set(),
     open: new Set(),
     succeeded: new Set(),
     pullRequest: null,
@@ -86,6 +89,10 @@ function judge(story: Story, event: RunEvent): string[] {
       return [];
     case 'action_intent':
       return judgeIntent(story, event.data.action_id, event.at);
+    case 'action_refused':
+      if (!story.dryRun && event.data.outcome.code !== 'approval_required')
+        story.refused.add(event.data.action_id);
+      return [];
     case 'action_result':
       return judgeResult(story, event.data);
     case 'run_superseded':
@@ -148,7 +155,8 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
   }
   if (story.supersededBy !== null)
     problems.push(`${actionId} was decided after ${story.supersededBy} had taken the place of the run`);
-  if (story.started.has(actionId)) problems.push(`${actionId} was decided after it had started`);
+  if (story.started.has(actionId) && !story.refused.has(actionId))
+    problems.push(`${actionId} was decided after it had started`);
   if (approval.decision === 'approve' && approval.expires_at === null)
     problems.push(`the approval of ${actionId} never expires`);
   const { approver, token } = approval;
@@ -165,6 +173,7 @@ function judgeApproval(story: Story, actionId: string, approval: Approval): stri
 function judgeIntent(story: Story, actionId: string, at: string): string[] {
   if (story.dryRun || story.proposed.get(actionId)?.action.dry_run === true) return [];
   story.started.add(actionId);
+  story.refused.delete(actionId);
   if (story.open.has(actionId))
     return [`${actionId} was started again while its outcome was open: two executors worked on the run`];
   story.open.add(actionId);
