@@ -4,6 +4,7 @@ import { runView } from '../../services/agentd/http/run-view.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { reviewInBrowsers } from '../fixtures/review/people-in-browsers.ts';
 import { everyScope } from '../fixtures/review/review-world.ts';
+import { validated } from '../fixtures/world/place.ts';
 import { helloFiles } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
@@ -12,7 +13,7 @@ const mira = { name: 'mira', scopes: everyScope };
 
 describeWith(['chromium'], 'Who must agree, on the review page', function () {
   this.timeout(180_000);
-  const at = reviewInBrowsers({ ...helloFiles, '.github/CODEOWNERS': '* @jo\n' });
+  const at = reviewInBrowsers({ ...helloFiles, ...validated, '.github/CODEOWNERS': '* @jo\n' });
 
   const open = (page: Page, run: Run) => page.goto(`${at.review.url}/runs/${run.run_id}`);
   const current = (run: Run) => at.review.world.agent.run(run.run_id);
@@ -128,7 +129,7 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
         `approved by the standing approval small builds of keeper, digest ${used.digest.slice(0, 12)}`,
       )
       .waitFor();
-    await page.locator('.run-facts').getByText('3 approved in advance').waitFor();
+    await page.locator('.run-facts').getByText('4 approved in advance').waitFor();
   });
 
   it('lets a lapsed approval be given again at once, without a rejection between', async () => {
