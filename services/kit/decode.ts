@@ -242,7 +242,7 @@ export function oneOf<const W extends readonly string[]>(words: W): t.Type<W[num
 
 export function listOfAtMost<A>(item: t.Type<A>, max: number): t.Type<A[]> {
   const list = t.array(item);
-  const codec = new t.Type<A[]>(
+  const codec = new t.ArrayType<t.Type<A>, A[]>(
     `a list of at most ${max}`,
     (u): u is A[] => list.is(u) && u.length <= max,
     (u, context) =>
@@ -250,6 +250,7 @@ export function listOfAtMost<A>(item: t.Type<A>, max: number): t.Type<A[]> {
         ? t.failure(u, context, `must be a list of at most ${max}, not ${u.length}`)
         : list.validate(u, context),
     t.identity,
+    item,
   );
   leafSchemas.set(codec, { type: 'array', items: leafSchemas.get(item), maxItems: max });
   return codec;

@@ -1,5 +1,4 @@
 import { InvalidInput } from '#kit/errors.ts';
-import { maskedText } from '#kit/redaction/masked-text.ts';
 import { timeSpanMs } from '#kit/time-span.ts';
 
 /** Decoders of option values. Each message names the value, the rule and the choices. */
@@ -29,11 +28,6 @@ export function timeSpan(text: string): number {
     'invalid_option',
     `--older-than '${text}' is not a time span: it must be a number and one of m, h, d, w; for example 30d`,
   );
-}
-
-/** Words of a person, which are stored and shown: their secrets are masked. */
-export function freeText(text: string): string {
-  return maskedText(text);
 }
 
 export function notEmpty(option: string) {

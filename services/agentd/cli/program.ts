@@ -1,5 +1,6 @@
-import { Command, type Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { commandIndex } from '#kit/cli/command-word.ts';
+import { CoreCommand } from '#kit/cli/core-command.ts';
 import type { CommandContext, Run } from './command.ts';
 import { notEmpty } from './option-values.ts';
 
@@ -71,7 +72,7 @@ export async function createProgram(parts: ProgramParts, args: readonly string[]
 
 /** The command of this name with its options; every command where the name is unknown. */
 export async function declareProgram({ name, version, run }: ProgramParts, command = ''): Promise<Command> {
-  const program = new Command(name)
+  const program = new CoreCommand(name)
     .version(version)
     .description(
       'Turns an issue on a code forge into a pull request that a person approved action by action.',

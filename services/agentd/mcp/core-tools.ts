@@ -7,6 +7,7 @@ import { PlanBody } from '#kit/contracts/plan.ts';
 import { type RunDetail, type RunList, RunStatus } from '#kit/contracts/run.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
 import { integerBetween, NonEmptyString, oneOf, optional } from '#kit/decode.ts';
+import { textMasked, withoutSecrets } from '#kit/redaction/masked-text.ts';
 import type { Person, PlanRequest } from '../agent.ts';
 import { checkScope } from '../check-scope.ts';
 import type { Context } from '../planning/context.ts';
@@ -51,6 +52,7 @@ export interface CoreToolParts {
   ): Promise<RunDetail>;
 }
 
+const Word = withoutSecrets(NonEmptyString);
 const plan = PlanBody.type.props;
 const PlanInput = t.strict({
   owner: plan.owner,
@@ -63,22 +65,22 @@ const PlanInput = t.strict({
   planner: plan.planner,
   dry_run: plan.dry_run,
   wait_seconds: optional(integerBetween(0, 600)),
-  idempotency_key: optional(NonEmptyString),
+  idempotency_key: optional(Word),
 });
 
 const ListInput = t.strict({
   limit: optional(integerBetween(1, 100)),
-  cursor: optional(NonEmptyString),
+  cursor: optional(Word),
   status: optional(RunStatus),
-  repository: optional(NonEmptyString),
+  repository: optional(Word),
   number: optional(integerBetween(1, 2_147_483_647)),
-  text: optional(NonEmptyString),
-  since: optional(NonEmptyString),
-  until: optional(NonEmptyString),
+  text: optional(textMasked(NonEmptyString)),
+  since: optional(Word),
+  until: optional(Word),
   risk: optional(oneOf(risks)),
 });
 
-const NamedRun = t.strict({ run: NonEmptyString });
+const NamedRun = t.strict({ run: Word });
 
 const { query, limit, kinds, repository } = SearchRequest.type.props;
 const SearchInput = t.strict({ query, limit, kinds, repository });

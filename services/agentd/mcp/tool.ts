@@ -18,6 +18,8 @@ export interface McpTool {
   readonly title: string;
   readonly description: string;
   readonly input: JsonSchema;
+  /** Of its arguments. */
+  readonly codec: t.Mixed;
   /** Changes nothing, here and elsewhere. */
   readonly readOnly: boolean;
   /** @param given as the client sent it. @returns what is shown as JSON, or text as it is. @throws InvalidInput for other arguments */
@@ -41,6 +43,7 @@ export function tool<A>({ input, members, run, ...facts }: ToolFacts<A>): McpToo
   return {
     ...facts,
     input: described(jsonSchema(input), members ?? {}),
+    codec: input,
     async run(sent, call) {
       const given = asMeant(input, sent);
       const value = decode(input, given, 'the arguments');

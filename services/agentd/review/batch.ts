@@ -5,6 +5,7 @@ import { oneOf, optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf } from '#kit/errors.ts';
 import { problemOf } from '#kit/http/problem.ts';
 import type { Route } from '#kit/http/route.ts';
+import { ComparedText, textMasked } from '#kit/redaction/masked-text.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { ApprovalState } from '../action.ts';
 import type { DecisionRequest } from '../agent.ts';
@@ -29,15 +30,15 @@ import { plainLine, shownLine } from './visible-text.ts';
  * risk, and what must be signed, is decided on the page of its run alone.
  */
 
-const Several = t.union([t.string, t.array(t.string)]);
-const ChosenForm = t.strict({ csrf: t.string, run: optional(Several) });
+const Several = t.union([ComparedText, t.array(ComparedText)]);
+const ChosenForm = t.strict({ csrf: ComparedText, run: optional(Several) });
 const BatchForm = t.strict({
-  csrf: t.string,
+  csrf: ComparedText,
   decision: oneOf(['approve', 'reject']),
   gate: oneOf(gates),
   /** Each action as it was on the page: its run, its id, its digest and its approval, with a space between. */
   seen: Several,
-  reason: optional(t.string),
+  reason: optional(textMasked(t.string)),
 });
 type BatchForm = t.TypeOf<typeof BatchForm>;
 

@@ -3,21 +3,22 @@ import { NoteText } from '#kit/contracts/plan.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
+import { ComparedText, textMasked, withoutSecrets } from '#kit/redaction/masked-text.ts';
 import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import { formRoute, goTo, htmlReply, pageRoute } from './page.ts';
 import { planPage } from './plan-page.ts';
 import type { ReviewParts } from './review-parts.ts';
 
 const PlanForm = t.strict({
-  csrf: t.string,
-  repository: t.string,
-  number: optional(t.string),
-  task: optional(t.string),
+  csrf: ComparedText,
+  repository: withoutSecrets(t.string),
+  number: optional(withoutSecrets(t.string)),
+  task: optional(textMasked(t.string)),
   list: optional(t.literal('yes')),
 });
 type PlanForm = t.TypeOf<typeof PlanForm>;
 
-const AgainForm = t.strict({ csrf: t.string, note: optional(t.string) });
+const AgainForm = t.strict({ csrf: ComparedText, note: optional(textMasked(t.string)) });
 
 const repositoryParameter = {
   repository: {

@@ -3,6 +3,7 @@ import { approvalWord, criticalOf, isApprovalWord } from '#kit/contracts/approva
 import { optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf, NotFound } from '#kit/errors.ts';
 import type { Reply, Route } from '#kit/http/route.ts';
+import { ComparedText, textMasked, withoutSecrets } from '#kit/redaction/masked-text.ts';
 import { ApprovalState } from '../action.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
 import type { ActionState, Run } from '../runs/run.ts';
@@ -137,17 +138,17 @@ ${may ? html`<form method="post" action="/runs/${run.run_id}/undo" data-confirm>
 <p><a href="/runs/${run.run_id}">Back to the run</a></p>`;
 }
 
-const fields = { csrf: t.string };
+const fields = { csrf: ComparedText };
 /** A field that may come several times. */
-const Several = t.union([t.string, t.array(t.string)]);
+const Several = t.union([ComparedText, t.array(ComparedText)]);
 const DecisionForm = t.strict({
   ...fields,
   decision: t.union([t.literal('approve'), t.literal('reject')]),
   /** Each action as it was on the page: its id, its digest and its approval, with a space between. */
   seen: Several,
-  reason: optional(t.string),
+  reason: optional(textMasked(t.string)),
   anyway: optional(t.literal('yes')),
-  word: optional(t.string),
+  word: optional(ComparedText),
 });
 type DecisionForm = t.TypeOf<typeof DecisionForm>;
 
@@ -173,7 +174,7 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
       'execute',
       'Execute what is approved',
       'execute',
-      t.strict({ ...fields, checkout: optional(t.string) }),
+      t.strict({ ...fields, checkout: optional(withoutSecrets(t.string)) }),
       async ({ by }, body, run) => {
         const checkout = body.checkout === '' ? null : body.checkout;
         await changes.execute(run, { checkout, actions: null, dry_run: false, by });
@@ -198,7 +199,7 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
       'cancel',
       'Stop a run',
       'plan',
-      t.strict({ ...fields, reason: optional(t.string) }),
+      t.strict({ ...fields, reason: optional(textMasked(t.string)) }),
       async ({ by }, { reason = '' }, run) => {
         await changes.cancel(run.run_id, reason.trim() === '' ? null : reason.trim(), by);
         return '';

@@ -2,6 +2,7 @@ import * as t from 'io-ts';
 import { optional } from '#kit/decode.ts';
 import { Unauthorized } from '#kit/errors.ts';
 import { type Route, route, routeWithForm } from '#kit/http/route.ts';
+import { ComparedText, withoutSecrets } from '#kit/redaction/masked-text.ts';
 import { cookieText, setCookie } from './cookie.ts';
 import { html } from './html.ts';
 import { bareLayout, inContainers } from './layout.ts';
@@ -9,8 +10,8 @@ import { common, formRoute, goTo, htmlReply, offeredProvider, pagePath } from '.
 import type { ReviewParts } from './review-parts.ts';
 import { sessionMs } from './session.ts';
 
-const SignInForm = t.strict({ code: t.string, run: optional(t.string) });
-const SignOutForm = t.strict({ csrf: t.string });
+const SignInForm = t.strict({ code: ComparedText, run: optional(withoutSecrets(t.string)) });
+const SignOutForm = t.strict({ csrf: ComparedText });
 
 /**
  * A link leads to a page with one button, and the button signs in: nobody is signed in as somebody else by following one. The link

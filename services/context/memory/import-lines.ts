@@ -117,7 +117,7 @@ function maskedLine(line: MemoryLine): MemoryLine {
     ...line.sightings.map(({ key }, nth) => [`/sightings/${nth}/key`, key] as const),
   ] as const;
   for (const [pointer, name] of names) {
-    if (name !== null && masked(name).count > 0)
+    if (name !== null && masked(name).text !== name)
       throw new InvalidInput(
         'invalid_input',
         `it: ${pointer} is "${masked(name).text}": must hold no secret: it stands for what it names`,

@@ -1,13 +1,9 @@
 import { maskedText } from '#kit/redaction/masked-text.ts';
 
-const maskPattern = /\[redacted [^\]\n]*\]/g;
-
-/** A text without what looks like a secret; of how many there are. */
+/** A text without what looks like a secret; how many marks stand in it for one. */
 export function masked(text: string): { readonly text: string; readonly count: number } {
   const redacted = maskedText(text);
-  if (redacted === text) return { text, count: 0 };
-  const count = (redacted.match(maskPattern)?.length ?? 0) - (text.match(maskPattern)?.length ?? 0);
-  return { text: redacted, count: Math.max(1, count) };
+  return { text: redacted, count: redacted.match(/\[redacted [^\]\n]*\]/g)?.length ?? 0 };
 }
 
 export function maskedName(name: string | null | undefined): {

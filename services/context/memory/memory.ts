@@ -17,7 +17,7 @@ import { InvalidInput } from '#kit/errors.ts';
 import type { RecordReader, RecordWriter } from '../record/calls.ts';
 import type { Embedder } from '../vectors/embedder.ts';
 import { importLines } from './import-lines.ts';
-import { masked, maskedName } from './mask-secrets.ts';
+import { masked } from './mask-secrets.ts';
 import type { memoryCommands } from './memory-commands.ts';
 import type { memoryQueries } from './memory-queries.ts';
 import { prepareRecording, utc } from './prepare-recording.ts';
@@ -60,14 +60,14 @@ export class Memory {
     const started = performance.now();
     const { query, layer, limit = defaultLimit, about, as_of, session, source } = request;
     const { embedder, readers } = this.#options;
-    const vector = (await embedder?.queryVector(masked(query).text)) ?? null;
+    const vector = (await embedder?.queryVector(query)) ?? null;
     const reply = await readers.ask('lookUpMemories', {
       query,
       limit,
       layer: memoryLayers.find((one) => one === layer) ?? null,
       about: about ?? null,
       sessions: session == null ? null : [session].flat(),
-      source: maskedName(source).text,
+      source: source ?? null,
       as_of: utc(as_of),
       vector: vector && { model: embedder!.model, vector },
     });

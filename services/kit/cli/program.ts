@@ -1,6 +1,7 @@
-import { Command, CommanderError, type OutputConfiguration } from 'commander';
+import { type Command, CommanderError, type OutputConfiguration } from 'commander';
 import { environment } from '../environment.ts';
 import { exitCodes, InvalidInput } from '../errors.ts';
+import { CoreCommand } from './core-command.ts';
 import { type Display, displayOf } from './display.ts';
 import { fitted } from './fit-text.ts';
 import { asNamed, type OwnNames } from './own-names.ts';
@@ -74,7 +75,7 @@ export function declareProgram(
   { name, description, define }: Omit<ProgramOptions, 'args'>,
   run: RunCommand,
 ): Command {
-  const program = new Command(name)
+  const program = new CoreCommand(name)
     .option('--home <dir>', 'folder with state/ and config/')
     .option('--json', 'results as JSON')
     .option('--verbose', 'more of what happens, on standard error')

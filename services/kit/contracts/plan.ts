@@ -1,12 +1,16 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '../decode.ts';
 import { webhookForges } from '../forges/registry.ts';
+import { textMasked, withoutSecrets } from '../redaction/masked-text.ts';
 
-const Word = stringThat(
-  'Word',
-  'a text of 1 to 1000 characters without control characters',
-  (text) => text.trim() !== '' && text.length <= 1_000 && !/\p{Cc}/u.test(text),
+const Word = textMasked(
+  stringThat(
+    'Word',
+    'a text of 1 to 1000 characters without control characters',
+    (text) => text.trim() !== '' && text.length <= 1_000 && !/\p{Cc}/u.test(text),
+  ),
 );
+const Name = withoutSecrets(NonEmptyString);
 
 /** What led to a run; said by who asked, kept for people to read, and never acted upon. */
 export const RunTrigger = t.strict({
@@ -23,21 +27,25 @@ export const ActorRight = oneOf(actorRights);
 export type ActorRight = t.TypeOf<typeof ActorRight>;
 
 /** Account that caused an event on the forge. The forge is asked for its right; an outsider's run replaces no other run. */
-export const EventActor = t.strict({ login: NonEmptyString, needs: ActorRight });
+export const EventActor = t.strict({ login: Name, needs: ActorRight });
 export type EventActor = t.TypeOf<typeof EventActor>;
 
 /** What is to be done, where no issue says it; its first line is the title. */
-export const TaskText = stringThat(
-  'TaskText',
-  'a text of 1 to 20000 characters that is not only white space, without NUL and lone surrogates',
-  (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
+export const TaskText = textMasked(
+  stringThat(
+    'TaskText',
+    'a text of 1 to 20000 characters that is not only white space, without NUL and lone surrogates',
+    (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
+  ),
 );
 
 /** What the next planning should know beside its issue or task, for example about lines of an earlier change. */
-export const NoteText = stringThat(
-  'NoteText',
-  'a text of 1 to 10000 characters that is not only white space, without NUL and lone surrogates',
-  (text) => text.trim() !== '' && text.length <= 10_000 && text.isWellFormed() && !text.includes('\0'),
+export const NoteText = textMasked(
+  stringThat(
+    'NoteText',
+    'a text of 1 to 10000 characters that is not only white space, without NUL and lone surrogates',
+    (text) => text.trim() !== '' && text.length <= 10_000 && text.isWellFormed() && !text.includes('\0'),
+  ),
 );
 
 /** For lists; a text that has more than white space has one. */
@@ -54,8 +62,8 @@ export const PlannerName = stringThat(
 
 /** Body of `POST /v1/runs`: with either a number or a task. */
 export const PlanBody = t.strict({
-  owner: NonEmptyString,
-  repo: NonEmptyString,
+  owner: Name,
+  repo: Name,
   /** Of the issue. */
   number: optional(integerBetween(1, 2_147_483_647)),
   /** In place of an issue: nothing is read from or written to one. */
@@ -63,9 +71,9 @@ export const PlanBody = t.strict({
   /** Beside the issue or the task; planners with a model get it as data. */
   note: optional(NoteText),
   /** Name of a role or its dashboard key; default `Depute`. */
-  role: optional(NonEmptyString),
+  role: optional(Name),
   /** Name of a forge in `config/forges.json`. */
-  forge: optional(NonEmptyString),
+  forge: optional(Name),
   /** `patch`, `model`, `agent`, or the name of an agent in `config/agents.json`. */
   planner: optional(PlannerName),
   /** Every check of the run's actions is made, no effect happens. */

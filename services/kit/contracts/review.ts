@@ -1,11 +1,12 @@
 import * as t from 'io-ts';
 import { NonEmptyString, oneOf, optional, Timestamp } from '../decode.ts';
+import { withoutSecrets } from '../redaction/masked-text.ts';
 import { Account } from './account.ts';
 
 /** Body of `POST /v1/review/links`. */
 export const SignInLinkBody = t.strict({
   /** The run whose page is shown after signing in, in any way that names one; left out for the list. */
-  run: optional(NonEmptyString),
+  run: optional(withoutSecrets(NonEmptyString)),
 });
 
 /** A link that signs one browser in to the review page, once, as the one whose token asked. */

@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { NonEmptyString, nullable, oneOf, optional, Timestamp } from '../decode.ts';
-import { textMasked } from '../redaction/masked-text.ts';
+import { textMasked, withoutSecrets } from '../redaction/masked-text.ts';
 import { ProposedAction } from './action.ts';
 import { gates, runStatuses } from './vocabulary.ts';
 
@@ -120,9 +120,9 @@ export type Accepted = t.TypeOf<typeof Accepted>;
 /** Body of `POST /v1/runs/{run_id}/execute`. */
 export const ExecuteBody = t.strict({
   /** Name of a working copy in the setting `agentd.checkouts`, or null for none; left out where this host has none of the repository. */
-  checkout: optional(nullable(NonEmptyString)),
+  checkout: optional(nullable(withoutSecrets(NonEmptyString))),
   /** action_ids; left out for every action. */
-  actions: optional(nullable(t.array(NonEmptyString))),
+  actions: optional(nullable(t.array(withoutSecrets(NonEmptyString)))),
   dry_run: optional(t.boolean),
 });
 

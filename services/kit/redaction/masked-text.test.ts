@@ -1,5 +1,8 @@
 import { expect } from 'chai';
-import { maskedText } from './masked-text.ts';
+import { secretSamples } from '../../../test/fixtures/redaction/secret-samples.ts';
+import { decode, NonEmptyString } from '../decode.ts';
+import { InvalidInput } from '../errors.ts';
+import { maskedText, textMasked, withoutSecrets } from './masked-text.ts';
 import { findSecrets } from './redactor.ts';
 
 describe('What people write', () => {
@@ -13,5 +16,22 @@ describe('What people write', () => {
     const once = maskedText('pwd: 12345678. Password: s3cret!');
     expect(once).to.equal('pwd: [redacted password]. Password: [redacted password]');
     expect(maskedText(once)).to.equal(once);
+  });
+});
+
+describe('A text of a request', () => {
+  const token = secretSamples.github_token![0] as string;
+
+  it('is masked when it is decoded', () => {
+    expect(decode(textMasked(NonEmptyString), `for ${token}`, 'it')).to.equal('for [redacted github_token]');
+  });
+
+  it('is refused with a secret if it names something, without showing the secret', () => {
+    const name = withoutSecrets(NonEmptyString);
+    expect(decode(name, 'hello', 'it')).to.equal('hello');
+    expect(() => decode(name, `x-${token}`, 'it')).to.throw(
+      InvalidInput,
+      'it: / is "x-[redacted github_token]": must hold no secret (github_token): it names something',
+    );
   });
 });

@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import { CoreCommand } from '../../../services/kit/cli/core-command.ts';
 import { define as defineSupervisor } from '../../../services/supervisor/commands.ts';
 import { declaredBy } from '../../../services/supervisor/programs.ts';
 
@@ -24,7 +25,7 @@ const described: readonly DocumentedProgram[] = [
     about: 'What starts, examines and sets up the services of this machine.',
     service: 'supervisor',
     async load() {
-      const program = new Command('core');
+      const program = new CoreCommand('core');
       defineSupervisor(program, run);
       return program;
     },

@@ -17,7 +17,7 @@ import {
   withActions,
 } from '../command.ts';
 import { counted } from '../layout.ts';
-import { freeText, notEmpty, upTo } from '../option-values.ts';
+import { notEmpty, upTo } from '../option-values.ts';
 import { selectActions } from '../selection.ts';
 import { commandLine, shortRunId, stepLines } from '../suggestions.ts';
 import { nextSteps, runName } from '../views/next-steps.ts';
@@ -57,7 +57,7 @@ export function decide(decision: Decision) {
       .addOption(choice('--gate <gate>', 'all actions of it', gates))
       .option('--all', 'every action that still waits')
       .option('--up-to <n>', 'the actions up to this number', upTo)
-      .option('--reason <text>', approves ? 'why' : 'why (required)', freeText);
+      .option('--reason <text>', approves ? 'why' : 'why (required)');
     if (approves) command.option('--anyway', 'also what builds on a validation that failed');
     withSigning(command)
       .option(

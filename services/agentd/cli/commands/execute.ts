@@ -5,7 +5,7 @@ import type { Watch } from '../../agent.ts';
 import { runView as runJson } from '../../http/run-view.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { answer, type CommandContext, type Run, type RunOption, runNamed, withRun } from '../command.ts';
-import { freeText, notEmpty } from '../option-values.ts';
+import { notEmpty } from '../option-values.ts';
 import { watched, watchedPlanning } from '../progress.ts';
 import { actionNamed } from '../selection.ts';
 import type { Terminal } from '../terminal.ts';
@@ -151,7 +151,7 @@ async function isWanted(terminal: Terminal): Promise<boolean> {
 export function cancel(program: Command, run: Run): void {
   withRun(program.command('cancel'))
     .description('stop a run; an effect that has started finishes')
-    .option('--reason <text>', 'why', freeText)
+    .option('--reason <text>', 'why')
     .action(
       run(async (context, id: string | undefined, options: RunOption & { readonly reason?: string }) => {
         const { agent, person } = context.services;
@@ -173,7 +173,7 @@ export function recover(program: Command, run: Run): void {
   withRun(program.command('recover'))
     .description('show what the record of a run lost, and let the run go on without it')
     .option('--accept-loss', 'go on from the last sound event; needs a token with the scope admin')
-    .option('--reason <text>', 'why; recorded', freeText)
+    .option('--reason <text>', 'why; recorded')
     .addOption(
       new Option(
         '--from-mirror',

@@ -5,13 +5,14 @@ import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approvalWord, criticalOf, isApprovalWord } from '#kit/contracts/approval-word.ts';
 import { gateEffects, type gates } from '#kit/contracts/vocabulary.ts';
 import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/errors.ts';
+import { maskedText } from '#kit/redaction/masked-text.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
 import { whatIsOpen } from '../../runs/what-is-open.ts';
 import { type CommandContext, type Run, show } from '../command.ts';
-import { freeText, notEmpty } from '../option-values.ts';
+import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
 import { watched } from '../progress.ts';
 import { commandLine, shortRunId } from '../suggestions.ts';
@@ -414,7 +415,7 @@ class Walk {
     const { input } = await import('@inquirer/prompts');
     const message = 'Why? The next planning of this issue learns from it:';
     const validate = (text: string) => text.trim() !== '' || 'a rejection needs a reason';
-    return freeText(await input({ message, validate, theme: this.#theme() }, { output: process.stderr }));
+    return maskedText(await input({ message, validate, theme: this.#theme() }, { output: process.stderr }));
   }
 }
 

@@ -16,7 +16,7 @@ export function runs(program: Command, run: Run): void {
     const range =
       'default' in schema ? `, ${schema.minimum} to ${schema.maximum} (default: ${schema.default})` : '';
     const about = `${text[0]!.toLowerCase()}${text.slice(1)}${range}`;
-    if (values === undefined) command.option(`--${name} <value>`, about);
+    if (values === undefined) command.option(`--${name} <${name === 'text' ? name : 'value'}>`, about);
     else command.addOption(choice(`--${name} <${name}>`, about, values));
   }
   command.option('--all', 'every run on one page, also plannings that failed before there was a plan');

@@ -54,7 +54,7 @@ export function define(program: Command, run: RunCommand): void {
     .description('events, newest first; pending ones in the order of their arrival')
     .addOption(choice('--state <state>', 'only of this state', eventStates))
     .option('--limit <n>', 'how many, 1 to 100')
-    .option('--cursor <text>', 'the next page, as --json gives it')
+    .option('--cursor <cursor>', 'the next page, as --json gives it')
     .option('--all', 'every event on one page')
     .action(
       asking(run, async (context, client, options: ListOptions) => {

@@ -25,15 +25,15 @@ export function define(program: Command, run: RunCommand): void {
   program
     .command('search')
     .description('files, symbols, documents, issues and runs that matter for a text, best first')
-    .argument('<query...>', 'words, an error message, code')
+    .argument('<words...>', 'words, an error message, code')
     .option('--limit <n>', 'results at most, 1 to 100')
     .addOption(choice('--kind <kind>', 'only these, repeatable', entityKinds, { repeatable: true }))
     .option('--repository <name>', 'only of this one')
     .option('--as-of <time>', 'what was valid then')
-    .action((words: string[], { limit, kind, repository, asOf }: SearchOptions) =>
+    .action((query: string, { limit, kind, repository, asOf }: SearchOptions) =>
       runWithService(run, async (client, context) => {
         const body = {
-          query: words.join(' '),
+          query,
           limit: wholeNumber('--limit', limit),
           kinds: kind,
           repository,

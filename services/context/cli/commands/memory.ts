@@ -25,18 +25,18 @@ export function define(program: Command, run: RunCommand): void {
   program
     .command('lookup')
     .description('what is remembered about something, best first')
-    .argument('<query...>', 'words')
+    .argument('<words...>', 'what about')
     .addOption(choice('--layer <layer>', 'only of this one', memoryLayers))
     .option('--limit <n>', 'results at most, 1 to 100')
     .option('--about <id>', 'only about this entity, repeatable', collect)
     .option('--session <name>', 'only of this session, repeatable', collect)
     .option('--source <name>', 'only what this source said')
     .option('--as-of <time>', 'what was valid then')
-    .action((words: string[], options: LookupOptions) =>
+    .action((query: string, options: LookupOptions) =>
       runWithService(run, async (client, context) => {
         const { limit, asOf, ...same } = options;
         const body = {
-          query: words.join(' '),
+          query,
           ...same,
           limit: wholeNumber('--limit', limit),
           as_of: asOf,
@@ -64,10 +64,10 @@ export function define(program: Command, run: RunCommand): void {
     .option('--session <name>', 'of an episode')
     .option('--speaker <name>', 'of an episode')
     .option('--step <text>', 'of a playbook, repeatable', collect)
-    .option('--key <text>', 'what makes it the same memory')
-    .action((words: string[], { step, ...options }: RememberOptions) =>
+    .option('--key <name>', 'what makes it the same memory')
+    .action((content: string, { step, ...options }: RememberOptions) =>
       runWithService(run, async (client, context) => {
-        const body = { content: words.join(' '), ...options, steps: step };
+        const body = { content, ...options, steps: step };
         const reply = await client.post('/v1/memory/record', body, RecordReply);
         printResult(context, reply, () => rememberLines(reply));
         return exitCodes.done;

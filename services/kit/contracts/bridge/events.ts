@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional, Timestamp } from '../../decode.ts';
 import { webhookForges } from '../../forges/registry.ts';
+import { withoutSecrets } from '../../redaction/masked-text.ts';
 import { textOfAtMost } from './text.ts';
 
 /** The words of the bridge, plain lists without a decoder, so that a command line can name them without loading one. */
@@ -95,7 +96,7 @@ export type EventList = t.TypeOf<typeof EventList>;
 /** Body of `POST /v1/events/process-next`. */
 export const ProcessBody = t.strict({
   /** This event alone; left out, the next one that is due. */
-  event_id: optional(nullable(textOfAtMost(1_000))),
+  event_id: optional(nullable(withoutSecrets(textOfAtMost(1_000)))),
   /** false: answered as soon as it is claimed. Default true. */
   wait: optional(t.boolean),
 });

@@ -1,13 +1,13 @@
 import * as t from 'io-ts';
 import { integerBetween, oneOf, optional } from '../../decode.ts';
-import { QueryText } from './members.ts';
+import { CypherText } from './members.ts';
 
 export const defaultCypherLimit = 100;
 
 /** `POST /v1/graphdb/cypher`. @param rows the highest `limit`, from `config/context.json` */
 export function cypherRequest(rows: number): t.Type<CypherRequest> {
   return t.strict({
-    query: QueryText,
+    query: CypherText,
     /** Named in the query as `$name`. */
     params: optional(t.UnknownRecord),
     /** How many rows the reply holds at most; default 100, or the configured number where that is lower. */

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { integerBetween, nullable, oneOf, Sha256, stringThat, Timestamp } from '../../decode.ts';
+import { textMasked, withoutSecrets } from '../../redaction/masked-text.ts';
 import {
   actionKinds,
   actionStates,
@@ -23,7 +24,7 @@ const Id = stringThat('Id', "an identifier of 1 to 100 letters, digits, '_' and 
 const Sequence = integerBetween(0, Number.MAX_SAFE_INTEGER);
 
 /** NUL and lone surrogates would not come back as they were. */
-function textUpTo(characters: number): t.Type<string> {
+function anyTextUpTo(characters: number): t.Type<string> {
   return stringThat(
     `text up to ${characters}`,
     `a text of at most ${characters} characters, without NUL and lone surrogates`,
@@ -31,8 +32,13 @@ function textUpTo(characters: number): t.Type<string> {
   );
 }
 
+function textUpTo(characters: number): t.Type<string> {
+  return textMasked(anyTextUpTo(characters));
+}
+
 /** A sentence or a title. */
 const Line = textUpTo(4_000);
+const Path = withoutSecrets(anyTextUpTo(4_000));
 
 export const RunArtifact = t.strict({ sha256: Sha256, title: Line });
 
@@ -79,7 +85,7 @@ export const PlanRecord = t.strict({
   recovery_branch: nullable(Line),
   base_commit: nullable(Line),
   /** Paths that the change touches. */
-  files: t.array(Line),
+  files: t.array(Path),
   artifacts: t.array(RunArtifact),
   /** No two with one id or one place. */
   actions: t.array(PlannedAction),
@@ -168,7 +174,7 @@ export const ScoreRequest = t.strict({
     t.strict({
       kind: oneOf(actionKinds),
       /** Paths that the action's change touches; like actions touch like places. */
-      files: t.array(Line),
+      files: t.array(Path),
     }),
   ),
 });

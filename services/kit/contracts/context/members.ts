@@ -1,4 +1,6 @@
+import type * as t from 'io-ts';
 import { integerBetween, oneOf, stringThat } from '../../decode.ts';
+import { textMasked } from '../../redaction/masked-text.ts';
 
 /** Decoders of members that several messages of core-context's wire have. */
 
@@ -13,12 +15,18 @@ export const RepositoryName = stringThat(
 
 export const Limit = integerBetween(1, 100);
 
-/** Words of a person or a program; nothing in them is syntax. */
-export const QueryText = stringThat(
-  'QueryText',
-  'a text of 1 to 20000 characters that is not only white space',
-  (text) => text.trim() !== '' && text.length <= 20_000,
-);
+function queryText(name: string): t.Type<string> {
+  return stringThat(
+    name,
+    'a text of 1 to 20000 characters that is not only white space',
+    (text) => text.trim() !== '' && text.length <= 20_000,
+  );
+}
+
+/** Words of a person or a program; nothing in them is syntax. Masked as what they find is. */
+export const QueryText = textMasked(queryText('QueryText'));
+
+export const CypherText = queryText('CypherText');
 
 /** Which store answered. */
 export const Source = oneOf(['record', 'grafeo', 'neo4j']);

@@ -10,6 +10,7 @@ import {
   stringThat,
   Timestamp,
 } from '../../decode.ts';
+import { textMasked, withoutSecrets } from '../../redaction/masked-text.ts';
 import { Limit, QueryText, Source } from './members.ts';
 import { memoryLayers } from './vocabulary.ts';
 
@@ -43,38 +44,41 @@ const Step = stringThat(
   (text) => text.trim() !== '' && text.length <= 2_000 && isStorable(text),
 );
 
+const Told = textMasked(Name);
+const Id = withoutSecrets(Name);
+
 const Share = numberBetween(0, 1, 'a number from 0 to 1');
 
 /** Ids of entities, as search gives them. */
-const About = listOfAtMost(Name, 100);
-const Sessions = listOfAtMost(Name, 100);
+const About = listOfAtMost(Id, 100);
+const Sessions = listOfAtMost(Id, 100);
 const Steps = listOfAtMost(Step, 100);
 const Sequence = integerBetween(0, 1_000_000_000_000);
 
 /** Body of `POST /v1/memory/record`. */
 export const RecordRequest = t.strict({
   layer: MemoryLayer,
-  content: MemoryContent,
+  content: textMasked(MemoryContent),
   /** A word of the caller's, for example `rejection`; default the layer. `summary` sums up its session. */
-  kind: optional(nullable(Name)),
+  kind: optional(nullable(Told)),
   about: optional(nullable(About)),
   /** Who or what said it, stored behind the name of the token; everything of a source can be forgotten at once. */
-  source: optional(nullable(Name)),
+  source: optional(nullable(Told)),
   /** A semantic memory with both is a fact: a newer one on the same two closes it. */
-  subject: optional(nullable(Name)),
-  predicate: optional(nullable(Name)),
+  subject: optional(nullable(Told)),
+  predicate: optional(nullable(Told)),
   valid_from: optional(nullable(Timestamp)),
   valid_to: optional(nullable(Timestamp)),
   confidence: optional(nullable(Share)),
   /** Of the caller's choice: the same key and body again change nothing. */
-  key: optional(nullable(Name)),
+  key: optional(nullable(Id)),
   /** What an episodic memory is ordered in; `seq` defaults to the next of its session. */
-  session: optional(nullable(Name)),
+  session: optional(nullable(Id)),
   seq: optional(nullable(Sequence)),
-  speaker: optional(nullable(Name)),
+  speaker: optional(nullable(Told)),
   at: optional(nullable(Timestamp)),
   /** Of a procedural memory. */
-  steps: optional(nullable(Steps)),
+  steps: optional(nullable(listOfAtMost(textMasked(Step), 100))),
 });
 export type RecordRequest = Written<t.TypeOf<typeof RecordRequest>>;
 
@@ -91,7 +95,7 @@ export const RecordReply = t.strict({
   valid_from: Timestamp,
   valid_to: nullable(Timestamp),
   seq: nullable(t.number),
-  /** How many secrets were masked in its text. */
+  /** How many secrets are masked in it. */
   masked: t.number,
 });
 export type RecordReply = t.TypeOf<typeof RecordReply>;
@@ -113,9 +117,9 @@ export const LookupRequest = t.strict({
   /** Only what was valid then; default now. */
   as_of: optional(nullable(Timestamp)),
   /** Only of this session, or of any of these. */
-  session: optional(nullable(t.union([Name, Sessions]))),
+  session: optional(nullable(t.union([Id, Sessions]))),
   /** Only what this source said, first or again: as it was given to `record`, or as it is stored behind the name of the token. */
-  source: optional(nullable(Name)),
+  source: optional(nullable(Told)),
 });
 export type LookupRequest = Written<t.TypeOf<typeof LookupRequest>>;
 
@@ -189,10 +193,10 @@ export type LookupReply = t.TypeOf<typeof LookupReply>;
 
 /** Body of `POST /v1/memory/outcome`: how a playbook did. */
 export const OutcomeRequest = t.strict({
-  id: NonEmptyString,
+  id: withoutSecrets(NonEmptyString),
   worked: t.boolean,
   /** The run in which; said twice of one run, the later holds. */
-  run: optional(nullable(Name)),
+  run: optional(nullable(Id)),
 });
 export type OutcomeRequest = Written<t.TypeOf<typeof OutcomeRequest>>;
 
@@ -201,10 +205,10 @@ export type OutcomeReply = t.TypeOf<typeof OutcomeReply>;
 
 /** Body of `POST /v1/memory/forget`: either of the two. */
 export const ForgetRequest = t.strict({
-  id: optional(nullable(NonEmptyString)),
-  source: optional(nullable(Name)),
+  id: optional(nullable(withoutSecrets(NonEmptyString))),
+  source: optional(nullable(Told)),
   /** Kept with what was forgotten; without its content. */
-  reason: optional(nullable(Name)),
+  reason: optional(nullable(Told)),
 });
 export type ForgetRequest = Written<t.TypeOf<typeof ForgetRequest>>;
 

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { NonEmptyString, nullable, ObjectId, optional, stringThat, Timestamp } from '../../decode.ts';
+import { withoutSecrets } from '../../redaction/masked-text.ts';
 import { RepositoryName } from './members.ts';
 
 const AbsolutePath = stringThat(
@@ -11,7 +12,7 @@ const AbsolutePath = stringThat(
 /** A name that is configured or known already, an absolute path, or both. */
 export const WantedRepository = t.union([
   t.union([RepositoryName, AbsolutePath]),
-  t.strict({ name: RepositoryName, path: AbsolutePath, commit: optional(NonEmptyString) }),
+  t.strict({ name: RepositoryName, path: AbsolutePath, commit: optional(withoutSecrets(NonEmptyString)) }),
 ]);
 export type WantedRepository = t.TypeOf<typeof WantedRepository>;
 

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { NonEmptyString, nullable, numberBetween, optional, stringThat, Timestamp } from '../../decode.ts';
+import { withoutSecrets } from '../../redaction/masked-text.ts';
 
 export const KeyId = stringThat('KeyId', 'the id of a key, for example key_0123456789abcdef', (text) =>
   /^key_[0-9a-f]{16}$/.test(text),
@@ -20,7 +21,7 @@ const Budget = numberBetween(0.000_001, 1_000_000, 'US dollars above 0, at most 
 export const KeyRequest = t.strict({
   run: RunName,
   /** Names of models that it may ask; null or left out: all of them. */
-  models: optional(nullable(t.array(NonEmptyString))),
+  models: optional(nullable(t.array(withoutSecrets(NonEmptyString)))),
   /** US dollars for all calls of the run together, with earlier keys too; null or left out: no limit of its own. */
   budget: optional(nullable(Budget)),
   expires_at: Timestamp,
