@@ -12,8 +12,11 @@ import { readTokenFile } from '#kit/tokens/token-files.ts';
 import { openSecretFile } from '#kit/webhooks/secret-file.ts';
 import { readRecord } from '../../services/agentd/forges/local/forge-folder.ts';
 import { TokenFile } from '../../services/agentd/forges/token-file.ts';
+import { isPlainRef } from '../../services/agentd/git/tree.ts';
 import { readSecretLine } from '../../services/agentd/notifications/channels/address-file.ts';
+import { readCredentials } from '../../services/agentd/planners/agent/credentials.ts';
 import { readClientSecret } from '../../services/agentd/review/oidc/configuration.ts';
+import { readTombstone } from '../../services/agentd/runs/log/open-runs.ts';
 import { verifySignature } from '../../services/agentd/signatures/ssh-keygen.ts';
 import { readKey } from '../../services/model-gateway/cli/key-file.ts';
 import { credentialReader } from '../../services/model-gateway/providers/credential.ts';
@@ -21,6 +24,9 @@ import { readContainerUser } from '../../services/supervisor/secrets/owner.ts';
 
 const signature = { namespace: 'core-approval', principal: 'mira', at: new Date() };
 const learned = () => {};
+/** A folder in the place of a ref holds other refs. */
+const notRegular = Promise.reject(new Error('not_a_regular_file'));
+notRegular.catch(() => {});
 
 /** Each reads a file of this name in the folder. */
 const readers: Readonly<
@@ -49,6 +55,9 @@ const readers: Readonly<
     file: 'model',
     read: (folder) => credentialReader(folder, 'model', learned)(),
   },
+  'the login of an agent': { file: 'login', read: (folder) => readCredentials(['~/login'], folder) },
+  'the note of a pruned run': { file: 'tombstone.json', read: (folder) => readTombstone(folder) },
+  'a ref of a clone': { file: 'ref', read: (folder) => isPlainRef(folder, 'ref') || notRegular },
   'a key for the gateway': { file: 'key', read: (_, path) => readKey(path) },
   'the note of a move': { file: 'storage.json', read: (folder) => readStorageNote(folder) },
   'the settings of containers': { file: '.env', read: (folder) => readContainerUser(folder) },

@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '#kit/errors.ts';
 import { git } from '#kit/git/git.ts';
 import { readObject, readObjects } from '#kit/git/objects.ts';
 import { linkMode, readTree, resolve, splitAtNul, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { FileChange } from '../action.ts';
 
 /** A tree to read, at one commit. Paths are repository paths: `/` between parts, no leading slash. */
@@ -162,9 +163,11 @@ function ownFile(gitDir: string, ref: string): string | null {
   // No name of git's, and it might lead out of the folder.
   if (ref.includes('..')) return null;
   try {
-    return /^([0-9a-f]{40}|[0-9a-f]{64})\n$/.exec(readFileSync(join(gitDir, ref), 'latin1'))?.[1] ?? null;
+    if (statSync(join(gitDir, ref)).isDirectory()) return null;
+    const text = readSmallFile(join(gitDir, ref), { encoding: 'latin1' });
+    return /^([0-9a-f]{40}|[0-9a-f]{64})\n$/.exec(text)?.[1] ?? null;
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(codeOf(error))) return null;
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return null;
     throw error;
   }
 }

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { decodeJson } from '#kit/decode.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { CoreError, codeOf } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { ownerKey, type SessionOwner } from './session-owner.ts';
 import {
   type Attempt,
@@ -161,7 +161,7 @@ export class FileSignInStore implements SignInStore {
 /** A file that is gone or damaged holds no session: everybody signs in again. */
 function readSessions(path: string): readonly Session[] {
   try {
-    return decodeJson(SessionFile, readFileSync(path, 'utf8'), path).sessions;
+    return decodeJson(SessionFile, readSmallFile(path), path).sessions;
   } catch (error) {
     if (error instanceof CoreError || codeOf(error) === 'ENOENT') return [];
     throw error;

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Refused } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
 import type { Run } from './run.ts';
@@ -49,7 +50,7 @@ async function keyedRunUnder(
   request: KeyedRequest,
   { resolve, mayCreate }: KeyedRunWork,
 ): Promise<NamedRun> {
-  const noted = existsSync(note) ? await notedRun(store, readFileSync(note, 'utf8')) : null;
+  const noted = existsSync(note) ? await notedRun(store, readSmallFile(note)) : null;
   if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
   const wanted = await resolve();
   const known = noted ?? (await runWithKey(store, wanted));

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { readSmallFile } from '#kit/small-file.ts';
 
 /**
  * The installation behind a program that a version manager starts for the person: its folder holds `bin/NAME` and no credentials.
@@ -113,7 +114,7 @@ function namesIn(folder: string): string[] {
 
 function textOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readSmallFile(path);
   } catch {
     return '';
   }

@@ -5,6 +5,7 @@ import { platformServices } from '#kit/contracts/platform-services.ts';
 import { StackNote, type SupervisedNote, stackFolder, stackNoteName } from '#kit/contracts/stack-note.ts';
 import { decodeJson } from '#kit/decode.ts';
 import type { Folders } from '#kit/folders.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { isRunning } from '#kit/storage/process-identity.ts';
 import type { ServiceManager, Unit } from './service-manager.ts';
 
@@ -37,7 +38,7 @@ export function embeddedStack(folders: Pick<Folders, 'state'>): ServiceManager {
 export function readStackNote({ state }: Pick<Folders, 'state'>): StackNote | null {
   const path = join(state, stackFolder, stackNoteName);
   try {
-    const note = decodeJson(StackNote, readFileSync(path, 'utf8'), path);
+    const note = decodeJson(StackNote, readSmallFile(path), path);
     return isRunning(note.holder) === true ? note : null;
   } catch {
     return null;

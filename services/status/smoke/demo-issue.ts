@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -11,6 +11,7 @@ import { Failed } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { makeRepository } from '#kit/git/make-repository.ts';
 import { nodeFlags } from '#kit/node-flags.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 
 export interface DemoIssue {
   readonly number: number;
@@ -72,7 +73,7 @@ export async function demoIssue({ state }: Pick<Folders, 'state'>, signal: Abort
 
 function readNumber(note: string): number | null {
   try {
-    return decodeJson(Made, readFileSync(note, 'utf8'), note).number;
+    return decodeJson(Made, readSmallFile(note), note).number;
   } catch {
     return null;
   }

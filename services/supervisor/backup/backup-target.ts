@@ -5,7 +5,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -18,6 +17,7 @@ import { decodeJson } from '#kit/decode.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, codeOf, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { isRunning, thisProcess } from '#kit/storage/process-identity.ts';
 
 /** Where a backup comes to be: in a folder of its own beside its place, until it is whole. */
@@ -150,7 +150,7 @@ function isForgotten(staging: string): boolean {
 
 function ownerRuns(path: string): boolean | null {
   try {
-    return isRunning(decodeJson(LeaseHolder, readFileSync(path, 'utf8'), path));
+    return isRunning(decodeJson(LeaseHolder, readSmallFile(path), path));
   } catch {
     return null;
   }

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import * as t from 'io-ts';
 import { runningService } from '#kit/config/running-service.ts';
@@ -9,6 +9,7 @@ import { decodeJson } from '#kit/decode.ts';
 import { makePrivateFolder, syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict } from '#kit/errors.ts';
 import { type Folders, prepareFolder, unfinishedRestoreName } from '#kit/folders.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { type FolderHold, holdFolder } from '#kit/storage/lock.ts';
 import { isRunning } from '#kit/storage/process-identity.ts';
 import { isEmptyFolder, isFolder, moveIntoPlace, removeFromPlace } from './move-into-place.ts';
@@ -129,7 +130,7 @@ function removeLeft(folders: Folders, roots: readonly Root[]): void {
 
 function readMoving(path: string): t.TypeOf<typeof Moving> {
   if (!existsSync(path)) return { state: [], config: [] };
-  return decodeJson(Moving, readFileSync(path, 'utf8'), path);
+  return decodeJson(Moving, readSmallFile(path), path);
 }
 
 function requireUnused({ state }: Folders): void {
@@ -251,7 +252,7 @@ export function whoRunsIn(state: string): string | null {
 
 function readStack(path: string): StackNote | null {
   try {
-    return decodeJson(StackNote, readFileSync(path, 'utf8'), path);
+    return decodeJson(StackNote, readSmallFile(path), path);
   } catch {
     return null;
   }

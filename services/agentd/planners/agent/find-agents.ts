@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, sep } from 'node:path';
 import { environment } from '#kit/environment.ts';
 import { CoreError } from '#kit/errors.ts';
 import { findProgram } from '#kit/find-program.ts';
 import { runProgram } from '#kit/run-program.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { type AgentPresetName, agentPresets } from '../../planning/agent-settings.ts';
 import { presets } from './presets.ts';
 
@@ -81,7 +82,7 @@ export function programVersion(program: string): string | null {
   const packages = packagesAround(real);
   for (let at = dirname(real); packages !== null && at.startsWith(packages + sep); at = dirname(at)) {
     try {
-      const { version } = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
+      const { version } = JSON.parse(readSmallFile(join(at, 'package.json')));
       if (typeof version === 'string') return version.slice(0, 40);
     } catch {
       // Not here, or nothing that says one; the folder above may.

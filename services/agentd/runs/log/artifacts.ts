@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { sha256 } from '#kit/digest.ts';
 import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Failed, InvalidInput, NotFound } from '#kit/errors.ts';
+import { requireRegularFile } from '#kit/small-file.ts';
 import type { RunEvent } from '../event.ts';
 import { artifactsName } from './run-folder.ts';
 
@@ -23,7 +24,9 @@ export function readArtifact(runFolder: string, digest: string): Uint8Array {
   checkDigest(digest);
   let content: Uint8Array;
   try {
-    content = readFileSync(join(runFolder, artifactsName, digest));
+    const path = join(runFolder, artifactsName, digest);
+    requireRegularFile(path);
+    content = readFileSync(path);
   } catch (cause) {
     if (codeOf(cause) !== 'ENOENT') throw cause;
     throw missingArtifact(digest, cause);

@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fdatasyncSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { guarded } from '#kit/callbacks.ts';
@@ -16,6 +7,7 @@ import { decodeJson, integerBetween, Sha256 } from '#kit/decode.ts';
 import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { Conflict, codeOf, InvalidInput, messageOf } from '#kit/errors.ts';
 import { headsName } from '#kit/folders.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { Run } from '../run.ts';
 import { beforeFirst } from './event-line.ts';
 import { logName } from './run-folder.ts';
@@ -58,7 +50,7 @@ export class Heads {
   read(runId: string): HeadRecord | null {
     const path = this.#path(runId);
     try {
-      const text = readFileSync(path, 'utf8');
+      const text = readSmallFile(path);
       const record = decodeJson(HeadRecord, text, path);
       if (text.length !== recordBytes) throw new InvalidInput('invalid_input', `it has ${text.length} bytes`);
       if (record.run_id === runId) return record;

@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { uuidv7 } from 'uuidv7';
@@ -15,6 +6,7 @@ import { crashPoint } from '#kit/crash-point.ts';
 import { decodeJson, NonEmptyString, nullable, Sha256, Timestamp } from '#kit/decode.ts';
 import { makePrivateFolder, syncFolder, writeAll } from '#kit/durable-file.ts';
 import { codeOf, NotFound } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { RunRequest } from '../event.ts';
 import type { Run } from '../run.ts';
 import { putArtifact } from './artifacts.ts';
@@ -120,7 +112,7 @@ export type Tombstone = t.TypeOf<typeof Tombstone>;
 export function readTombstone(runFolder: string): Tombstone | null {
   const path = join(runFolder, tombstoneName);
   if (!existsSync(path)) return null;
-  return decodeJson(Tombstone, readFileSync(path, 'utf8'), path);
+  return decodeJson(Tombstone, readSmallFile(path), path);
 }
 
 export function wasPruned(tombstone: Tombstone): NotFound {

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as t from 'io-ts';
 import { decodeJson, ObjectId } from '#kit/decode.ts';
 import { Conflict, Failed } from '#kit/errors.ts';
 import { git, gitText } from '#kit/git/git.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { refObject } from '../../git/tree.ts';
 import type { Workspace } from '../../ports/vcs.ts';
 import { gitDirOf } from '../clone-folder.ts';
@@ -137,7 +137,7 @@ async function branchCommits(gitDir: string): Promise<Record<string, string>> {
 }
 
 function readHead(gitDir: string): string {
-  const head = readFileSync(join(gitDir, 'HEAD'), 'utf8').trim();
+  const head = readSmallFile(join(gitDir, 'HEAD')).trim();
   if (/^(ref: refs\/|[0-9a-f]{40,64}$)/.test(head)) return head;
   throw new Failed('vcs_failed', `${gitDir}/HEAD is damaged`);
 }
