@@ -6,10 +6,11 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { setTraps } from '../../../test/fixtures/repositories/hostile.ts';
 import {
@@ -213,6 +214,27 @@ describe('delivery into the checkout of a person', () => {
     expect((await withdraw(gone, remote.dir, ref, ours)).message).to.contain('-of-two on two.example');
     expect(checkout.git('rev-parse', ref)).to.equal(commit);
     expect((await withdraw(place, remote.dir, ref, ours)).state).to.equal('undone');
+  });
+
+  it('names a lock file in its way, and what to do', async () => {
+    const { remote, clone, commit } = scene();
+    const checkout = checkoutOf(remote);
+    const lock = join(checkout.gitDir, `${ref}.lock`);
+    mkdirSync(dirname(lock), { recursive: true });
+    writeFileSync(lock, '');
+    expect(await codeOf(deliver(checkout.dir, remote.dir, clone.dir, ref, commit))).to.match(
+      new RegExp(`^repository_locked: the lock ${lock} is in the way: made \\d+ s ago`),
+    );
+    rmSync(lock);
+    await deliver(checkout.dir, remote.dir, clone.dir, ref, commit);
+    checkout.git('pack-refs', '--all');
+    const packed = join(checkout.gitDir, 'packed-refs.lock');
+    writeFileSync(packed, '');
+    const kept = await takenBack(checkout.dir, remote, commit);
+    expect(kept.state).to.equal('failed');
+    expect(kept.message).to.contain(`the lock ${packed} is in the way`).and.contain(`rm ${packed}`);
+    rmSync(packed);
+    expect((await takenBack(checkout.dir, remote, commit)).state).to.equal('undone');
   });
 
   it('delivers where the configuration asks for checks with which some versions of git crash', async () => {

@@ -1,16 +1,22 @@
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
-import { Conflict, CoreError, Failed, messageOf, NotFound, Refused } from '#kit/errors.ts';
+import { Conflict, CoreError, codeOf, Failed, messageOf, NotFound, Refused } from '#kit/errors.ts';
 import { foreignOwner } from '#kit/folders.ts';
 import type { GitOptions } from '#kit/git/git.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
 import type { Permit } from '#kit/permit.ts';
 import { shellWord } from '#kit/shell-word.ts';
-import { readSmallFile } from '#kit/small-file.ts';
 import type { CheckoutPlace } from '../action.ts';
-import { type Checkout, findCheckout, checkoutGit as git, remotesOf } from '../git/checkout.ts';
+import {
+  type Checkout,
+  findCheckout,
+  checkoutGit as git,
+  remotesOf,
+  requireOwnRepository,
+  sharedGitDir,
+} from '../git/checkout.ts';
 import { sameRemote } from '../git/remote-address.ts';
 import { refObject } from '../git/tree.ts';
 
@@ -29,7 +35,9 @@ export function writing(gitDir: string): GitOptions {
  * @throws NotFound `checkout_not_found`, Refused `not_a_repository`, `checkout_not_writable`, or `remote_mismatch` naming the remotes found
  */
 export async function checkCheckout(repoDir: string, pushUrl: string): Promise<void> {
-  requireWritable(await checkedGitDir(repoDir, pushUrl), repoDir);
+  const gitDir = await checkedGitDir(repoDir, pushUrl);
+  requireWritable(gitDir, repoDir);
+  await requireOwnRepository(gitDir, repoDir);
 }
 
 /**
@@ -67,12 +75,16 @@ export async function deliver(
   const present = await refCommit(gitDir, ref);
   if (present === commit) return;
   if (present !== null) throw exists(repoDir, ref, present);
+  await requireOwnRepository(gitDir, repoDir);
   const clone = join(cloneDir, '.git');
   if ((await refObject(clone, ref)) !== commit)
     throw new Failed('commit_not_in_clone', `${ref} in ${clone} is not at ${commit}`);
   // fetch-pack moves objects alone: it knows no remotes, no insteadOf, no tags, no FETCH_HEAD, and runs no maintenance.
   const fetch = ['fetch-pack', '--quiet', '--upload-pack=git-upload-pack', clone, ref];
-  await git([...fetchSettings, ...fetch], writing(gitDir));
+  await git([...fetchSettings, ...fetch], writing(gitDir)).catch((error: unknown) => {
+    throwIfDenied(error, repoDir);
+    throw error;
+  });
   await checkComplete(gitDir, commit);
   crashPoint('delivery.fetched');
   permit?.require();
@@ -93,6 +105,7 @@ export async function writablePlace(repoDir: string, pushUrl: string): Promise<C
   const dir = realFolder(repoDir);
   const gitDir = await checkedGitDir(dir, pushUrl);
   requireWritable(gitDir, repoDir);
+  await requireOwnRepository(gitDir, repoDir);
   return placeAt(dir, gitDir);
 }
 
@@ -145,10 +158,23 @@ async function createRef(gitDir: string, repoDir: string, ref: string, commit: s
     const present = await refCommit(gitDir, ref);
     if (present === commit) return;
     if (present !== null) throw exists(repoDir, ref, present);
+    if (codeOf(error) === 'repository_locked') throw error;
+    throwIfDenied(error, repoDir);
     const words = error instanceof CoreError ? String(error.facts.stderr ?? error.message) : String(error);
     if (!/cannot lock ref/.test(words)) throw error;
     throw new Conflict('ref_exists', `${ref} cannot be made in ${repoDir}: ${words.trim()}`, {
       cause: error,
+    });
+  }
+}
+
+/** A folder below those that were checked is another user's, as an earlier git of root leaves it. */
+function throwIfDenied(cause: unknown, repoDir: string): void {
+  const words = cause instanceof CoreError ? String(cause.facts.stderr ?? '') : '';
+  if (/permission denied|insufficient permission|read-only file system/i.test(words)) {
+    throw new Refused('checkout_not_writable', `git cannot write to ${repoDir}: ${words.trim()}`, {
+      cause,
+      hint: 'Give every folder below .git to the owner of the checkout, with chown as root.',
     });
   }
 }
@@ -190,10 +216,4 @@ export function requireWritable(gitDir: string, repoDir: string, tryAccess = acc
       );
     }
   }
-}
-
-/** That of a linked work tree lies in the one of its repository, and names it. */
-function sharedGitDir(gitDir: string): string {
-  const pointer = join(gitDir, 'commondir');
-  return existsSync(pointer) ? resolve(gitDir, readSmallFile(pointer).trim()) : gitDir;
 }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { messageOf } from '#kit/errors.ts';
+import { CoreError, messageOf } from '#kit/errors.ts';
 import type { Permit } from '#kit/permit.ts';
 import type { CheckoutPlace } from '../action.ts';
 import type { Ours, UndoResult, Withdrawal } from '../actions/executor.ts';
-import { checkoutGit as git } from '../git/checkout.ts';
+import { checkoutGit as git, requireOwnRepository } from '../git/checkout.ts';
 import { checkedGitDir, checkoutAt, refCommit, repositoryId, writing } from './delivery.ts';
 
 /** Takes a delivered branch back, where it can be seen to be ours. */
@@ -40,12 +40,15 @@ export async function withdraw(
   const inUse = await checkedOutAt(gitDir, ref);
   if (inUse !== null) return { state: 'failed', message: switchAway(ref, inUse) };
   permit?.require();
-  const deleted = await git(['update-ref', '--no-deref', '-d', ref, present], {
-    ...writing(gitDir),
-    accept: [1, 128],
-  });
-  if (deleted.exitCode === 0) return { state: 'undone', message: `${ref} deleted in ${dir}` };
-  return { state: 'failed', message: `${ref} cannot be deleted in ${dir}: ${deleted.stderr.trim()}` };
+  try {
+    await requireOwnRepository(gitDir, dir);
+    await git(['update-ref', '--no-deref', '-d', ref, present], writing(gitDir));
+    return { state: 'undone', message: `${ref} deleted in ${dir}` };
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    const text = [messageOf(error), error.hint].filter((part) => part !== undefined).join('. ');
+    return { state: 'failed', message: `${ref} cannot be deleted in ${dir}: ${text}` };
+  }
 }
 
 /** What `withdraw` would do now, for people. */

@@ -70,9 +70,14 @@ export async function findRepository(
       : `Name the repository too: OWNER/REPO#${number}`;
   const checkout = await findCheckout(folder);
   if (typeof checkout === 'string') {
-    throw new InvalidInput('repository_unclear', `the repository is unclear: ${folder} is in no checkout`, {
-      hint: `${say}\nor go to a checkout of it`,
-    });
+    const why = checkout.startsWith('fatal: not a git repository') ? '' : ` (${checkout})`;
+    throw new InvalidInput(
+      'repository_unclear',
+      `the repository is unclear: ${folder} is in no checkout${why}`,
+      {
+        hint: `${say}\nor go to a checkout of it`,
+      },
+    );
   }
   const remotes = await remotesOf(checkout);
   const names = [...new Set(remotes.map(({ name }) => name))];

@@ -1,6 +1,7 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { Conflict } from '#kit/errors.ts';
+import { Conflict, Refused } from '#kit/errors.ts';
+import { foreignOwner } from '#kit/folders.ts';
 import { type GitOptions, type GitResult, parseConfigList, git as runGit } from '#kit/git/git.ts';
 import { personalEnvironment } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
@@ -21,7 +22,7 @@ export function checkoutGit(args: readonly string[], options: GitOptions): Promi
   return runGit(args, { signal: AbortSignal.timeout(120_000), ...options });
 }
 
-/** The checkout that a folder lies in, or git's reason why it lies in none. */
+/** The checkout that a folder lies in, or the reason why it lies in none. */
 export async function findCheckout(folder: string): Promise<Checkout | string> {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return 'it is not a folder';
   const found = await checkoutGit(['rev-parse', '--absolute-git-dir', '--show-toplevel'], {
@@ -33,7 +34,63 @@ export async function findCheckout(folder: string): Promise<Checkout | string> {
   const top = shown === '' ? folder : shown;
   const jj = jjCheckout(folder);
   if (jj !== null && (gitDir === '' || jj.top.length > top.length)) return jj;
-  return gitDir === '' ? found.stderr.trim() : { top, gitDir: realpathSync(gitDir) };
+  if (gitDir === '') return unreadable(folder) ?? found.stderr.trim();
+  return { top, gitDir: realpathSync(gitDir) };
+}
+
+/** git takes a `.git` that it may not enter for none. */
+function unreadable(folder: string): string | null {
+  for (let top = folder; ; top = dirname(top)) {
+    const gitDir = join(top, '.git');
+    if (existsSync(gitDir)) {
+      try {
+        accessSync(gitDir, constants.R_OK | constants.X_OK);
+        return null;
+      } catch {
+        const owner = foreignOwner(gitDir);
+        return `this user may not read ${gitDir}${owner === null ? '' : `: ${owner}`}`;
+      }
+    }
+    if (dirname(top) === top) return null;
+  }
+}
+
+/**
+ * What this process writes to the repository has the same owner as the rest of it, unless several users share the repository.
+ * @param gitDir of one of its work trees
+ * @throws Refused (`checkout_not_writable`) naming whose it is
+ */
+export async function requireOwnRepository(
+  gitDir: string,
+  dir: string,
+  user = process.geteuid?.(),
+): Promise<void> {
+  const shared = sharedGitDir(gitDir);
+  const foreign = ['', 'objects', 'refs', 'refs/heads']
+    .map((name) => join(shared, name))
+    .find((path) => existsSync(path) && user !== undefined && statSync(path).uid !== user);
+  if (foreign === undefined || (await isShared(gitDir))) return;
+  const owner = statSync(foreign).uid;
+  throw new Refused(
+    'checkout_not_writable',
+    `nothing is written to ${dir}, for ${foreign} belongs to user ${owner}: files of user ${user} would be left there`,
+    {
+      facts: { path: foreign, owner, user },
+      hint: `Run it as user ${owner} (in containers CORE_UID and CORE_GID of .env). If several users write to that repository:\ngit -C ${shellWord(dir)} config core.sharedRepository group`,
+    },
+  );
+}
+
+/** True if the repository says that several users write to it. */
+async function isShared(gitDir: string): Promise<boolean> {
+  const { stdout } = await checkoutGit(['config', '--get', 'core.sharedRepository'], { gitDir, accept: [1] });
+  return !/^(umask|false|no|off|0)?$/i.test(stdout.toString('utf8').trim());
+}
+
+/** That of a linked work tree lies in the one of its repository, and names it. */
+export function sharedGitDir(gitDir: string): string {
+  const pointer = join(gitDir, 'commondir');
+  return existsSync(pointer) ? resolve(gitDir, readSmallFile(pointer).trim()) : gitDir;
 }
 
 /** jj names its git repository in `.jj/repo/store/git_target`; in a second workspace `.jj/repo` is a file with the path of the first. */
@@ -68,11 +125,12 @@ export async function checkoutOf(folder: string, pushUrl: string): Promise<strin
 
 /**
  * Adds a remote to a checkout, in its own configuration.
- * @throws Conflict (`remote_exists`) where a remote of that name is elsewhere
+ * @throws Conflict (`remote_exists`) where a remote of that name is elsewhere; as `requireOwnRepository`
  */
 export async function addRemote(checkout: Checkout, name: string, url: string): Promise<void> {
   const present = (await remotesOf(checkout)).find((remote) => remote.name === name);
   if (present === undefined) {
+    await requireOwnRepository(checkout.gitDir, checkout.top);
     await checkoutGit(['remote', 'add', name, url], { gitDir: checkout.gitDir });
     return;
   }

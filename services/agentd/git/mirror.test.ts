@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -55,6 +55,16 @@ describe('the mirror of a forge repository', () => {
     expect(repositoryAt(mirror.dir, mirror.dir).git('rev-parse', 'refs/core/runs/run_1/base')).to.equal(base);
     expect(await codeOf(mirror.pin('run_1', '1'.repeat(40)))).to.equal('commit_not_found');
     expect(await mirror.has('main; rm -rf /')).to.equal(false);
+  });
+
+  it('names a lock file that keeps it from pinning a commit', async () => {
+    const work = makeRepository({ a: '1\n' });
+    const mirror = await openMirror({ stateDir: temporaryFolder(), ...name });
+    await mirror.update(work.dir, null);
+    const lock = join(mirror.dir, 'refs/core/runs/run_1/base.lock');
+    mkdirSync(dirname(lock), { recursive: true });
+    writeFileSync(lock, '');
+    expect(await codeOf(mirror.pin('run_1', work.git('rev-parse', 'HEAD')))).to.equal('repository_locked');
   });
 
   it('is made again after it was deleted or damaged', async () => {

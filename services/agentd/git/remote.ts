@@ -6,6 +6,7 @@ import { InvalidInput } from '#kit/errors.ts';
 import { type GitOptions, git } from '#kit/git/git.ts';
 import { type GitCredential, isLocalRemote, otherEnd } from '#kit/git/git-environment.ts';
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
+import { lockedRepository, lockHolder, takenLock } from '#kit/git/lock-file.ts';
 
 /**
  * The commit of a branch on a remote; null while it does not exist.
@@ -84,11 +85,14 @@ export async function pushBranch(
   if (pushed.exitCode !== 0 && (await clearStaleLock(push.url, pushed.stderr, options.signal)))
     pushed = await attempt();
   if (pushed.exitCode === 0) return { result: 'done' };
-  return pushRefusal(pushed.stdout.toString('utf8'), pushed.stderr);
+  return pushRefusal(push.url, pushed.stdout.toString('utf8'), pushed.stderr);
 }
 
 /** Reads why a push was refused: `!\t<refspec>\t[rejected] (stale info)` and the remote's own lines. */
-export function pushRefusal(stdout: string, stderr: string): PushRefusal {
+export function pushRefusal(url: string, stdout: string, stderr: string): PushRefusal {
+  const lock = isLocalRemote(url) ? takenLock(stderr) : null;
+  const locked = lock === null ? null : lockedRepository(lock);
+  if (locked !== null) return { result: 'rejected', message: `${locked.message}. ${locked.hint}` };
   const refusal = /^!\t[^\t]*\t(.*)$/m.exec(stdout)?.[1] ?? stderr;
   const remote = [...stderr.matchAll(/^remote: *(.*\S)/gm)].map(([, line]) => line);
   const message = withoutUrlSecrets([refusal.trim(), ...remote].join('; ')).slice(0, 1000);
@@ -101,11 +105,11 @@ const staleAfter = 10_000;
 
 /**
  * Where git says that a lock of the repository on this machine is taken: waits until the lock is gone, or so old that a crash
- * must have left it, and removes it then. @returns whether trying again makes sense
+ * must have left it, and removes it then unless a process is seen to hold it. @returns whether trying again makes sense
  */
 export async function clearStaleLock(url: string, stderr: string, signal?: AbortSignal): Promise<boolean> {
-  const [, lock] = /Unable to create '([^\n]+\.lock)': File exists/.exec(stderr) ?? [];
-  if (lock === undefined || !isInside(url, lock)) return false;
+  const lock = takenLock(stderr);
+  if (lock === null || !isInside(url, lock)) return false;
   const found = statOf(lock);
   if (found === undefined) return true;
   const age = Math.max(0, Date.now() - found.mtimeMs);
@@ -115,6 +119,7 @@ export async function clearStaleLock(url: string, stderr: string, signal?: Abort
     if (present === undefined) return true;
     if (present.ino !== found.ino || present.mtimeMs !== found.mtimeMs) return false;
   }
+  if (lockHolder(lock) !== null) return false;
   rmSync(lock, { force: true });
   return true;
 }

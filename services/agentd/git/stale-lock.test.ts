@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { lockHolder } from '#kit/git/lock-file.ts';
+import { makeBareRepository, makeRepository } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { clearStaleLock } from './remote.ts';
+import { until } from '../../../test/fixtures/until.ts';
+import { clearStaleLock, pushBranch } from './remote.ts';
 
 const words = (lock: string) => `remote: error: Unable to create '${lock}': File exists.\n`;
 
@@ -39,6 +43,27 @@ describe('a lock in a repository on this machine', () => {
     utimesSync(lock, new Date(), new Date());
     expect(await cleared).to.equal(false);
     expect(existsSync(lock)).to.equal(true);
+  });
+
+  it('stays while a process has it open, however old it is, and a push says so', async () => {
+    const source = makeRepository({ 'a.txt': 'a\n' });
+    const remote = makeBareRepository(source);
+    source.commit({ 'a.txt': 'b\n' });
+    const lock = lockIn(remote.dir, 60_000);
+    const child = spawn('sh', ['-c', 'exec 9>>"$0"; while :; do sleep 0.1; done', lock]);
+    try {
+      await until('the process is seen', () => lockHolder(lock));
+      const push = { url: remote.dir, branch: 'main', credential: null };
+      const [expected, commit] = source.git('rev-parse', 'HEAD^', 'HEAD').split('\n') as [string, string];
+      const outcome = await pushBranch(source.gitDir, { ...push, expected, commit });
+      expect(outcome).to.deep.equal({
+        result: 'rejected',
+        message: `sh (pid ${child.pid}) holds the lock ${lock}. Wait until that process ends, or end it. Then try again.`,
+      });
+      expect(existsSync(lock)).to.equal(true);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 
   it('stays when it is outside the repository, or the repository elsewhere', async () => {

@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LeaseHolder } from '#kit/contracts/lease-holder.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { codeOf } from '#kit/errors.ts';
 import { type ChildWatch, killGroup } from '#kit/run-program.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import { identify, isRunning } from '#kit/storage/process-identity.ts';
 import type { Workspace } from '../ports/vcs.ts';
 
@@ -49,7 +50,8 @@ export function forgetInterruption(workspace: Workspace): void {
 
 /** True if recovering failed because of what the clone holds; it is rebuilt then, which loses nothing. */
 export function isBeyondRepair(error: unknown): boolean {
-  return ['vcs_failed', 'git_failed', 'tree_differs', 'object_missing', 'ENOENT'].includes(codeOf(error));
+  const codes = ['vcs_failed', 'git_failed', 'repository_locked', 'tree_differs', 'object_missing', 'ENOENT'];
+  return codes.includes(codeOf(error));
 }
 
 /** Ends the programs that an earlier process left running in the clone, and waits until they are gone. */
@@ -67,7 +69,7 @@ export async function endLeftovers(workspace: Workspace): Promise<void> {
 /** null if it ended before it could be identified, or the crash cut the file. */
 function programIn(path: string): LeaseHolder | null {
   try {
-    const program = decodeJson(LeaseHolder, readFileSync(path, 'utf8'), path);
+    const program = decodeJson(LeaseHolder, readSmallFile(path), path);
     return program.process_started === '' ? null : program;
   } catch {
     return null;

@@ -32,6 +32,9 @@ const hardening: readonly ConfigEntry[] = [
   ['core.autocrlf', 'false'],
   ['core.protectNTFS', 'true'],
   ['core.protectHFS', 'true'],
+  // How long git waits for a lock, in ms. A repository could make it wait for ever.
+  ['core.filesRefLockTimeout', '1000'],
+  ['core.packedRefsTimeout', '1000'],
   // Files of large trees are written by one process for each core.
   ['checkout.workers', '0'],
   ['gc.auto', '0'],

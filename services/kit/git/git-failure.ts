@@ -1,5 +1,6 @@
 import { type CoreError, DiskFull, Failed, Refused, Unauthorized, Unavailable } from '../errors.ts';
 import type { GitCredential } from './git-environment.ts';
+import { lockedRepository, takenLock } from './lock-file.ts';
 
 const unauthorized =
   /authentication failed|could not read (username|password)|permission denied \(|terminal prompts disabled|returned error: 40[13]|access denied|host key verification failed/i;
@@ -16,7 +17,11 @@ export function gitFailure(
   exitCode: number | null,
   stderr: string,
   network: boolean,
-  { program = 'git', credential = null }: { program?: string; credential?: GitCredential | null } = {},
+  {
+    program = 'git',
+    credential = null,
+    cwd,
+  }: { program?: string; credential?: GitCredential | null; cwd?: string | undefined } = {},
 ): CoreError {
   const words = withoutUrlSecrets(stderr).trim();
   const command = withoutUrlSecrets(`${program} ${args[0] ?? ''}`);
@@ -24,6 +29,10 @@ export function gitFailure(
   if (diskFull.test(words)) {
     return new DiskFull(`${command} failed: the disk is full: ${brief(words)}`, { facts });
   }
+  // The other end's own files can be on another machine.
+  const lock = takenLock(words.replace(/^remote: .*$/gm, ''), cwd);
+  const locked = lock === null ? null : lockedRepository(lock, facts);
+  if (locked !== null) return locked;
   if (network && /returned error: 30[12378]/.test(words)) {
     return new Refused(
       'remote_redirected',

@@ -28,7 +28,7 @@ export interface GitResult {
 
 /**
  * Runs git without a shell, hardened as git-environment.ts says, in a process group of its own that `signal` ends.
- * @throws Failed `git_failed`, `git_missing` or `disk_full`; with `network` also Unavailable `remote_unavailable` and
+ * @throws Failed `git_failed`, `git_missing` or `disk_full`; Conflict `repository_locked`; with `network` also Unavailable `remote_unavailable` and
  * Unauthorized `remote_unauthorized`; Interrupted or TimedOut when `signal` ended it
  */
 export async function git(args: readonly string[], options: GitOptions = {}): Promise<GitResult> {
@@ -36,7 +36,7 @@ export async function git(args: readonly string[], options: GitOptions = {}): Pr
   const result = await runProgram('git', args, { ...options, cwd, env: await gitEnvironment(options) });
   if (result.exitCode === null || (result.exitCode !== 0 && !accept.includes(result.exitCode))) {
     const { credential = null } = options;
-    throw gitFailure(args, result.exitCode, result.stderr, network, { credential });
+    throw gitFailure(args, result.exitCode, result.stderr, network, { credential, cwd });
   }
   return { stdout: result.stdout, stderr: result.stderr, exitCode: result.exitCode };
 }

@@ -195,7 +195,7 @@ async function push(
   if (exitCode === 0) return { result: 'done' };
   const error = jjFailure(args, exitCode, stderr, credential);
   if (error.code !== 'vcs_failed') return { result: 'failed', error };
-  const refusal = pushRefusal('', stderr);
+  const refusal = pushRefusal(workspace.push_url, '', stderr);
   const moved = /stale info|unexpectedly moved/.test(stderr);
   return { result: moved ? 'moved' : 'rejected', message: refusal.message };
 }
