@@ -176,7 +176,7 @@ function nearIds(record: GraphRecord, id: string): string[] {
   return candidates
     .map(({ id: candidate }) => ({ candidate, likeness: likenessOf(candidate) }))
     .filter(({ likeness }) => likeness >= minLikeness)
-    .sort((a, b) => b.likeness - a.likeness || a.candidate.localeCompare(b.candidate))
+    .sort((a, b) => b.likeness - a.likeness || a.candidate.localeCompare(b.candidate, 'en'))
     .slice(0, maxNearIds)
     .map(({ candidate }) => candidate);
 }

@@ -122,7 +122,7 @@ function nearestRecordings(asked: RecordedRequest, known: readonly Known[]): str
       const why = difference(asked, { request: recording.request, messages }, shared);
       return { file, why, rating: shared * 4 + sameModel * 2 + sameLength };
     })
-    .sort((a, b) => b.rating - a.rating || a.file.localeCompare(b.file))
+    .sort((a, b) => b.rating - a.rating || a.file.localeCompare(b.file, 'en'))
     .slice(0, maxNearest)
     .map(({ file, why }) => `${file} (${why})`);
 }

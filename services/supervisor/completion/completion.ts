@@ -27,7 +27,7 @@ async function allPlaces(supervisor: Command): Promise<Place[]> {
     name,
     about: abouts[name] ?? `${name} --help lists its commands`,
   }));
-  const all = [...root!.commands, ...commands, ...words].sort((a, b) => a.name.localeCompare(b.name));
+  const all = [...root!.commands, ...commands, ...words].sort((a, b) => a.name.localeCompare(b.name, 'en'));
   const help = { name: 'help', about: 'what a command does, and its options' };
   return [
     { ...root!, commands: [...all, help] },

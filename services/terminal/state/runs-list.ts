@@ -58,10 +58,10 @@ const newest = (a: RunSummary, b: RunSummary): number =>
 
 const comparisons: Readonly<Record<Sorting, (a: RunSummary, b: RunSummary) => number>> = {
   newest,
-  changed: (a, b) => b.updated_at.localeCompare(a.updated_at) || newest(a, b),
+  changed: (a, b) => b.updated_at.localeCompare(a.updated_at, 'en') || newest(a, b),
   risk: (a, b) => riskOf(b) - riskOf(a) || newest(a, b),
   waiting: (a, b) => b.waiting - a.waiting || newest(a, b),
-  repository: (a, b) => `${a.owner}/${a.repo}`.localeCompare(`${b.owner}/${b.repo}`) || newest(a, b),
+  repository: (a, b) => `${a.owner}/${a.repo}`.localeCompare(`${b.owner}/${b.repo}`, 'en') || newest(a, b),
 };
 
 function riskOf({ highest_risk }: RunSummary): number {
