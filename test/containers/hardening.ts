@@ -9,7 +9,6 @@ import { type ContainerStack, type Inspected, imageName, serviceOf } from './sta
 interface Network {
   readonly Name: string;
   readonly Internal: boolean;
-  readonly Options: Readonly<Record<string, string>>;
 }
 
 /** What no container may be able to do. */
@@ -89,7 +88,7 @@ export function hardeningTests(stack: ContainerStack): void {
     const ids = (await dockerDone(['network', 'ls', '--quiet', '--filter', label])).split('\n');
     const networks: Network[] = JSON.parse(await dockerDone(['network', 'inspect', ...ids]));
     const open = new Set(networks.filter(({ Internal }) => !Internal).map(({ Name }) => Name));
-    expect([...open].sort()).to.deep.equal([`${stack.project}_door`, `${stack.project}_outside`]);
+    expect([...open]).to.deep.equal([`${stack.project}_outside`]);
     const containers = await stack.inspected();
     const on = (network: string) =>
       containers.filter(({ NetworkSettings }) => network in NetworkSettings.Networks).map(serviceOf);
@@ -97,10 +96,41 @@ export function hardeningTests(stack: ContainerStack): void {
       'core-agentd',
       'core-bridge',
       'core-model-gateway',
+      'publisher',
     ]);
-    expect(on(`${stack.project}_door`)).to.deep.equal(['guard']);
-    const door = networks.find(({ Name }) => Name === `${stack.project}_door`)!;
-    expect(door.Options['com.docker.network.bridge.enable_ip_masquerade']).to.equal('false');
+    expect(on('none').sort()).to.deep.equal(['keeper', 'site']);
+  });
+
+  it('publishes the ports of internal networks by a container that has only sockets of theirs, which it cannot replace', async function () {
+    this.timeout(900_000);
+    const { Mounts, NetworkSettings } = await stack.inspect('publisher');
+    expect(Object.keys(NetworkSettings.Networks)).to.deep.equal([`${stack.project}_outside`]);
+    expect(Mounts.map(({ Destination, RW }) => [Destination, RW]).sort()).to.deep.equal([
+      ['/etc/nginx/nginx.conf', false],
+      ['/run/guard', false],
+      ['/run/site', false],
+    ]);
+    const users = (await stack.inspected()).filter(({ Mounts }) =>
+      Mounts.some(({ Name }) => /_(guard|site)-sockets$/.test(Name ?? '')),
+    );
+    expect(users.map(serviceOf).sort()).to.deep.equal(['guard', 'publisher', 'site']);
+  });
+
+  it('leads from an internal network to the bus alone, and to nothing else by the guard', async function () {
+    this.timeout(900_000);
+    const targets = ['guard:49134', 'guard:7687', 'guard:8090', 'neo4j:7687', 'publisher:7687', 'site:80'];
+    const look = `const { connect } = require('node:net');
+      const reaches = (target) => new Promise((resolve) => {
+        const [host, port] = target.split(':');
+        const socket = connect({ host, port: Number(port), timeout: 10_000 });
+        for (const [event, answer] of [['connect', true], ['error', false], ['timeout', false]])
+          socket.on(event, () => { socket.destroy(); resolve(answer); });
+      });
+      Promise.all(${JSON.stringify(targets)}.map(async (target) => [target, await reaches(target)]))
+        .then((found) => console.log(JSON.stringify(found.filter(([, answer]) => answer).map(([target]) => target))));`;
+    expect(JSON.parse(await stack.exec('core-bus-worker', 'node', '-e', look))).to.deep.equal([
+      'guard:49134',
+    ]);
   });
 
   it('runs one init in each container', async function () {

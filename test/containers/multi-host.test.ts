@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { docker } from '../fixtures/containers/docker.ts';
 import { describeWith } from '../needs.ts';
+import { networkNames } from './stack/container-stack.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -54,7 +55,7 @@ describeWith(['docker'], 'The stack on several hosts', () => {
       expect(services[name]!.environment, name).to.include(addresses);
   });
 
-  it('lets out whatever has a service, a store or a forge on another host', async () => {
+  it('lets out whatever has a service, a store or a forge on another host, and what publishes ports', async () => {
     const more = Object.values(hosts).flatMap(({ more }) => more);
     const needed = Object.assign({}, ...Object.values(hosts).map(({ needed }) => needed));
     const services = servicesIn(await configured(more, needed));
@@ -67,8 +68,17 @@ describeWith(['docker'], 'The stack on several hosts', () => {
       'core-bus-worker',
       'core-context',
       'core-model-gateway',
+      'publisher',
       'tools',
     ]);
+  });
+
+  it('takes at most 4 of the 31 networks that Docker has addresses for', async () => {
+    for (const { more, needed } of Object.values(hosts)) {
+      const { networks } = JSON.parse((await configured(more, needed)).stdout);
+      expect(Object.keys(networks).sort()).to.deep.equal([...networkNames].sort());
+    }
+    expect(networkNames.length).to.be.at.most(4);
   });
 
   it('gives the folder of the database to who asks it, and neither to iii nor to the worker', async () => {

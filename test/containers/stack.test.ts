@@ -23,7 +23,7 @@ describeWith(needed, 'the compose stack, with our engine in place of iii', () =>
   else everything(stack);
 });
 
-// In this file, so that they do not run beside the stack: Docker has addresses for some thirty networks.
+// In this file, so that they do not run beside the stack: three more stacks are too much for a small machine.
 describeWith(
   ['docker', 'postgres', 's3', 'jj', 'openssl'],
   'three hosts as their guide has them',

@@ -69,7 +69,7 @@ describe('The service manager of docker compose', () => {
         Publishers: [publisher(7817, 9017)],
       },
       {
-        ...{ Service: 'guard', State: 'running', Status: 'Up', Health: 'healthy' },
+        ...{ Service: 'publisher', State: 'running', Status: 'Up', Health: 'healthy' },
         Publishers: [publisher(49_134, 9134), publisher(3111, 0)],
       },
     ];

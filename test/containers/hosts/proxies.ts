@@ -24,10 +24,10 @@ export function makeTls(names: readonly string[]): string {
 }
 
 /** An address of this machine that containers of every project reach: the gateway of a network of its own. */
-export async function addressOf(project: string, name: string): Promise<string> {
+export async function addressOf(project: string, name: string, subnet: string): Promise<string> {
   const network = `${project}-${name}`;
   const label = `com.docker.compose.project=${project}`;
-  await dockerDone(['network', 'create', '--label', label, network]);
+  await dockerDone(['network', 'create', '--label', label, '--subnet', subnet, network]);
   const gateway = '{{(index .IPAM.Config 0).Gateway}}';
   return (await dockerDone(['network', 'inspect', '--format', gateway, network])).trim();
 }

@@ -15,8 +15,10 @@ import { dockerDone } from '../../fixtures/containers/docker.ts';
 import { type S3Server, startS3 } from '../../fixtures/s3.ts';
 import { freePort } from '../../support/free-port.ts';
 import { cleanClone } from '../stack/clean-clone.ts';
+import { networkNames } from '../stack/container-stack.ts';
 import { removeContainers, removeEverything } from '../stack/leftovers.ts';
 import { buildGuardImage, buildJjImage } from '../stack/local-images.ts';
+import { chooseSubnets } from '../stack/subnets.ts';
 import { Host } from './host.ts';
 import { addressOf, askOverTls, makeTls, nginxOf, startProxy } from './proxies.ts';
 
@@ -29,13 +31,13 @@ const places = {
     files: [...base, context],
     services: [
       ...['core-agentd', 'core-model-gateway', 'core-bridge', 'core-bus-worker'],
-      ...['core-context', 'guard'],
+      ...['core-context', 'guard', 'publisher'],
     ],
   },
   two: { files: base, services: ['core-agentd', 'core-model-gateway'] },
   three: {
     files: [...base, ...embeddedBus, context],
-    services: ['core-bus-engine', 'guard', 'core-bridge', 'core-bus-worker', 'core-context'],
+    services: ['core-bus-engine', 'guard', 'publisher', 'core-bridge', 'core-bus-worker', 'core-context'],
   },
 } as const;
 export type HostName = keyof typeof places;
@@ -98,10 +100,18 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
   await compose(['run', '--rm', '-T', 'secrets']);
   const embedded = [...base, ...embeddedBus].flatMap((file) => ['--file', file]);
   const built = [...new Set(hostNames.flatMap((name) => places[name].services as readonly string[]))];
-  await compose([...embedded, 'build', '--quiet', ...built.filter((name) => name !== 'guard'), 'tools']);
+  await compose([
+    ...embedded,
+    'build',
+    '--quiet',
+    ...built.filter((name) => name.startsWith('core-')),
+    'tools',
+  ]);
 
   const addresses: Record<string, string> = {};
-  for (const name of [...hostNames, 'front']) addresses[name] = await addressOf(`core-${version}`, name);
+  const withAddress = [...hostNames, 'front'];
+  const subnets = await chooseSubnets(withAddress);
+  for (const name of withAddress) addresses[name] = await addressOf(`core-${version}`, name, subnets[name]!);
   const names = [...hostNames, ...inFront, 's3'].map((name) => `${name}.example.org`);
   const tls = makeTls(names);
   const certificate = { key_file: join(tls, 'core.key'), certificate_file: join(tls, 'core.pem') };
@@ -159,8 +169,15 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
         ),
       ),
       guard: { image: `core-test-guard:${version}` },
+      publisher: { image: `core-test-guard:${version}` },
     };
-    writeFileSync(join(own, 'hosts.json'), JSON.stringify({ services }));
+    const networks = Object.fromEntries(
+      Object.entries(await chooseSubnets(networkNames)).map(([name, subnet]) => [
+        name,
+        { ipam: { config: [{ subnet }] } },
+      ]),
+    );
+    writeFileSync(join(own, 'hosts.json'), JSON.stringify({ services, networks }));
     return new Host({
       project: projects[name]!,
       folder: own,
