@@ -99,7 +99,7 @@ export async function checkControlGroups(): Promise<Finding> {
 export function checkDocker(): Promise<Finding> {
   return orSlow('Docker', async () => {
     const server = await firstLine('docker', ['version', '--format', '{{.Server.Version}}']);
-    if (server !== null) return finding('Docker', 'works', server);
+    if (server !== null) return (await checkNetworks(server)) ?? finding('Docker', 'works', server);
     const client = await firstLine('docker', ['--version']);
     const [problem, fix] =
       client === null
@@ -110,6 +110,32 @@ export function checkDocker(): Promise<Finding> {
           ];
     return finding('Docker', 'missing', `${problem}; ./core up needs none, the compose stack does`, fix);
   });
+}
+
+/** Number of networks that Docker has addresses for where nobody configured its pools, and of those that compose.yaml has. */
+const networks = { docker: 31, stack: 4 };
+/** Subnets of Docker's own pools. */
+const isOfPools = /^(172\.(1[7-9]|2\d|3[01])|192\.168)\./;
+
+/** A warning where the compose stack would get no addresses; null where it would, or has them. */
+async function checkNetworks(server: string): Promise<Finding | null> {
+  const pools = await firstLine('docker', ['info', '--format', '{{json .DefaultAddressPools}}']);
+  if (pools !== 'null') return null;
+  const ids = (await run('docker', ['network', 'ls', '--quiet'])).stdout.split('\n').filter(Boolean);
+  const format = '{{index .Labels "com.docker.compose.project"}} {{range .IPAM.Config}}{{.Subnet}}{{end}}';
+  const { stdout } = await run('docker', ['network', 'inspect', '--format', format, ...ids]);
+  const used = stdout.split('\n').filter((line) => {
+    const [project, subnet] = line.split(' ') as [string, string?];
+    return project !== 'core' && isOfPools.test(subnet ?? '');
+  }).length;
+  if (used <= networks.docker - networks.stack) return null;
+  const left = Math.max(0, networks.docker - used);
+  return finding(
+    'Docker',
+    'warning',
+    `${server}; it has addresses for ${left} more networks, and the compose stack takes ${networks.stack}`,
+    'docker network prune removes networks that no container uses; site/docker.md says how to get more.',
+  );
 }
 
 /** Generous, because a busy machine is slow to start a program; milliseconds. */
