@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { type FieldError, InvalidInput } from './errors.ts';
+import { cutText } from './redaction/cut-text.ts';
 import { repeatedMember } from './repeated-member.ts';
 
 /**
@@ -51,7 +52,7 @@ export function parseJson(text: string, what: string): unknown {
 
 /** The rule for a member that stands twice. */
 export function twice(pointer: string): string {
-  return `${pointer.length > 200 ? `${pointer.slice(0, 199)}…` : pointer} stands twice: must be there once`;
+  return `${cutText(pointer, 200)} stands twice: must be there once`;
 }
 
 function parsed(text: string, what: string): unknown {
@@ -117,7 +118,7 @@ const plainNames: Readonly<Record<string, string>> = {
 function show(value: unknown): string {
   if (value === undefined) return 'is missing';
   const text = JSON.stringify(value) ?? String(value);
-  return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
+  return `is ${cutText(text, 80)}`;
 }
 
 /** Without "or missing" and "or null", unless there is nothing else to report. */

@@ -1,6 +1,6 @@
 import { InvalidInput } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
-import type { FoundSecret } from '#kit/redaction/find-secrets.ts';
+import { type FoundSecret, withoutHidingEscapes } from '#kit/redaction/find-secrets.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
 import type { ChangeFilter, Forge, HiddenSecret, IssueFilter, RepositoryRef } from '../ports/forge.ts';
 import type { ForgeWriter } from '../ports/forge-writer.ts';
@@ -169,19 +169,9 @@ export function maskedAnswer<T extends object>(secrets: SecretFinder, answer: T,
   return found.size === 0 ? whole : { ...whole, masked: [...found.values()] };
 
   function masked(text: string): string {
-    const plain = unescaped(text);
-    const shown = secrets.find(plain).length > secrets.find(text).length ? plain : text;
+    const shown = withoutHidingEscapes(text, (plain) => secrets.find(plain));
     for (const secret of secrets.find(shown)) found.set(secret.fingerprint, hidden(secret));
     return secrets.mask(shown);
-  }
-}
-
-/** Without the escapes of a URL, which hide where a secret begins. */
-function unescaped(text: string): string {
-  try {
-    return text.includes('%') ? decodeURIComponent(text) : text;
-  } catch {
-    return text;
   }
 }
 

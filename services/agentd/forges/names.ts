@@ -1,4 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 import { isBranchName } from '../git/branch-name.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
 
@@ -57,5 +58,5 @@ export function nameOf(ref: RepositoryRef, number?: number): string {
 
 function shown(text: string): string {
   const visible = text.replace(/[\p{Cc}\p{Cf}]/gu, '\u{fffd}');
-  return visible.length > 80 ? `${visible.slice(0, 79)}…` : visible;
+  return cutText(visible, 80);
 }

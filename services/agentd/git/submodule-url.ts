@@ -1,4 +1,5 @@
 import { withoutUrlSecrets } from '#kit/git/git-failure.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 
 /** Refusal of a URL, for people. */
 export interface RefusedUrl {
@@ -38,5 +39,5 @@ export function submoduleUrl(url: string, parent: string): { readonly url: strin
 
 function shown(url: string): string {
   const visible = withoutUrlSecrets(url).replace(/[\p{Cc}\p{Cf}]/gu, '\u{fffd}');
-  return visible.length > 100 ? `${visible.slice(0, 99)}…` : visible;
+  return cutText(visible, 100);
 }

@@ -9,6 +9,7 @@ import {
 import { isObject } from '#kit/config/merge.ts';
 import { parseJson } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 
 /** A message that the protocol's library can take, or the answer to one that it cannot: its own texts show its internals. */
 export type ReadMessage = { readonly message: JSONRPCMessage } | { readonly refusal: Refusal };
@@ -123,7 +124,7 @@ function choices(): string {
 function shown(value: unknown): string {
   if (value === undefined) return 'missing';
   const text = JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+  return cutText(text, 80);
 }
 
 function refusal(id: Refusal['id'], kind: keyof typeof rpcErrors, message: string): ReadMessage {

@@ -3,6 +3,7 @@ import { smokeForge } from '#kit/config/smoke-forge.ts';
 import type { ForgeIssue } from '#kit/contracts/bridge/dashboard-event.ts';
 import type { EventTarget } from '#kit/contracts/bridge/events.ts';
 import { OwnerName, RepoName } from '#kit/contracts/bridge/text.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 
 export type FoundTarget =
   | { readonly target: EventTarget }
@@ -97,5 +98,5 @@ function none(code: string, message: string): FoundTarget {
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > 120 ? `${text.slice(0, 119)}…` : text);
+  return JSON.stringify(cutText(text, 120));
 }

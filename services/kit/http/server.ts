@@ -9,6 +9,7 @@ import type { Health } from '../contracts/health.ts';
 import { CoreError, codeOf, NotFound, Unavailable } from '../errors.ts';
 import type { Logger, LogLevel } from '../log.ts';
 import { Registry } from '../prometheus.ts';
+import { withoutHidingEscapes } from '../redaction/find-secrets.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { shutdownGraceMs, startupLogLevel } from '../supervisor-channel.ts';
 import type { Identity, Tokens } from '../tokens/tokens.ts';
@@ -113,7 +114,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const ended = performance.now();
     const { route, identity, begun } = ctx.state;
     metrics.observe(ctx.method, route?.path ?? 'none', ctx.status, ((begun ?? ended) - started) / 1000);
-    logger[levelOf(ctx)](`${ctx.method} ${ctx.path} ${ctx.status}`, {
+    logger[levelOf(ctx)](`${ctx.method} ${withoutHidingEscapes(ctx.path)} ${ctx.status}`, {
       request_id: id,
       ms: Math.round(ended - started),
       ...(identity === null ? {} : { by: identity.name }),
@@ -147,7 +148,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       const reply = options.refuseUnknown(error, id);
       return { ...reply, headers: { ...problemHeaders(error), ...reply.headers } };
     }
-    const problem = problemOf(error, { path: ctx.path, id }, redactor);
+    const problem = problemOf(error, { path: withoutHidingEscapes(ctx.path), id }, redactor);
     return {
       status: problem.status,
       headers: problemHeaders(error),
@@ -277,11 +278,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     if (methods.size === 0) {
       throw new NotFound(
         'path_not_found',
-        `there is nothing at ${ctx.path}; /v1/openapi.json lists the paths`,
+        `there is nothing at ${withoutHidingEscapes(ctx.path)}; /v1/openapi.json lists the paths`,
       );
     }
     const allow = [...methods].sort().join(', ');
-    if (ctx.method !== 'OPTIONS') throw new MethodNotAllowed(ctx.method, ctx.path, allow);
+    if (ctx.method !== 'OPTIONS')
+      throw new MethodNotAllowed(ctx.method, withoutHidingEscapes(ctx.path), allow);
     ctx.set('Allow', allow);
     ctx.status = 204;
   }

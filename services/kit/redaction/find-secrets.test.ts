@@ -12,6 +12,14 @@ const key = (lines: number) =>
 const generic = (value: string) => findSecrets(`api_key = "${value}"`).map(({ kind }) => kind);
 
 describe('findSecrets', () => {
+  it('finds a token behind an escape of an address', () => {
+    for (const text of [`/v1/runs/a%20${token}`, `?q=${encodeURIComponent(`greet ${token}`)}`])
+      expect(
+        findSecrets(text).map(({ kind }) => kind),
+        text,
+      ).to.deep.equal(['github_token']);
+  });
+
   it('says line, place and fingerprint of each secret', () => {
     const text = `first ${token}\nsecond\nthird ${token} ${token}\n\n${token}`;
     const found = findSecrets(text);

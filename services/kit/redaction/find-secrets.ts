@@ -26,6 +26,23 @@ export function findSecrets(text: string): FoundSecret[] {
   return found;
 }
 
+/** The text, without the escapes of a URL where they hide a secret. */
+export function withoutHidingEscapes(
+  text: string,
+  find: (text: string) => readonly unknown[] = secretSpans,
+): string {
+  const plain = unescaped(text);
+  return plain !== text && find(plain).length > find(text).length ? plain : text;
+}
+
+function unescaped(text: string): string {
+  try {
+    return text.includes('%') ? decodeURIComponent(text) : text;
+  } catch {
+    return text;
+  }
+}
+
 /** The text with a mark in place of each span. Marks keep line breaks, so that what follows stays on its line. */
 export function maskSpans(text: string, spans: readonly SecretSpan[]): string {
   let masked = '';

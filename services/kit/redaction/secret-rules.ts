@@ -24,7 +24,8 @@ const placeholder =
 /** Such as `response.headers.authorization` in code. */
 const member = /^[A-Za-z_]+(?:\.[A-Za-z_]+)*$/;
 
-const before = '(?<![A-Za-z0-9_])';
+/** Also behind an escape in an address, as in `%20`. */
+const before = '(?:(?<![A-Za-z0-9_])|(?<=%[0-9A-Fa-f]{2}))';
 const after = '(?![A-Za-z0-9_])';
 
 /** Names that give their value away; words before and after them are common. */

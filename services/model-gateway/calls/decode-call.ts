@@ -3,6 +3,7 @@ import { parseJson } from '#kit/decode.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { isObject } from '#kit/is-object.ts';
 import { bytesPerToken } from '#kit/model-answers/usage.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 import { dialectFor, endpointFacts } from '../dialects/registry.ts';
 import type { Endpoint } from '../providers/endpoints.ts';
 import type { ModelCall } from '../providers/upstream.ts';
@@ -92,7 +93,7 @@ function shown(value: unknown): string {
   if (value === undefined) return 'is missing';
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'is a list' : 'is an object';
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  return `is ${text.length > 80 ? `${text.slice(0, 77)}…` : text}`;
+  return `is ${cutText(text, 80)}`;
 }
 
 /** What an image costs with the models that we know, on the high side. */

@@ -1,4 +1,5 @@
 import { isObject } from '#kit/is-object.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 
 /**
  * What a request with the key of a run may hold. Such a key belongs to a program in a sandbox: what the upstream would do, read or
@@ -219,5 +220,5 @@ function firstOf<T>(items: Iterable<T>, problem: (item: T) => NotAllowed | null)
 
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'missing';
-  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+  return cutText(text, 60);
 }

@@ -1,4 +1,5 @@
 import { InvalidInput } from '#kit/errors.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 
 /** A request asks for what chat completions have nothing for. */
 export class NotTranslatable extends InvalidInput {
@@ -39,5 +40,5 @@ export function checkMembers(
 export function shown(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
   const text = JSON.stringify(value) ?? 'missing';
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  return cutText(text, 80);
 }

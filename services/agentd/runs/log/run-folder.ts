@@ -2,6 +2,7 @@ import { existsSync, lstatSync, readdirSync, type Stats, statSync } from 'node:f
 import { join } from 'node:path';
 import { Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { headsName } from '#kit/folders.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 
 /** What lies in a run folder beside its views. */
 export const logName = 'events.jsonl';
@@ -63,7 +64,7 @@ export function runIdPrefix(text: string): string {
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);
+  return JSON.stringify(cutText(text, 80));
 }
 
 export function notFound(runId: string): NotFound {
