@@ -3,7 +3,7 @@ import { Approval, ProposedAction } from '#kit/contracts/action.ts';
 import type { ActionTerms } from '#kit/contracts/approval.ts';
 import { ActionCase } from '#kit/contracts/context/execution.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from '#kit/contracts/vocabulary.ts';
-import { nullable, oneOf, optional, Timestamp } from '#kit/decode.ts';
+import { nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
 
 /** The words that planning, approval and execution share; what belongs to one kind of action is in `actions/`. */
 
@@ -97,7 +97,25 @@ export const ValidationPlan = t.strict({
   submodules: optional(
     t.strict({
       forge: t.string,
-      provided: t.array(t.strict({ path: t.string, owner: t.string, repo: t.string, commit: t.string })),
+      provided: t.array(
+        t.strict({
+          path: t.string,
+          /** For another host: its name, and the name at the end of the URL. */
+          owner: t.string,
+          repo: t.string,
+          commit: t.string,
+          /** Where it is from if that is another host than the forge's. */
+          url: optional(t.string),
+        }),
+      ),
+      missing: t.array(t.strict({ path: t.string, why: t.string })),
+    }),
+  ),
+  /** Objects of Git LFS that stand in the place of their pointers. Missing in plans of older versions, and where there are none. */
+  lfs: optional(
+    t.strict({
+      /** One path of each object; `oid` is its sha256. */
+      provided: t.array(t.strict({ path: t.string, oid: Sha256, size: t.number })),
       missing: t.array(t.strict({ path: t.string, why: t.string })),
     }),
   ),

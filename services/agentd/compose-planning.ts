@@ -50,7 +50,7 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
       const { base: tree, repository } = sources;
       const bare = await planValidation(tree, validationConfig, repository);
       if (bare === null) return null;
-      const plan = await validations.withSubmodules(bare, sources, forge, signal);
+      const plan = await validations.withFetched(bare, sources, forge, signal);
       if ((await validations.sandboxTerms()).terms === null) return plan;
       const files = await filesOf(tree);
       const wanted = await wantedPrograms(files);

@@ -7,6 +7,7 @@ import type { SandboxTerms, ValidationPlan } from './action.ts';
 import type { ApprovedValidation } from './actions/executor.ts';
 import { planOutdated } from './actions/kind.ts';
 import { exportTree } from './git/export-tree.ts';
+import { openMirror } from './git/mirror.ts';
 import type { MissingPrograms } from './planning/draft-plan.ts';
 import type { Sources } from './planning/read-sources.ts';
 import { missingPrograms, missingProgramsText } from './sandboxes/missing-programs.ts';
@@ -19,11 +20,13 @@ import {
 } from './sandboxes/registry.ts';
 import type { ValidationConfig } from './validation/configuration.ts';
 import { requirePrepareNetwork } from './validation/detect.ts';
+import { fetchLfs, findLfs, placeLfs } from './validation/lfs.ts';
 import {
   fetchSubmodules,
   findSubmodules,
   placeSubmodules,
   type SubmoduleForge,
+  storeOf,
 } from './validation/submodules.ts';
 import { createValidation, type Validation } from './validation/validation.ts';
 import type { ExportTree } from './validation/work-folder.ts';
@@ -42,6 +45,11 @@ export type Validations = ReturnType<typeof composeValidation>;
 /** Puts validation together: as planning proposes it, and as it was approved. */
 export function composeValidation({ folders, home, config, secrets, forge }: ValidationParts) {
   const { state: stateDir } = folders;
+  const submoduleTerms = {
+    hosts: config.fetch_hosts,
+    maxBytes: config.fetch_limits.submodules_mib * 1024 * 1024,
+  };
+  const lfsTerms = { hosts: config.fetch_hosts, limits: config.fetch_limits };
 
   /** What commands lack in a sandbox with these terms. */
   function missingIn(commands: readonly string[], terms: SandboxTerms): MissingPrograms | null {
@@ -58,21 +66,51 @@ export function composeValidation({ folders, home, config, secrets, forge }: Val
 
   const exportWhole: ExportTree = async (source, into) => {
     await exportTree(source.mirror_dir, source.tree, into);
-    const { submodules } = source.plan;
+    const { submodules, lfs } = source.plan;
     if (submodules !== undefined) await placeSubmodules(stateDir, source, submodules, into);
+    if (lfs !== undefined) await placeLfs(source, lfs, into);
   };
 
-  /** A plan with the submodules of the base commit, if they are wanted. */
-  async function withSubmodules(
+  /** A plan with the submodules and the LFS objects of the base commit, if they are wanted. */
+  async function withFetched(
     plan: ValidationPlan,
     { mirror, base_commit, repository }: Pick<Sources, 'mirror' | 'base_commit' | 'repository'>,
     forgeName: string,
     signal: AbortSignal,
   ): Promise<ValidationPlan> {
-    if (!config.submodules) return plan;
-    const from = { gitDir: mirror.dir, commit: base_commit, clone_url: repository.clone_url };
-    const submodules = await findSubmodules(stateDir, forge(forgeName), from, signal);
-    return submodules === null ? plan : { ...plan, submodules };
+    const { clone_url } = repository;
+    const from = { gitDir: mirror.dir, commit: base_commit, clone_url };
+    const submodules = config.submodules
+      ? await findSubmodules(stateDir, forge(forgeName), from, submoduleTerms, signal)
+      : null;
+    const below = (submodules?.provided ?? []).map((one) => ({
+      ...one,
+      dir: storeOf(stateDir, forgeName, one).dir,
+    }));
+    const credential = config.lfs ? await forge(forgeName).gitCredential() : null;
+    const source = { mirror_dir: mirror.dir, base_commit, clone_url, credential };
+    const lfs = config.lfs ? await findLfs(source, lfsTerms, below, signal) : null;
+    return {
+      ...plan,
+      ...(submodules !== null && { submodules }),
+      ...(lfs !== null && { lfs }),
+    };
+  }
+
+  /** Fetches the approved objects that are no longer in the mirror. */
+  async function fetchApproved({ target, plan }: ApprovedValidation): Promise<void> {
+    if (plan.lfs === undefined) return;
+    const { owner, repo, base_commit } = target;
+    const { dir } = await openMirror({ stateDir, forge: target.forge, owner, repo });
+    const from = forge(target.forge);
+    const { signal } = new AbortController();
+    const source = async () => ({
+      mirror_dir: dir,
+      base_commit,
+      clone_url: (await from.repository({ owner, repo }, signal)).clone_url,
+      credential: await from.gitCredential(),
+    });
+    await fetchLfs(source, dir, config.fetch_hosts, plan.lfs, signal);
   }
 
   /** As planning proposes it. */
@@ -95,7 +133,8 @@ export function composeValidation({ folders, home, config, secrets, forge }: Val
     if (tool_paths === undefined || prepare_environment === undefined) throw planOutdated(run_id);
     requirePrepareNetwork(plan, config, target);
     if (plan.submodules !== undefined)
-      await fetchSubmodules(stateDir, forge(plan.submodules.forge), plan.submodules);
+      await fetchSubmodules(stateDir, forge(plan.submodules.forge), plan.submodules, submoduleTerms);
+    await fetchApproved(approved);
     const terms = { kind, tool_paths, prepare_environment };
     const opened = await approvedSandbox(terms, plan.prepare_network, config);
     return createValidation({
@@ -117,5 +156,5 @@ export function composeValidation({ folders, home, config, secrets, forge }: Val
     }
   }
 
-  return { open, openApproved, withSubmodules, missingIn, sandboxTerms };
+  return { open, openApproved, withFetched, missingIn, sandboxTerms };
 }

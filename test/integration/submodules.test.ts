@@ -71,7 +71,7 @@ describe('A repository with submodules', () => {
     await addSubmodule('https://git.example.org/demo/lib.git');
     const { planned, validation, log } = await executed();
     const line =
-      "not as in a checkout: vendor/lib is an empty folder: a submodule (its URL 'https://git.example.org/demo/lib.git' is not a repository of forge 'local')";
+      "not as in a checkout: vendor/lib is an empty folder: a submodule (its URL 'https://git.example.org/demo/lib.git' is not a repository of forge 'local', and its host is not in fetch_hosts)";
     expect(planned.plan!.notices).to.contain(line);
     expect(validation.state).to.equal('failed');
     expect(await log()).to.contain(`[core: ${line}]\n`);

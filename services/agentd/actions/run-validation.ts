@@ -57,6 +57,7 @@ export const runValidation: ActionType<'run_validation', Params> = {
         `Found in ${validation.found}.`,
         ...programTexts(validation),
         ...submoduleTexts(validation),
+        ...lfsTexts(validation),
       ].join(' '),
       params: {
         tree: plan.target.tree!,
@@ -173,8 +174,21 @@ function programTexts({ programs }: ValidationPlan): string[] {
 /** For example `Provides vendor/lib: demo/lib at 0123456789ab.` */
 function submoduleTexts({ submodules }: ValidationPlan): string[] {
   return (submodules?.provided ?? []).map(
-    ({ path, owner, repo, commit }) => `Provides ${path}: ${owner}/${repo} at ${commit.slice(0, 12)}.`,
+    ({ path, owner, repo, commit, url }) =>
+      `Provides ${path}: ${url ?? `${owner}/${repo}`} at ${commit.slice(0, 12)}.`,
   );
+}
+
+/** For example `Provides 3 objects of Git LFS, 12.4 MiB: a.bin, b.bin, c.bin.` */
+function lfsTexts({ lfs }: ValidationPlan): string[] {
+  const provided = lfs?.provided ?? [];
+  if (provided.length === 0) return [];
+  const bytes = provided.reduce((sum, { size }) => sum + size, 0);
+  const size = bytes < 1024 * 1024 ? `${bytes} bytes` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+  const named = provided.slice(0, 3).map(({ path }) => path);
+  const more = provided.length > named.length ? ` and ${provided.length - named.length} more` : '';
+  const objects = provided.length === 1 ? '1 object' : `${provided.length} objects`;
+  return [`Provides ${objects} of Git LFS, ${size}: ${named.join(', ')}${more}.`];
 }
 
 function commandsText({ commands }: ValidationPlan): string {

@@ -17,6 +17,7 @@ const plan: ValidationPlan = {
   without_tests: undefined,
   programs: undefined,
   submodules: undefined,
+  lfs: undefined,
   limits: { seconds: 1, memory_mib: 16, processes: 4, disk_mib: 16, output_bytes: 1024 },
 };
 

@@ -70,6 +70,7 @@ const plan: ChangePlan = {
     without_tests: undefined,
     programs: undefined,
     submodules: undefined,
+    lfs: undefined,
     limits: { seconds: 600, memory_mib: 4096, processes: 512, disk_mib: 8192, output_bytes: 8_388_608 },
   },
   sandbox: { kind: 'bubblewrap', tool_paths: [], prepare_environment: {} },

@@ -13,7 +13,12 @@ import { checkoutFacts, differencesFromCheckout } from './checkout-differences.t
 
 const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 12\n`;
 const text = 'one\ntwo $Id$\n';
-const commands = { prepare: [], commands: [{ name: 'test', run: 'npm test' }], submodules: undefined };
+const commands = {
+  prepare: [],
+  commands: [{ name: 'test', run: 'npm test' }],
+  submodules: undefined,
+  lfs: undefined,
+};
 
 async function differencesIn({ gitDir }: TestRepository, plan = commands): Promise<string[]> {
   const lines = differencesFromCheckout(await checkoutFacts(gitDir, 'HEAD', plan));

@@ -1,38 +1,27 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { git } from '#kit/git/git.ts';
-import { isLfsPointer, maxPointerBytes } from '#kit/git/lfs-pointer.ts';
-import { readObjects } from '#kit/git/objects.ts';
-import { linkMode, readTree, splitAtNul, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
+import { linkMode, readTree, submoduleMode, type TreeEntry } from '#kit/git/tree.ts';
 import type { ValidationPlan } from '../action.ts';
+import { type AttributedFile, attributesOf, textsOf } from './attributes.ts';
+import { type LfsFile, pointersAmong } from './lfs.ts';
 
 /** What decides how a checkout writes the files of a tree. */
 export interface CheckoutFacts {
-  /** Files with attributes. A value is `set`, `unset` or the text after `=`. */
-  readonly files: readonly { readonly path: string; readonly attributes: Readonly<Record<string, string>> }[];
-  /** Paths of files that are pointers of Git LFS. */
-  readonly lfs_pointers: readonly string[];
+  readonly files: readonly AttributedFile[];
+  /** Pointers of Git LFS whose objects are not provided, and why where that is known. */
+  readonly lfs_pointers: readonly { readonly path: string; readonly why: string | null }[];
   /** Submodules whose files are not provided, and why where that is known. */
   readonly submodules: readonly { readonly path: string; readonly why: string | null }[];
   /** What asks git about the repository, for example `'git describe' in the command test`. */
   readonly git_users: readonly string[];
 }
 
-type Provided = Pick<ValidationPlan, 'prepare' | 'commands' | 'submodules'>;
+type Provided = Pick<ValidationPlan, 'prepare' | 'commands' | 'submodules' | 'lfs'>;
 type Commands = Pick<Provided, 'prepare' | 'commands'>;
-
-/** Attributes that change what a checkout writes; `text` and `crlf` only together with `eol`. */
-const attributeNames = ['text', 'crlf', 'eol', 'working-tree-encoding', 'ident', 'filter'];
-/** Matches rules that may change a file, also within macros. */
-const mayConvert = /(^|\s)(eol|working-tree-encoding|ident|filter)(=|\s|$)/m;
 
 /**
  * A line for each way in which the files that a validation sees differ from those of a checkout by git on Linux, with LFS and
  * submodules. `export-ignore` and `export-subst` are not among them: they concern archives only.
  */
 export function differencesFromCheckout(facts: CheckoutFacts): string[] {
-  const pointers = new Set(facts.lfs_pointers);
   const of = (name: string, test: (value: string, all: Readonly<Record<string, string>>) => boolean) =>
     facts.files.filter(({ attributes }) => {
       const value = attributes[name];
@@ -42,8 +31,8 @@ export function differencesFromCheckout(facts: CheckoutFacts): string[] {
   const encoded = of('working-tree-encoding', (value) => !/^(set|unset|utf-?8)$/i.test(value));
   const ident = of('ident', (value) => value === 'set');
   const filtered = of('filter', (value) => !['set', 'unset', 'lfs'].includes(value));
-  const lfs = of('filter', (value) => value === 'lfs').filter(({ path }) => pointers.has(path));
-  const submodules = Map.groupBy(facts.submodules, ({ why }) => (why === null ? '' : ` (${why})`));
+  const byReason = (files: CheckoutFacts['submodules']) =>
+    Map.groupBy(files, ({ why }) => (why === null ? '' : ` (${why})`));
   const byValue = (files: typeof facts.files, name: string) =>
     Map.groupBy(files, ({ attributes }) => attributes[name]!);
   const endings = 'recorded line endings, and CRLF in a checkout (eol=crlf)';
@@ -59,8 +48,14 @@ export function differencesFromCheckout(facts: CheckoutFacts): string[] {
       const raw = `as recorded: the filter '${name}' is not run`;
       return line(files, `is ${raw}`, `are ${raw}`);
     }),
-    ...line(lfs, 'is a pointer of Git LFS, not the file', 'are pointers of Git LFS, not the files'),
-    ...[...submodules].flatMap(([why, missing]) =>
+    ...[...byReason(facts.lfs_pointers)].flatMap(([why, files]) =>
+      line(
+        files,
+        `is a pointer of Git LFS, not the file${why}`,
+        `are pointers of Git LFS, not the files${why}`,
+      ),
+    ),
+    ...[...byReason(facts.submodules)].flatMap(([why, missing]) =>
       line(missing, `is an empty folder: a submodule${why}`, `are empty folders: submodules${why}`),
     ),
     ...facts.git_users.map((user) => `there is no .git folder, and ${user} asks git`),
@@ -79,13 +74,27 @@ export async function checkoutFacts(gitDir: string, treeish: string, plan: Provi
   const marked = regular.filter(({ path }) => lfs.has(path));
   return {
     files,
-    lfs_pointers: await pointersAmong(gitDir, marked),
+    lfs_pointers: unprovided(await pointersAmong(gitDir, marked), plan),
     submodules: emptySubmodules(
       entries.filter(({ mode }) => mode === submoduleMode),
       plan,
     ),
     git_users: await gitUsers(gitDir, regular, plan),
   };
+}
+
+/** Pointers of the tree that stay, and pointers within submodules. */
+function unprovided(
+  pointers: readonly LfsFile[],
+  { submodules, lfs: { provided, missing } = { provided: [], missing: [] } }: Provided,
+): CheckoutFacts['lfs_pointers'] {
+  const isProvided = ({ object }: LfsFile) =>
+    object !== null && provided.some(({ oid, size }) => oid === object.oid && size === object.size);
+  const own = pointers
+    .filter((file) => !isProvided(file))
+    .map(({ path }) => ({ path, why: missing.find((one) => one.path === path)?.why ?? null }));
+  const nested = missing.filter(({ path }) => isBelowOne(path, submodules?.provided ?? []));
+  return [...own, ...nested.map(({ path, why }) => ({ path, why }))];
 }
 
 /** Submodules of the tree that are not provided, and submodules within provided ones. */
@@ -105,54 +114,6 @@ function emptySubmodules(
 
 function isBelowOne(path: string, folders: readonly { readonly path: string }[]): boolean {
   return folders.some((folder) => path.startsWith(`${folder.path}/`));
-}
-
-/** As git reads them from the tree itself. */
-async function attributesOf(
-  gitDir: string,
-  treeish: string,
-  files: readonly TreeEntry[],
-): Promise<CheckoutFacts['files']> {
-  const rules = files.filter(({ path }) => /(^|\/)\.gitattributes$/.test(path));
-  if (!(await textsOf(gitDir, rules)).some(([, text]) => mayConvert.test(text))) return [];
-  const folder = await mkdtemp(join(tmpdir(), 'core-index-'));
-  try {
-    const env = { GIT_INDEX_FILE: join(folder, 'index') };
-    await git(['read-tree', '--end-of-options', treeish], { gitDir, env });
-    const input = Buffer.concat(files.flatMap(({ bytes }) => [bytes, Buffer.from([0])]));
-    const args = ['check-attr', '--cached', '-z', '--stdin', ...attributeNames];
-    const { stdout } = await git(args, { gitDir, env, input });
-    const found = new Map<string, Record<string, string>>();
-    const answers = splitAtNul(stdout).map((part) => part.toString('utf8'));
-    for (let at = 0; at + 2 < answers.length; at += 3) {
-      const [path, name, value] = answers.slice(at, at + 3) as [string, string, string];
-      if (value === 'unspecified') continue;
-      const attributes = found.get(path) ?? {};
-      attributes[name] = value;
-      found.set(path, attributes);
-    }
-    return [...found].map(([path, attributes]) => ({ path, attributes }));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function pointersAmong(gitDir: string, files: readonly TreeEntry[]): Promise<string[]> {
-  if (files.length === 0) return [];
-  const input = `${files.map(({ id }) => id).join('\n')}\n`;
-  const { stdout } = await git(['cat-file', '--batch-check=%(objectsize)'], { gitDir, input });
-  const sizes = stdout.toString('latin1').split('\n').map(Number);
-  const small = files.filter((_, at) => sizes[at]! < maxPointerBytes);
-  const pointers: string[] = [];
-  let at = 0;
-  for await (const { bytes } of readObjects(
-    gitDir,
-    small.map(({ id }) => id),
-  )) {
-    const { path } = small[at++]!;
-    if (isLfsPointer(bytes)) pointers.push(path);
-  }
-  return pointers;
 }
 
 const callsGit = /(?:^|[\s;&|($`])(git [a-z][a-z-]*)/;
@@ -189,16 +150,6 @@ async function gitUsers(
 /** At the root, or in a folder of it. */
 function isNear({ path }: TreeEntry): boolean {
   return path.split('/').length <= 2;
-}
-
-async function textsOf(gitDir: string, files: readonly TreeEntry[]): Promise<[path: string, text: string][]> {
-  const texts: [string, string][] = [];
-  for await (const { bytes } of readObjects(
-    gitDir,
-    files.map(({ id }) => id),
-  ))
-    texts.push([files[texts.length]!.path, bytes.toString('utf8')]);
-  return texts;
 }
 
 function line(files: readonly { readonly path: string }[], one: string, many: string): string[] {

@@ -15,6 +15,10 @@ const Path = stringThat(
     !/[\0-\x1f\x7f\\]/.test(text),
 );
 
+const Host = stringThat('Host', 'a host, for example git.example.org or git.example.org:8443', (text) =>
+  /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/.test(text),
+);
+
 const Command = t.strict({
   /** Short, for people: `test`. */
   name: NonEmptyString,
@@ -107,6 +111,16 @@ export const ValidationConfig = t.strict({
   prepare_network: t.boolean,
   /** True if the commands see the files of submodules that the forge has. */
   submodules: t.boolean,
+  /** True if the commands see the files that Git LFS keeps. */
+  lfs: t.boolean,
+  /** Other hosts that LFS servers and submodules may be on, by https and without credentials. */
+  fetch_hosts: t.array(Host),
+  /** For all submodules, and all objects of Git LFS, of a commit together. */
+  fetch_limits: t.strict({
+    submodules_mib: integerBetween(1, 1_048_576),
+    lfs_mib: integerBetween(1, 1_048_576),
+    lfs_objects: integerBetween(1, 10_000),
+  }),
   /** Variables for commands with network, for example a proxy or a package registry. */
   prepare_environment: t.record(t.string, t.string),
   /** Folders of tools outside the system's, seen read-only at the same path; `~/` is home. */
@@ -140,6 +154,7 @@ export function planFromSettings(
     without_tests: undefined,
     programs: undefined,
     submodules: undefined,
+    lfs: undefined,
     limits: limitsOf(settings.limits ?? {}, config.limits, trusted),
   };
 }

@@ -131,6 +131,7 @@ function detectedPlan(
     limits: config.limits,
     programs: undefined,
     submodules: undefined,
+    lfs: undefined,
     covers: tests.flatMap(({ covers }, at) =>
       covers.map(({ folder, except, files }) => ({
         command: commands[at]!.name,

@@ -98,6 +98,7 @@ async function keyOf({ repository, plan, base, base_commit, terms }: Preparation
     tools: [process.version, process.platform, process.arch, terms.kind, ...terms.tool_paths],
     programs: (plan.programs ?? []).map(({ path, version }) => ({ path, version })),
     submodules: plan.submodules?.provided ?? [],
+    lfs: plan.lfs?.provided ?? [],
     environment: plan.prepare_network ? terms.prepare_environment : {},
   });
 }

@@ -26,9 +26,11 @@ import {
   placeSubmodules,
   type SubmoduleForge,
   type Submodules,
+  storeOf,
 } from './submodules.ts';
 
 const quiet = new AbortController().signal;
+const terms = { hosts: [] as string[], maxBytes: 1024 * 1024 };
 
 /** A forge in a folder, with real bare repositories of one owner. */
 function makeForge() {
@@ -73,7 +75,7 @@ function modules(entries: Readonly<Record<string, string>>): string {
 }
 
 function find(stateDir: string, forge: SubmoduleForge, { bare, commit }: { bare: string; commit: string }) {
-  return findSubmodules(stateDir, forge, { gitDir: bare, commit, clone_url: bare }, quiet);
+  return findSubmodules(stateDir, forge, { gitDir: bare, commit, clone_url: bare }, terms, quiet);
 }
 
 async function written(
@@ -114,8 +116,8 @@ describe('The submodules of a validation', () => {
     expect(submodules).to.deep.equal({
       forge: 'local',
       provided: [
-        { path: 'vendor/lib', owner: 'demo', repo: 'lib', commit: lib.commit },
-        { path: 'vendor/lib/deep', owner: 'demo', repo: 'deep', commit: deep.commit },
+        { path: 'vendor/lib', owner: 'demo', repo: 'lib', commit: lib.commit, url: undefined },
+        { path: 'vendor/lib/deep', owner: 'demo', repo: 'deep', commit: deep.commit, url: undefined },
       ],
       missing: [],
     });
@@ -128,7 +130,7 @@ describe('The submodules of a validation', () => {
     expect(
       readdirSync(into, { recursive: true }).filter((name) => /(^|\/)\.git$/.test(String(name))),
     ).to.deep.equal([]);
-    const plan = { prepare: [], commands: [], submodules: submodules! };
+    const plan = { prepare: [], commands: [], submodules: submodules!, lfs: undefined };
     expect(differencesFromCheckout(await checkoutFacts(hello.bare, hello.commit, plan))).to.deep.equal([]);
   });
 
@@ -142,10 +144,61 @@ describe('The submodules of a validation', () => {
     );
     const found = await find(temporaryFolder(), forge, hello);
     const other = temporaryFolder();
-    await fetchSubmodules(other, forge, found!);
+    await fetchSubmodules(other, forge, found!, terms);
     expect(readdirSync(join(await written(other, hello, found!), 'lib'))).to.deep.equal(['lib.txt']);
     rmSync(lib.bare, { recursive: true });
-    await fetchSubmodules(other, forge, found!);
+    await fetchSubmodules(other, forge, found!, terms);
+  });
+
+  it('come from another host only if it is allowed, also when they are fetched again', async () => {
+    const { forge, add, asked } = makeForge();
+    const lib = add('lib', { 'lib.txt': 'lib\n' });
+    const url = 'https://127.0.0.1:9/demo/lib.git';
+    const hello = add('hello', { '.gitmodules': modules({ lib: `${url}/` }) }, { lib: lib.commit });
+    const stateDir = temporaryFolder();
+    const allowed = { ...terms, hosts: ['127.0.0.1:9'] };
+    const from = { gitDir: hello.bare, commit: hello.commit, clone_url: hello.bare };
+    const refused = (await find(stateDir, forge, hello))!.missing[0]!;
+    expect(refused.why).to.match(/is not a repository of forge 'local', and its host is not in fetch_hosts/);
+    const away = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
+    expect(away.missing[0]!.why).to.match(/cannot be reached|Connection refused/);
+    const one = { owner: '127.0.0.1:9', repo: 'lib.git', url };
+    await storeOf(stateDir, 'local', one).fetch(lib.bare, lib.commit, null, quiet);
+    const found = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
+    expect(found).to.deep.equal({
+      forge: 'local',
+      provided: [{ path: 'lib', ...one, commit: lib.commit }],
+      missing: [],
+    });
+    expect(readFileSync(join(await written(stateDir, hello, found), 'lib/lib.txt'), 'utf8')).to.equal(
+      'lib\n',
+    );
+    await fetchSubmodules(stateDir, forge, found, terms);
+    const error = await fetchSubmodules(temporaryFolder(), forge, found, terms).catch((thrown) => thrown);
+    expect(error.code).to.equal('host_not_allowed');
+    expect(asked).to.deep.equal([]);
+  });
+
+  it('are bounded in bytes, all together and while they are fetched', async () => {
+    const { forge, add } = makeForge();
+    const lib = add('lib', { 'lib.txt': 'x'.repeat(600_000) });
+    const noise = Buffer.from(Array.from({ length: 3_000_000 }, (_, at) => (at * 2654435761) >>> 13));
+    const large = add('large', { 'large.bin': noise });
+    const place = (name: string) => `../../${name}/repository.git`;
+    const hello = add(
+      'hello',
+      { '.gitmodules': modules({ a: place('lib'), b: place('lib'), c: place('large') }) },
+      { a: lib.commit, b: lib.commit, c: large.commit },
+    );
+    const stateDir = temporaryFolder();
+    const from = { gitDir: hello.bare, commit: hello.commit, clone_url: hello.bare };
+    const found = (await findSubmodules(stateDir, forge, from, { ...terms, maxBytes: 1_000_000 }, quiet))!;
+    expect(found.provided.map(({ path }) => path)).to.deep.equal(['a']);
+    expect(found.missing.map(({ path, why }) => `${path}: ${why}`)).to.deep.equal(
+      ['b', 'c'].map(
+        (path) => `${path}: with it the submodules would have more than submodules_mib of fetch_limits`,
+      ),
+    );
   });
 
   it('are left out if a change removed them, with what is below', async () => {
@@ -196,6 +249,7 @@ describe('The submodules of a validation', () => {
         prepare: [],
         commands: [],
         submodules: found,
+        lfs: undefined,
       });
       expect(differencesFromCheckout(facts)).to.deep.equal([
         `not as in a checkout: lib is an empty folder: a submodule (${found.missing[0]!.why})`,

@@ -529,6 +529,7 @@ function planOf(plan: Partial<ValidationPlan>): ValidationPlan {
     without_tests: undefined,
     programs: undefined,
     submodules: undefined,
+    lfs: undefined,
     limits: { seconds: 200, memory_mib: 1024, processes: 64, disk_mib: 64, output_bytes: 65536 },
     ...plan,
   };

@@ -138,6 +138,7 @@ describe('The programs that a validation uses', () => {
     without_tests: undefined,
     programs: undefined,
     submodules: undefined,
+    lfs: undefined,
     limits: { seconds: 1, memory_mib: 16, processes: 4, disk_mib: 16, output_bytes: 1024 },
   });
   const wanted = (program: ProgramName, version: string) => ({ program, version, from: 'the file' });

@@ -77,10 +77,10 @@ export async function sweep(
 export interface TreeSource {
   readonly mirror_dir: string;
   readonly tree: string;
-  readonly plan: Pick<ValidationPlan, 'submodules'>;
+  readonly plan: Pick<ValidationPlan, 'submodules' | 'lfs'>;
 }
 
-/** Writes the files of a tree or commit, with the submodules of the plan, into a folder that does not exist yet, without anything of git's. */
+/** Writes the files of a tree or commit, with the submodules and LFS objects of the plan, into a folder that does not exist yet, without anything of git's. */
 export type ExportTree = (source: TreeSource, into: string) => Promise<void>;
 
 /** The files of a tree for commands to work on, in a work folder of this process. */

@@ -157,6 +157,7 @@ describe('The planner of coding agents', function () {
           without_tests: undefined,
           programs: undefined,
           submodules: undefined,
+          lfs: undefined,
           limits: { seconds: 1, memory_mib: 1, processes: 1, disk_mib: 1, output_bytes: 1 },
         },
       },
