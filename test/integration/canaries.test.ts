@@ -53,6 +53,12 @@ function short(): string {
   return `Greet ${chosen.join(' ')}`;
 }
 
+/** One of them, where only 200 characters have room. A part of one could look like no secret. */
+function tiny(): string {
+  const fitting = onOneLine.filter(({ text }) => text.length < 150);
+  return `Greet ${fitting[next++ % fitting.length]!.text}`;
+}
+
 function task(): string {
   return `${short()}\n\n${longest}\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`;
 }
@@ -104,6 +110,7 @@ function describeRuns(name: string, needs: readonly ('postgres' | 'git')[]): voi
     let output: Output;
 
     beforeEach(async () => {
+      next = 0;
       if (needs.includes('postgres')) {
         postgres = await startPostgres();
         storage = await postgres.database();
@@ -366,8 +373,8 @@ function describeRuns(name: string, needs: readonly ('postgres' | 'git')[]): voi
       const bridge = await startBridge(storage === undefined ? {} : { postgres: storage });
       try {
         const issue = {
-          ...{ id: 'board-1', title: short(), status: short().slice(0, 190), role: 'Depute' },
-          ...{ labels: [short().slice(0, 190)], url: `https://example.org/?q=${short()}` },
+          ...{ id: 'board-1', title: short(), status: tiny(), role: 'Depute' },
+          ...{ labels: [tiny()], url: `https://example.org/?q=${short()}` },
           forge: { owner: ref.owner, repo: ref.repo, number: 1, name: 'local' },
         };
         const facts = { kind: 'issue.created', occurred_at: '2026-01-01T00:00:00Z', actor: short() };
