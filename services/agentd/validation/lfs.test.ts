@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { environment } from '#kit/environment.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
 import { lfsObjectOf } from '#kit/git/lfs-pointer.ts';
 import { openConnections } from '#kit/http/client.ts';
@@ -143,6 +144,23 @@ describe('The objects of Git LFS of a validation', () => {
     expect(await failureOf(fetchLfs(async () => source, source.mirror_dir, [], lfs, quiet))).to.equal(
       'lfs_object_missing: the approved object of Git LFS for a.bin cannot be had: the LFS server does not have its object',
     );
+  });
+
+  it('are kept for 30 days after their last use', async () => {
+    const [one, two] = [server.add('one\n'), server.add('two\n')];
+    const { source, find } = scene(server.clone_url, { 'a.bin': lfsPointer(one) });
+    const lfs = await find();
+    const store = join(source.mirror_dir, 'lfs');
+    writeFileSync(join(store, two.oid), 'two\n');
+    writeFileSync(join(store, `.${two.oid}-left`), 'tw');
+    for (const days of [20, 31]) {
+      const at = new Date(Date.now() - days * 24 * 3_600_000);
+      for (const name of readdirSync(store)) utimesSync(join(store, name), at, at);
+      if (days === 20) await fetchLfs(async () => source, source.mirror_dir, [], lfs, quiet);
+      if (days === 20) expect(statSync(join(store, one.oid)).mtimeMs).to.be.above(Date.now() - 3_600_000);
+    }
+    await find();
+    expect(readdirSync(store)).to.deep.equal([one.oid]);
   });
 
   it('are not fetched for a pointer that the change adds', async () => {
@@ -351,6 +369,46 @@ describeWith(['openssl'], 'A download of Git LFS from another host', () => {
       await connections.destroy();
       await server.close();
       await storage.close();
+    }
+  });
+});
+
+describeWith(['gitea'], 'The LFS server of a real Gitea', () => {
+  it('gives objects to the account of the token, and to nobody else', async () => {
+    const url = environment.CORE_TEST_GITEA_URL!.replace(/\/+$/, '');
+    const username = environment.CORE_TEST_GITEA_USER!;
+    const password = environment.CORE_TEST_GITEA_PASSWORD!;
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const call = (method: string, path: string, type: string, body?: string) =>
+      fetch(`${url}${path}`, {
+        method,
+        headers: { authorization, 'content-type': type, accept: type },
+        body: body ?? null,
+      });
+    const repo = `lfs-${randomUUID()}`;
+    const content = 'a large file\n';
+    const oid = createHash('sha256').update(content).digest('hex');
+    const object = { oid, size: content.length };
+    const made = JSON.stringify({ name: repo, private: true });
+    expect((await call('POST', '/api/v1/user/repos', 'application/json', made)).status).to.equal(201);
+    try {
+      const clone_url = `${url}/${username}/${repo}.git`;
+      const upload = `/${username}/${repo}.git/info/lfs/objects/${oid}/${object.size}`;
+      expect((await call('PUT', upload, 'application/octet-stream', content)).status).to.equal(200);
+      const credential = { username, password, origins: [new URL(url).origin], source: 'the token' };
+      const pointers = { 'a.bin': lfsPointer(object), 'b.bin': lfsPointer({ oid: 'b'.repeat(64), size: 3 }) };
+      const { find, written } = scene(clone_url, pointers, credential);
+      const lfs = await find();
+      expect(lfs).to.deep.equal({
+        provided: [{ path: 'a.bin', ...object }],
+        missing: [{ path: 'b.bin', why: 'the LFS server does not have its object' }],
+      });
+      expect(readFileSync(join(await written(lfs), 'a.bin'), 'utf8')).to.equal(content);
+      const stranger = await scene(clone_url, pointers).find();
+      expect(stranger.provided).to.deep.equal([]);
+      expect(stranger.missing[0]!.why).to.match(/does not let us in without a token|there is no LFS server/);
+    } finally {
+      await call('DELETE', `/api/v1/repos/${username}/${repo}`, 'application/json');
     }
   });
 });

@@ -13,6 +13,7 @@ import type { ValidationPlan } from '../action.ts';
 import { placeOf } from '../git/export-tree.ts';
 import { fetchLfsObjects, hasLfsObject, lfsServerOf, storedObject } from '../git/lfs-server.ts';
 import { attributesOf } from './attributes.ts';
+import { sweep } from './work-folder.ts';
 
 export type Lfs = NonNullable<ValidationPlan['lfs']>;
 
@@ -33,6 +34,8 @@ export interface LfsTerms {
 /** Files whose reason is recorded, at most. */
 const maxReasons = 200;
 const maxConfigBytes = 64 * 1024;
+/** Age at which objects that are no longer used are removed, in ms. */
+const keptFor = 30 * 24 * 60 * 60 * 1000;
 const mebibyte = 1024 * 1024;
 
 /**
@@ -46,6 +49,7 @@ export async function findLfs(
   signal: AbortSignal,
 ): Promise<Lfs | null> {
   const { mirror_dir, base_commit } = source;
+  await sweep(storeOf(mirror_dir), keptFor, () => true);
   const pointers = await lfsPointers(mirror_dir, base_commit);
   const why = new Map<string, string>();
   for (const { path: folder, dir, commit } of submodules) {
