@@ -21,7 +21,7 @@ type SharedPorts = 'store' | 'policy' | 'approvals' | 'secrets' | 'context' | 'd
 export interface PlanningParts extends Pick<PlanningPorts, SharedPorts> {
   readonly folders: Folders;
   readonly planners: PlannerServices;
-  readonly settings: Pick<Settings, 'vcs'>;
+  readonly settings: Pick<Settings, 'vcs' | 'agentd'>;
   readonly validationConfig: ValidationConfig;
   readonly validations: Validations;
 }
@@ -45,6 +45,7 @@ export function composePlanning(parts: PlanningParts): PlanIssue {
         [...prepare, ...commands].map(({ run }) => run),
         terms,
       ),
+    checkouts: Object.values(settings.agentd.checkouts),
     vcs: async (mirror, base_commit) => (await chooseVcs(settings.vcs, mirror.dir, base_commit)).kind,
     async findValidation(sources, forge, signal) {
       const { base: tree, repository } = sources;

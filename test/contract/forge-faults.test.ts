@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import type { CoreError } from '#kit/errors.ts';
 import { checkedCloneUrl } from '../../services/agentd/forges/clone-url.ts';
 import type { ConfiguredForge } from '../../services/agentd/forges/configured-forge.ts';
+import type { ServedRule } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { until } from '../fixtures/until.ts';
 import { itWith } from '../needs.ts';
@@ -296,6 +297,58 @@ for (const [name, open] of [
         const { protected: closed, reason } = await bench.forge.protection(bench.ref, 'core/1-x');
         expect(closed).to.equal(true);
         expect(reason).to.contain('creation');
+      });
+
+      it('judges the rules of rulesets one by one, by their terms and by who may bypass them', async () => {
+        const { rules, rulesets } = bench.served;
+        const asked = async (...of: readonly Omit<ServedRule, 'branches'>[]) => {
+          rules.splice(0, Infinity, ...of.map((rule) => ({ branches: 'core/*', ...rule })));
+          return bench.forge.protection(bench.ref, 'core/1-x');
+        };
+        const pattern = (pattern: string, more = {}) => ({
+          ...{ type: 'branch_name_pattern', ruleset_id: 7 },
+          parameters: { operator: 'starts_with', pattern, ...more },
+        });
+        const closed = async (...of: readonly Omit<ServedRule, 'branches'>[]) => (await asked(...of)).reason;
+        for (const current_user_can_bypass of ['never', 'pull_requests_only', 'always'] as const) {
+          rulesets.splice(0, Infinity, { id: 7, name: 'no bots', current_user_can_bypass });
+          const mayPass = current_user_can_bypass === 'always';
+          const source = "ruleset 'no bots' (7) of monalisa/my-repo";
+          expect(await closed({ type: 'creation', ruleset_id: 7 })).to.equal(
+            mayPass ? '' : `rule creation of ${source}`,
+          );
+          const named = `rule branch_name_pattern of ${source}, the name must start with "feature/"`;
+          expect(await closed(pattern('feature/'))).to.equal(mayPass ? '' : named);
+          expect(await closed({ type: 'pull_request', ruleset_id: 7 })).to.equal(
+            `rule pull_request of ${source}`,
+          );
+          expect((await asked({ type: 'deletion', ruleset_id: 7 })).rules).to.deep.equal([
+            { kind: 'deletion', source, bypass: current_user_can_bypass },
+          ]);
+        }
+        rulesets.splice(0);
+        expect(await closed(pattern('core/'))).to.equal('');
+        expect(await closed(pattern('core/', { negate: true }))).to.contain('must not start with "core/"');
+        expect(await closed(pattern('^core/\\d+-', { operator: 'regex' }))).to.equal('');
+        expect(await closed(pattern('^(?i)CORE', { operator: 'regex' }))).to.equal('');
+        const { rules: found } = await asked({ type: 'creation', ruleset_id: 8 }, { type: 'workflows' });
+        expect(found).to.deep.equal([
+          { kind: 'creation', source: 'ruleset 8 of monalisa/my-repo', bypass: null },
+          { kind: 'unknown', type: 'workflows', source: 'ruleset 42 of monalisa/my-repo', bypass: null },
+        ]);
+      });
+
+      it('knows no rules where the plan of the account has none, and is refused where they are hidden', async () => {
+        const path = /\/rules\/branches\//;
+        const forbidden = { status: 403, undocumented: true } as const;
+        const gate = 'Upgrade to GitHub Pro or make this repository public to enable this feature.';
+        bench.server.faults.push({ path, answer: { ...forbidden, body: { message: gate } } });
+        expect((await bench.forge.protection(bench.ref, 'core/1-x')).protected).to.equal(false);
+        const hidden = { message: 'Resource not accessible by integration' };
+        bench.server.faults.push({ path, answer: { ...forbidden, body: hidden } });
+        const error = await failure(bench.forge.protection(bench.ref, 'core/1-x'));
+        expect(error).to.include({ code: 'forge_unauthorized' });
+        expect(error.message).to.contain('not accessible by integration');
       });
     }
 

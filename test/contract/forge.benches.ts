@@ -35,6 +35,8 @@ export interface ForgeBench {
   readonly reopen: ((number: number) => Promise<void>) | null;
   merge(pullNumber: number): Promise<void>;
   protect(glob: string): Promise<void>;
+  /** Adds terms for a branch, or for those that a glob fits, which may be pushed to all the same; null where the forge has none. */
+  readonly rule: ((branches: string, terms: RuleTermsOfBench) => Promise<void>) | null;
   archive(archived: boolean): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** Makes another repository of the same owner, with a branch `main`. */
@@ -49,6 +51,14 @@ export interface ForgeBench {
   /** Where the forge's API was not used as its description says. */
   violations(): readonly string[];
   close(): Promise<void>;
+}
+
+export interface RuleTermsOfBench {
+  readonly checks: readonly string[];
+  readonly approvals: number;
+  readonly signed: boolean;
+  /** A glob that no push may change. */
+  readonly files: string;
 }
 
 export interface RemoteBench extends ForgeBench {
@@ -83,6 +93,7 @@ export async function localBench(): Promise<ForgeBench> {
   return {
     forge: new LocalForge(files, 'core'),
     check: null,
+    rule: null,
     reopen: null,
     lockHolds: true,
     ref,
@@ -198,6 +209,30 @@ function remoteBench(
     },
     async protect(glob) {
       served.rules.push({ branches: glob, type: 'pull_request' });
+    },
+    async rule(branches, { checks, approvals, signed, files }) {
+      const protection = {
+        enable_push: true,
+        ...{ enable_status_check: true, status_check_contexts: checks, required_approvals: approvals },
+        ...{ require_signed_commits: signed, protected_file_patterns: files },
+      };
+      if (!lockHolds) return void served.rules.push({ branches, type: 'protection', protection });
+      const required_status_checks = checks.map((context) => ({ context }));
+      const reviews = {
+        ...{ dismiss_stale_reviews_on_push: false, require_code_owner_review: false },
+        ...{ require_last_push_approval: false, required_review_thread_resolution: false },
+        required_approving_review_count: approvals,
+      };
+      const checking = {
+        ...{ required_status_checks, strict_required_status_checks_policy: false },
+        do_not_enforce_on_create: true,
+      };
+      served.rules.push(
+        { branches, type: 'required_status_checks', parameters: checking },
+        ...(approvals > 0 ? [{ branches, type: 'pull_request', parameters: reviews }] : []),
+        ...(signed ? [{ branches, type: 'required_signatures' }] : []),
+        { branches, type: 'file_path_restriction', parameters: { restricted_file_paths: [files] } },
+      );
     },
     async archive(archived) {
       served.archived = archived;

@@ -311,13 +311,16 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
     });
 
     it("protects the default branch always, and others by the forge's rules", async () => {
+      const none = { rules: [], unread: null };
       expect(await bench.forge.protection(bench.ref, 'main')).to.deep.equal({
         protected: true,
         reason: 'default branch',
+        ...none,
       });
       expect(await bench.forge.protection(bench.ref, 'core/7-free')).to.deep.equal({
         protected: false,
         reason: '',
+        ...none,
       });
       await bench.addBranch('release/1.0', { 'release.txt': '1\n' });
       await bench.protect('release/*');
@@ -327,6 +330,32 @@ export function forgeContract(name: string, open: () => Promise<ForgeBench>): vo
         expect(found.reason).to.match(/rule|protected/);
       }
       expect((await bench.forge.protection(bench.ref, 'core/7-free')).protected).to.equal(false);
+    });
+
+    it('reads all protected branches, however many there are', async () => {
+      for (let index = 1; index <= 60; index++) await bench.protect(`many-${index}/*`);
+      const { protected: closed, reason } = await bench.forge.protection(bench.ref, 'many-60/1-x');
+      expect(closed).to.equal(true);
+      expect(reason).to.match(/rule/);
+    });
+
+    it('reports what else a push or a merge needs, which protects no branch', async () => {
+      if (bench.rule === null) return;
+      const terms = { checks: ['build', 'lint'], approvals: 0, signed: true, files: 'docs/**' };
+      await bench.rule('asked/*', terms);
+      const asked = await bench.forge.protection(bench.ref, 'asked/1-x');
+      expect(asked).to.deep.include({ protected: false, reason: '', unread: null });
+      const kinds = ['required_status_checks', 'required_signatures', 'file_path_restriction'];
+      expect(asked.rules.map(({ kind }) => kind)).to.include.members(kinds);
+      for (const rule of asked.rules) {
+        expect(rule.source).to.not.equal('');
+        if (rule.kind === 'required_status_checks') expect(rule.checks).to.deep.equal(terms.checks);
+        if (rule.kind === 'file_path_restriction') expect(rule.globs).to.deep.equal([terms.files]);
+      }
+      await bench.rule('main', { ...terms, approvals: 2 });
+      const { reason, rules } = await bench.forge.protection(bench.ref, 'main');
+      expect(reason).to.equal('default branch');
+      expect(rules.find(({ kind }) => kind === 'pull_request')).to.include({ approvals: 2 });
     });
 
     it('lets nothing leave once its permit has ended, and asks for it last', async () => {

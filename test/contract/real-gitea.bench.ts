@@ -86,6 +86,8 @@ export async function realGiteaBench(): Promise<RealGiteaBench> {
   remote.password = password;
   const push = (...refspecs: string[]): string => gitIn(bare, ['push', '--quiet', remote.href, ...refspecs]);
   push('main');
+  // A branch is registered in the background.
+  await until('the branch main', async () => (await attempt('GET', `${base}/branches/main`)).status === 200);
   const tokenFile = join(folder, 'token');
   writeFileSync(tokenFile, await newToken(), { mode: 0o600 });
 
@@ -152,6 +154,13 @@ export async function realGiteaBench(): Promise<RealGiteaBench> {
     },
     async protect(glob) {
       await api('POST', `${base}/branch_protections`, { rule_name: glob, enable_push: false });
+    },
+    async rule(rule_name, { checks, approvals, signed, files }) {
+      await api('POST', `${base}/branch_protections`, {
+        ...{ rule_name, enable_push: true },
+        ...{ enable_status_check: true, status_check_contexts: checks, required_approvals: approvals },
+        ...{ require_signed_commits: signed, protected_file_patterns: files },
+      });
     },
     async check({ commit, name, state }) {
       if (/^0+$/.test(commit)) return;

@@ -87,7 +87,7 @@ function retryAfter({ header }: FailedCall): number | null {
 }
 
 /** Words of a stranger for a terminal and a log: one line, no control characters, not too long. */
-function plain(words: string): string {
+export function plain(words: string): string {
   return words
     .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
     .trim()

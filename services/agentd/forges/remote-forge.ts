@@ -109,12 +109,8 @@ export abstract class RemoteForge implements ConfiguredForge {
   protected abstract issueQuery(filter: Omit<IssueFilter, 'limit'> & { readonly since?: string }): Query;
   /** When an issue was last opened again, not before `from`. */
   protected abstract askReopened(issue: string[], from: string, call: Call): Promise<string | null>;
-  /** Why a branch is protected that is not the default one; null where it is not. */
-  protected abstract askProtection(
-    repository: Repository,
-    branch: string,
-    call: Call,
-  ): Promise<string | null>;
+  /** `protected` is about the forge's rules; the default branch is protected whatever they are. */
+  protected abstract askProtection(repository: Repository, branch: string, call: Call): Promise<Protection>;
   /** Pull requests of other branches may be among the answer. */
   protected abstract pullQuery(repository: Repository, branch: string): Query;
   protected abstract headOf(reply: PullRequestReply): string;
@@ -337,10 +333,11 @@ export abstract class RemoteForge implements ConfiguredForge {
   async protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection> {
     checkBranch(branch);
     const repository = await this.repository(ref, signal);
-    if (branch === repository.default_branch) return { protected: true, reason: 'default branch' };
     const what = `branch ${branch} of ${nameOf(repository)}`;
-    const reason = await this.askProtection(repository, branch, { what, signal });
-    return reason === null ? { protected: false, reason: '' } : { protected: true, reason };
+    const found = await this.askProtection(repository, branch, { what, signal });
+    return branch === repository.default_branch
+      ? { ...found, protected: true, reason: 'default branch' }
+      : found;
   }
 
   protected async list(path: readonly string[], call: Call, query: Query = {}): Promise<unknown[]> {

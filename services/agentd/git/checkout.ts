@@ -119,8 +119,13 @@ export async function remotesOf({ gitDir }: Checkout): Promise<{ name: string; u
 export async function checkoutOf(folder: string, pushUrl: string): Promise<string | null> {
   const checkout = await findCheckout(folder);
   if (typeof checkout === 'string') return null;
+  return (await hasRemote(checkout, pushUrl)) ? checkout.top : null;
+}
+
+/** True if one of the remotes of a checkout is this repository. */
+export async function hasRemote(checkout: Checkout, pushUrl: string): Promise<boolean> {
   const remotes = await remotesOf(checkout);
-  return remotes.some(({ url }) => sameRemote(url, pushUrl, checkout.top)) ? checkout.top : null;
+  return remotes.some(({ url }) => sameRemote(url, pushUrl, checkout.top));
 }
 
 /**

@@ -18,15 +18,31 @@ export async function remoteBranch(
   credential: GitCredential | null,
   signal?: AbortSignal,
 ): Promise<string | null> {
-  checkRemoteUrl(url);
   const ref = `refs/heads/${branch}`;
-  const { stdout } = await git(['ls-remote', ...reading(url), '--refs', '--', url, ref], {
+  return (await remoteRefs(url, [ref], credential, signal)).get(ref) ?? null;
+}
+
+/**
+ * The objects of refs of a remote, by full name. Errors as for `remoteBranch`.
+ * @param patterns full names; `*` stands for any characters
+ */
+export async function remoteRefs(
+  url: string,
+  patterns: readonly string[],
+  credential: GitCredential | null,
+  signal?: AbortSignal,
+): Promise<Map<string, string>> {
+  checkRemoteUrl(url);
+  const { stdout } = await git(['ls-remote', ...reading(url), '--refs', '--', url, ...patterns], {
     network: true,
     credential,
     signal,
   });
-  const lines = stdout.toString('utf8').split('\n');
-  return lines.find((line) => line.endsWith(`\t${ref}`))?.split('\t')[0] ?? null;
+  const lines = stdout
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  return new Map(lines.map((line) => line.split('\t').toReversed() as [string, string]));
 }
 
 /** Options of a git that reads from a remote: no program of a repository on this machine runs. */

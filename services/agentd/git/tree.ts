@@ -86,6 +86,23 @@ export async function changesBetween(gitDir: string, base: string, tree: string)
   return changes.map((change, index) => ({ ...change, ...counts[index] }));
 }
 
+/** Sizes in bytes of files of a tree; of paths with a line break none. */
+export async function fileSizes(
+  gitDir: string,
+  tree: string,
+  paths: readonly string[],
+): Promise<Map<string, number>> {
+  const named = paths.filter((path) => !path.includes('\n'));
+  const input = named.map((path) => `${tree}:${path}\n`).join('');
+  const { stdout } = await git(['cat-file', '--batch-check=%(objectsize)'], { gitDir, input });
+  const answers = stdout.toString('utf8').split('\n');
+  return new Map(
+    named.flatMap((path, index) =>
+      /^\d+$/.test(answers[index] ?? '') ? [[path, Number(answers[index])]] : [],
+    ),
+  );
+}
+
 const statusNames: Readonly<Record<string, FileChange['status']>> = {
   A: 'added',
   M: 'modified',

@@ -16,15 +16,17 @@ import { changeForAnotherRole, oneLine } from '../actions/published-texts.ts';
 import { type ActionDefinition, actionDigest, actionType } from '../actions/registry.ts';
 import { sameAsRejectedText, withHistory } from '../actions/risk.ts';
 import type { Mirror } from '../git/mirror.ts';
-import { changesBetween, treeReader } from '../git/tree.ts';
+import { changesBetween, fileSizes, treeReader } from '../git/tree.ts';
 import { type Policy, whyProtected } from '../policy.ts';
-import type { Repository } from '../ports/forge.ts';
+import type { Forge, Repository } from '../ports/forge.ts';
 import type { PlanFacts } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { checkoutFacts, differencesFromCheckout } from '../validation/checkout-differences.ts';
 import { untestedTexts } from '../validation/coverage.ts';
 import { programNotices } from '../validation/wanted-programs.ts';
+import { blockingNotices } from './blocking-refs.ts';
+import { askProtections, ruleNotices, whyClosed } from './branch-notices.ts';
 import {
   changeFacts,
   guardedPaths,
@@ -42,6 +44,9 @@ export interface DraftPorts {
   readonly store: RunStore;
   readonly policy: Policy;
   readonly secrets: SecretFinder;
+  readonly forge: (name: string) => Forge;
+  /** Folders of working copies that branches may be delivered to. */
+  readonly checkouts: readonly string[];
   /** The tool that will build the commit on this base. */
   readonly vcs: (mirror: Mirror, baseCommit: string) => Promise<'jj' | 'git'>;
   /** Programs of a validation that its sandbox would not find, and what to do about it; null where it finds all. */
@@ -69,6 +74,7 @@ export interface Proposed {
   readonly sandbox: SandboxTerms | null;
   /** How actions on these files went before. */
   readonly history: (files: readonly string[]) => Promise<KnownHistory>;
+  readonly signal: AbortSignal;
 }
 
 /** Actions ready to be sealed. */
@@ -129,14 +135,15 @@ export async function draftPlan(ports: DraftPorts, proposed: Proposed, proposal:
 }
 
 async function draftChange(
-  { store, policy, secrets, vcs, missingPrograms }: DraftPorts,
+  ports: DraftPorts,
   proposed: Proposed,
   common: CommonPlan,
   title: string,
   explanation: string,
   made: Pick<ChangeFacts, 'repair' | 'displaces' | 'patch_by'>,
 ): Promise<Draft> {
-  const { run, role, sources, scratch, validation, sandbox } = proposed;
+  const { store, policy, secrets, vcs, missingPrograms } = ports;
+  const { run, role, sources, scratch, validation, sandbox, signal } = proposed;
   const { mirror, base_commit, base, issue } = sources;
   const { tree, patch } = await scratch.diff();
   const files = await changesBetween(scratch.gitDir, base_commit, tree);
@@ -169,9 +176,15 @@ async function draftChange(
   };
   const history = await proposed.history(files.map(({ path }) => path));
   const own = [sources.repository.default_branch, target.base_branch];
-  const push_refused = sources.repository.archived
+  const barred = sources.repository.archived
     ? `${target.owner}/${target.repo} is archived and takes no pushes`
     : whyProtected(target.branch!, own, policy);
+  const forge = ports.forge(run.request.forge);
+  const names = { branch: target.branch!, base: target.base_branch };
+  const asks = barred === null && role.may_propose.includes('push_branch');
+  const protections = asks ? await askProtections(forge, sources.repository, names, signal) : null;
+  const known = typeof protections === 'string' ? null : protections;
+  const push_refused = barred ?? (known === null ? null : whyClosed(known, forge, names.branch));
   const paths = await scratch.list();
   const actions = proposeActions({
     ...common,
@@ -187,6 +200,10 @@ async function draftChange(
     ...(sandbox === null ? { validation: null, sandbox: null } : { validation, sandbox }),
     workflows: paths.filter(isWorkflow).map((path) => path.split('/').at(-1)!),
   });
+  const branch_notices = [
+    ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),
+    ...(await branchNotices()),
+  ];
   const missing = validation === null || sandbox === null ? null : missingPrograms(validation, sandbox);
   const validated = validation !== null && sandbox !== null;
   const differences =
@@ -201,7 +218,7 @@ async function draftChange(
     ...differences,
     ...(missing === null ? [] : [missing.text]),
     ...credentialNotices(validated ? sandbox : null),
-    ...(push_refused === null ? [] : [`no push and no pull request is proposed: ${push_refused}`]),
+    ...branch_notices,
   ];
   const checks = [
     ...checksOf(files.length, patch.length, policy, validated),
@@ -209,6 +226,24 @@ async function draftChange(
   ];
   const { patch_by } = made;
   return { actions, target, title, explanation, patch: digest, patch_by, notices, checks };
+
+  /** Notices of what the forge, or a branch or tag that is there, has against our branch. */
+  async function branchNotices(): Promise<string[]> {
+    const pushes = actions.some(({ kind }) => kind === 'push_branch');
+    const commit = actions.find((action) => action.kind === 'commit');
+    const place = { branch: names.branch, forge: pushes ? forge.name : null, push_url: target.push_url };
+    const credential = await forge.gitCredential();
+    const blocking = await blockingNotices({ ...place, credential, checkouts: ports.checkouts }, signal);
+    if (!pushes || commit === undefined || protections === null) return blocking;
+    if (typeof protections === 'string') return [protections, ...blocking];
+    const { message, author } = commit.params;
+    const touched = files.flatMap(({ path, old_path }) => [path, ...(old_path === null ? [] : [old_path])]);
+    const sizes = await fileSizes(mirror.dir, tree, touched);
+    return [
+      ...ruleNotices(protections, { ...names, message, email: author.email, paths: touched, sizes }),
+      ...blocking,
+    ];
+  }
 }
 
 function commentOnly(

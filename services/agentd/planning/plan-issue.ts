@@ -213,6 +213,7 @@ export class PlanIssue {
                 watch.signal,
               )
             : noHistory,
+        signal: watch.signal,
       },
       proposal,
     );

@@ -1,6 +1,7 @@
 import type { checkStates } from '#kit/contracts/vocabulary.ts';
 import type { ForgeKind } from '#kit/forges/registry.ts';
 import type { GitCredential } from '#kit/git/git-environment.ts';
+import type { BranchRule } from './branch-rules.ts';
 
 /** What planning may ask of a code forge. Reads only: there is no method here that changes anything. */
 
@@ -159,6 +160,10 @@ export interface Protection {
   readonly protected: boolean;
   /** Why, for people: the rule's name or "default branch". Empty when not protected. */
   readonly reason: string;
+  /** All that the forge asks of a push there, or of a merge into it; those that make it protected too. */
+  readonly rules: readonly BranchRule[];
+  /** Why rules could not be read, for people; null where all were. */
+  readonly unread: string | null;
 }
 
 /**
@@ -186,6 +191,7 @@ export interface Forge {
   listIssues(ref: RepositoryRef, options: IssueFilter, signal?: AbortSignal): Promise<Issue[]>;
   /** Issues of any state that changed at that time or later, comments on them included; the one that changed first comes first. */
   changedIssues(ref: RepositoryRef, filter: ChangeFilter, signal?: AbortSignal): Promise<ChangedIssue[]>;
+  /** Of a branch that need not exist. */
   protection(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<Protection>;
   /** Pull requests whose head is `branch`, in every state, by listing (searching lags behind). */
   findPullRequests(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<PullRequest[]>;

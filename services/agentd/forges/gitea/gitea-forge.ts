@@ -1,8 +1,15 @@
-import { matchesGlob } from 'node:path';
 import * as t from 'io-ts';
-import { oneOf, optional, Timestamp } from '#kit/decode.ts';
+import { oneOf, Timestamp } from '#kit/decode.ts';
 import { messageOf, NotFound, Unauthorized, Unavailable } from '#kit/errors.ts';
-import type { Access, Author, IssueFilter, Repository, RepositoryRef, Right } from '../../ports/forge.ts';
+import type {
+  Access,
+  Author,
+  IssueFilter,
+  Protection,
+  Repository,
+  RepositoryRef,
+  Right,
+} from '../../ports/forge.ts';
 import type { ForgeFacts, LackingScope } from '../../ports/forge-report.ts';
 import {
   accessUnknown,
@@ -29,6 +36,7 @@ import {
   statusChecks,
 } from '../remote-replies.ts';
 import { type ForgeAdapter, remoteOptions, remoteSettings } from '../settings.ts';
+import { Branch, closes, coveringRule, ProtectionReply, rulesOf, shownRules } from './branch-rules.ts';
 import { GiteaClient } from './gitea-client.ts';
 
 const GiteaSettings = t.strict({ ...remoteSettings, kind: oneOf(['gitea']) });
@@ -40,8 +48,6 @@ export const gitea: ForgeAdapter<typeof GiteaSettings> = {
 
 /** 1 and "reopen" are the same in older and newer versions. */
 const Timeline = t.array(t.strict({ type: t.union([t.string, t.number]), created_at: Timestamp }));
-const Branch = t.strict({ protected: t.boolean, effective_branch_protection_name: optional(t.string) });
-const ProtectionRules = t.array(t.strict({ rule_name: t.string }));
 
 /** Gitea and Forgejo by their REST API v1. */
 export class GiteaForge extends RemoteForge {
@@ -162,22 +168,31 @@ export class GiteaForge extends RemoteForge {
     return last;
   }
 
-  protected async askProtection(repository: Repository, branch: string, call: Call): Promise<string | null> {
-    const ask = (path: readonly string[], of: Call) =>
-      this.unlessHidden(this.client.get([...pathOf(repository), ...path], of));
-    const existing = await ask(['branches', branch], call);
-    if (existing !== null) {
-      const found = this.decode(Branch, existing, call.what);
-      if (!found.protected) return null;
-      const rule = found.effective_branch_protection_name ?? '';
-      return rule === '' ? `protected on ${this.name}` : `rule ${rule} on ${this.name}`;
-    }
-    // Rules are shown to administrators alone; to others, a push to a branch that a rule covers is refused.
-    const rules = await ask(['branch_protections'], { ...call, what: `rules of ${nameOf(repository)}` });
-    const covering = this.decode(ProtectionRules, rules ?? [], call.what).find(({ rule_name }) =>
-      matchesGlob(branch.toLowerCase(), rule_name.toLowerCase()),
+  /**
+   * All rules are in one answer, which has no pages. They are shown to administrators only: others learn of a rule once there is a
+   * branch that it covers, and a push to a new branch that it covers is refused.
+   */
+  protected async askProtection(repository: Repository, branch: string, call: Call): Promise<Protection> {
+    const path = pathOf(repository);
+    const what = `rules of ${nameOf(repository)}`;
+    const listed = await this.unlessHidden(
+      this.client.get([...path, 'branch_protections'], { ...call, what }),
     );
-    return covering === undefined ? null : `rule ${covering.rule_name} on ${this.name}`;
+    const all = listed === null ? null : this.decode(t.array(ProtectionReply), listed, what);
+    const covering = all === null ? null : coveringRule(all, branch);
+    if (covering !== null) {
+      const rules = rulesOf(covering, this.name, (await this.self(call.signal)).login);
+      const reason = rules.some(closes) ? `rule ${covering.rule_name} on ${this.name}` : '';
+      return { protected: reason !== '', reason, rules, unread: null };
+    }
+    const unread =
+      all === null ? `${this.name} shows its rules only to administrators of the repository` : null;
+    const existing = await this.unlessAbsent(this.client.get([...path, 'branches', branch], call));
+    const found = existing === null ? null : this.decode(Branch, existing, call.what);
+    if (found === null || !found.protected) return { protected: false, reason: '', rules: [], unread };
+    const name = found.effective_branch_protection_name ?? '';
+    const reason = name === '' ? `protected on ${this.name}` : `rule ${name} on ${this.name}`;
+    return { protected: true, reason, rules: shownRules(found, reason), unread };
   }
 
   protected pullQuery(): Query {

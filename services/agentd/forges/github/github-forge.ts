@@ -1,11 +1,13 @@
 import * as t from 'io-ts';
 import { nullable, oneOf, optional } from '#kit/decode.ts';
 import { NotFound, Refused, Unauthorized } from '#kit/errors.ts';
+import type { BranchRule } from '../../ports/branch-rules.ts';
 import type {
   Access,
   Association,
   Author,
   IssueFilter,
+  Protection,
   Repository,
   RepositoryRef,
 } from '../../ports/forge.ts';
@@ -36,6 +38,7 @@ import {
   statusChecks,
 } from '../remote-replies.ts';
 import { type ForgeAdapter, remoteOptions, remoteSettings } from '../settings.ts';
+import { classicRules, closingRules, RuleReply, RulesetReply, ruleOf } from './branch-rules.ts';
 import { GitHubClient, type GitHubOptions } from './github-client.ts';
 
 const GitHubSettings = t.strict({
@@ -60,11 +63,16 @@ const CheckRuns = t.strict({
   check_runs: t.array(t.strict({ name: t.string, status: t.string, conclusion: nullable(t.string) })),
 });
 type CheckRun = t.TypeOf<typeof CheckRuns>['check_runs'][number];
-const Branch = t.strict({ protected: t.boolean });
-const Rules = t.array(t.strict({ type: t.string }));
-
-/** Rules of a ruleset that keep us from pushing to a branch; the others say what a commit must be like. */
-const closingRules = new Set(['creation', 'update', 'pull_request', 'merge_queue', 'required_status_checks']);
+const Branch = t.strict({
+  protected: t.boolean,
+  /** The branch protection that GitHub had before rulesets. */
+  protection: optional(
+    t.strict({
+      enabled: optional(t.boolean),
+      required_status_checks: optional(t.strict({ contexts: t.array(t.string) })),
+    }),
+  ),
+});
 
 const associations: Readonly<Record<string, Association>> = {
   OWNER: 'owner',
@@ -139,21 +147,38 @@ export class GitHubForge extends RemoteForge {
     return times.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1) ?? null;
   }
 
-  protected async askProtection(repository: Repository, branch: string, call: Call): Promise<string | null> {
+  protected async askProtection(repository: Repository, branch: string, call: Call): Promise<Protection> {
     const existing = await this.unlessAbsent(
       this.client.get([...pathOf(repository), 'branches', branch], call),
     );
-    if (existing !== null && this.decode(Branch, existing, call.what).protected)
-      return `protected on ${this.name}`;
-    // Rules also hold for branches that do not exist yet. Older Enterprise servers have none.
+    const found = existing === null ? null : this.decode(Branch, existing, call.what);
+    const rules = await this.#rules(repository, branch, call);
+    const closing = closingRules(rules, branch);
+    // Without a protection of its own, rulesets alone protect it, and each rule of them is judged.
+    const isClosed = found?.protected === true && (found.protection?.enabled !== false || rules.length === 0);
+    const reason = isClosed ? `protected on ${this.name}` : closing.join(', ');
+    const all = [...rules, ...classicRules(found, branch)];
+    return { protected: reason !== '', reason, rules: all, unread: null };
+  }
+
+  /** Rules also hold for branches that do not exist yet. Older Enterprise servers have none, nor have private repositories of free accounts. */
+  async #rules(repository: Repository, branch: string, call: Call): Promise<BranchRule[]> {
     const path = [...pathOf(repository), 'rules', 'branches', branch];
     const listed = await this.list(path, call).catch((error) => {
       if (error instanceof NotFound) return [];
+      if (error instanceof Unauthorized && /\bupgrade to github\b/i.test(error.message)) return [];
       throw error;
     });
-    const rules = this.decode(Rules, listed, call.what);
-    const closing = rules.map(({ type }) => type).filter((type) => closingRules.has(type));
-    return closing.length === 0 ? null : `rule ${closing.join(', ')} on ${this.name}`;
+    const entries = this.decode(t.array(RuleReply), listed, call.what);
+    const ids = [...new Set(entries.flatMap(({ ruleset_id }) => ruleset_id ?? []))];
+    const rulesets = new Map<number, RulesetReply>();
+    for (const id of ids) {
+      const what = `ruleset ${id} of ${nameOf(repository)}`;
+      const answer = this.client.get([...pathOf(repository), 'rulesets', String(id)], { ...call, what });
+      const data = await this.unlessHidden(answer);
+      if (data !== null) rulesets.set(id, this.decode(RulesetReply, data, what));
+    }
+    return entries.flatMap((entry) => ruleOf(entry, rulesets.get(entry.ruleset_id ?? -1) ?? null) ?? []);
   }
 
   protected pullQuery({ owner }: Repository, branch: string): Query {

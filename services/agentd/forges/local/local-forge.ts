@@ -157,13 +157,20 @@ export class LocalForge implements ConfiguredForge {
   async protection(ref: RepositoryRef, branch: string): Promise<Protection> {
     checkBranch(branch);
     const { bare, record } = await this.#folder.open(ref);
+    const reason = await this.#whyProtected(bare, record, branch);
+    return { protected: reason !== null, reason: reason ?? '', rules: [], unread: null };
+  }
+
+  async #whyProtected(
+    bare: string,
+    { default_branch, protected_branches }: RepositoryFolder['record'],
+    branch: string,
+  ): Promise<string | null> {
     const real = await branchBehind(bare, branch);
-    if (real !== null) return { protected: true, reason: `it is another name of ${real}` };
-    if (branch === record.default_branch) return { protected: true, reason: 'default branch' };
-    const rule = record.protected_branches.find((glob) => matchesGlob(branch, glob));
-    return rule === undefined
-      ? { protected: false, reason: '' }
-      : { protected: true, reason: `rule ${rule} in repository.json` };
+    if (real !== null) return `it is another name of ${real}`;
+    if (branch === default_branch) return 'default branch';
+    const rule = protected_branches.find((glob) => matchesGlob(branch, glob));
+    return rule === undefined ? null : `rule ${rule} in repository.json`;
   }
 
   async findPullRequests(ref: RepositoryRef, branch: string): Promise<PullRequest[]> {
