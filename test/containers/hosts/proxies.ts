@@ -25,11 +25,11 @@ export function makeTls(names: readonly string[]): string {
 
 /** An address of this machine that containers of every project reach: the gateway of a network of its own. */
 export async function addressOf(project: string, name: string, subnet: string): Promise<string> {
-  const network = `${project}-${name}`;
+  const gateway = subnet.replace(/\d+\/28$/, (end) => String(Number.parseInt(end, 10) + 1));
   const label = `com.docker.compose.project=${project}`;
-  await dockerDone(['network', 'create', '--label', label, '--subnet', subnet, network]);
-  const gateway = '{{(index .IPAM.Config 0).Gateway}}';
-  return (await dockerDone(['network', 'inspect', '--format', gateway, network])).trim();
+  const own = ['--label', label, '--subnet', subnet, '--gateway', gateway];
+  await dockerDone(['network', 'create', ...own, `${project}-${name}`]);
+  return gateway;
 }
 
 /** nginx at an address of this machine, configured as the guide says. */

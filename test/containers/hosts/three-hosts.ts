@@ -97,7 +97,8 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
       env: environment,
       within: 1_200_000,
     });
-  await compose(['run', '--rm', '-T', 'secrets']);
+  writeFileSync(join(folder, 'networks.json'), JSON.stringify({ networks: await smallNetworks() }));
+  await compose(['--file', 'compose.yaml', '--file', 'networks.json', 'run', '--rm', '-T', 'secrets']);
   const embedded = [...base, ...embeddedBus].flatMap((file) => ['--file', file]);
   const built = [...new Set(hostNames.flatMap((name) => places[name].services as readonly string[]))];
   await compose([
@@ -171,13 +172,7 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
       guard: { image: `core-test-guard:${version}` },
       publisher: { image: `core-test-guard:${version}` },
     };
-    const networks = Object.fromEntries(
-      Object.entries(await chooseSubnets(networkNames)).map(([name, subnet]) => [
-        name,
-        { ipam: { config: [{ subnet }] } },
-      ]),
-    );
-    writeFileSync(join(own, 'hosts.json'), JSON.stringify({ services, networks }));
+    writeFileSync(join(own, 'hosts.json'), JSON.stringify({ services, networks: await smallNetworks() }));
     return new Host({
       project: projects[name]!,
       folder: own,
@@ -193,6 +188,13 @@ export async function startThreeHosts(options: ThreeHostsOptions): Promise<Three
     const [name] = new URL(url).hostname.split('.');
     return addresses[name!] ?? addresses.front!;
   }
+}
+
+/** `networks` of a compose file that gives each a small subnet. */
+async function smallNetworks(): Promise<Record<string, unknown>> {
+  const subnets = await chooseSubnets(networkNames);
+  const networks = networkNames.map((name) => [name, { ipam: { config: [{ subnet: subnets[name] }] } }]);
+  return Object.fromEntries(networks);
 }
 
 /** Lines of `.env`, as in the guide. */
