@@ -124,25 +124,19 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
     },
     agents: async () => (await (await work()).current.planners()).agents,
     async notifications() {
-      const [{ readSettings }, { readPostgresSettings }, { openNotifications }, { Redactor }] =
-        await Promise.all([
-          import('#kit/config/settings.ts'),
-          import('#kit/config/storage.ts'),
-          import('./notifications/compose.ts'),
-          import('#kit/redaction/redactor.ts'),
-        ]);
+      const [{ readSettings }, { openNotifications }, { Redactor }] = await Promise.all([
+        import('#kit/config/settings.ts'),
+        import('./notifications/compose.ts'),
+        import('#kit/redaction/redactor.ts'),
+      ]);
       const settings = readSettings(sources);
-      const postgres = readPostgresSettings(folders);
-      return openNotifications({ folders, postgres, settings, store, approvals, redactor: new Redactor() });
+      return openNotifications({ folders, settings, store, approvals, redactor: new Redactor() });
     },
     async serve({ check, ...flags }) {
-      const [{ readConfiguration, serve }, { readPostgresSettings }, { openNotifications }] =
-        await Promise.all([
-          import('./http/serve.ts'),
-          import('#kit/config/storage.ts'),
-          import('./notifications/compose.ts'),
-        ]);
-      const postgres = readPostgresSettings(folders);
+      const [{ readConfiguration, serve }, { openNotifications }] = await Promise.all([
+        import('./http/serve.ts'),
+        import('./notifications/compose.ts'),
+      ]);
       if (!check)
         return serve({
           agent,
@@ -153,7 +147,7 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
             report = to;
           },
           openNotifications: (settings, redactor) =>
-            openNotifications({ folders, postgres, settings, store, approvals, redactor }),
+            openNotifications({ folders, settings, store, approvals, redactor }),
         });
       readConfiguration({ home, flags });
       return exitCodes.done;

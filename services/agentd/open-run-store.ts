@@ -14,7 +14,7 @@ export async function openRunStore(
   const settings = readPostgresSettings({ ...folders, state: options.stateDir });
   if (settings === null) return new FileRunStore(options);
   const [{ openPostgres }, { PostgresRunStore }] = await Promise.all([
-    import('#kit/postgres/database.ts'),
+    import('#kit/database/postgres.ts'),
     import('./runs/postgres/postgres-run-store.ts'),
   ]);
   return new PostgresRunStore({

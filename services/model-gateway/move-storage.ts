@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Database, Sql } from '#kit/postgres/database.ts';
+import type { Database, Sql } from '#kit/database/database.ts';
 import { openDatabase, transaction } from '#kit/storage/database.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
 import { differs, MovedRows, type MovedTable } from '#kit/storage-move/moved-tables.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
+import { createFencedLeases } from '#kit/database/fenced-leases.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
-import { createFencedLeases } from '#kit/postgres/leases.ts';
 import { BackupRows } from '../../services/context/hosts/backup-rows.ts';
 import { leaseName } from '../../services/context/hosts/lease.ts';
 import { failure } from '../fixtures/failure.ts';

@@ -1,32 +1,62 @@
-import { DatabaseSync } from 'node:sqlite';
-import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
-import { jobColumns, SqliteJobs } from '#kit/jobs/sqlite-jobs.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
+import { join } from 'node:path';
+import type { Database } from '#kit/database/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
+import type { Schema } from '#kit/database/schema.ts';
+import { openSqlite } from '#kit/database/sqlite.ts';
+import { DatabaseJobs, jobColumns, jobIndexes } from '#kit/jobs/database-jobs.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
-import { durableQueueContract, mails } from './durable-queue.contract.ts';
+import { durableQueueContract, type JobsPlace, mails } from './durable-queue.contract.ts';
 
 const begin = 1_000_000;
 
+const schema: Schema = {
+  file: 'mails.sqlite',
+  codePrefix: 'mails',
+  name: 'the mails of a test',
+  migrations: [
+    (types) =>
+      `CREATE TABLE mails (${jobColumns(types)}, box ${types.text} NOT NULL); ${jobIndexes('mails')}`,
+  ],
+  whenDamaged: 'Make another one.',
+};
+
+function placeIn(database: Database, now: () => number, set: (time: number) => Promise<void>): JobsPlace {
+  const rows = new DatabaseJobs(database, mails);
+  return {
+    rows,
+    now,
+    set,
+    async add(box) {
+      await database.write(
+        "INSERT INTO mails (box, state, due_at, changed_at) VALUES ($1, 'pending', core_clock_ms(), core_clock_ms())",
+        [box],
+      );
+    },
+    async row(seq) {
+      return (await database.query<Record<string, unknown>>('SELECT * FROM mails WHERE seq = $1', [seq]))[0]!;
+    },
+    async change(sql) {
+      await database.write(sql);
+    },
+    async end() {
+      rows.close();
+      await database.close();
+    },
+  };
+}
+
 durableQueueContract('a file', async () => {
   let now = begin;
-  const db = new DatabaseSync(':memory:');
-  db.exec(`CREATE TABLE mails (${jobColumns}, box TEXT NOT NULL);
-    CREATE INDEX mails_due ON mails (due_at) WHERE state = 'pending'`);
-  const insert = db.prepare("INSERT INTO mails (state, due_at, changed_at, box) VALUES ('pending', ?, ?, ?)");
-  return {
-    rows: new SqliteJobs(db, mails, { now: () => now }),
-    now: () => now,
-    async set(time) {
+  const database = openSqlite(join(temporaryFolder(), schema.file), schema, { now: () => now });
+  return placeIn(
+    database,
+    () => now,
+    async (time) => {
       now = time;
     },
-    async add(box) {
-      insert.run(now, now, box);
-    },
-    row: async (seq) => db.prepare('SELECT * FROM mails WHERE seq = ?').get(seq)!,
-    change: async (sql) => db.exec(sql),
-    end: async () => db.close(),
-  };
+  );
 });
 
 describeWith(['postgres'], 'jobs in PostgreSQL', () => {
@@ -38,38 +68,19 @@ describeWith(['postgres'], 'jobs in PostgreSQL', () => {
   after(() => server.stop());
 
   durableQueueContract('a database', async () => {
-    const database = openPostgres(await server.database(), 'core-test');
+    const database = openPostgres(await server.database(), 'core-test', { schema });
     let now = begin;
     await database.query(`CREATE TABLE test_clock AS SELECT ${begin}::bigint AS ms`);
     await database.query(
       "CREATE OR REPLACE FUNCTION core_clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT ms FROM test_clock'",
     );
-    await database.query(`CREATE TABLE mails (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, box text NOT NULL,
-      state text NOT NULL DEFAULT 'pending', attempts integer NOT NULL DEFAULT 0, due_at bigint DEFAULT core_clock_ms(),
-      claim bigint, claimed_until bigint, changed_at bigint NOT NULL DEFAULT core_clock_ms(), reason_code text, reason text)`);
-    const rows = new PostgresJobs(database, mails);
-    return {
-      rows,
-      now: () => now,
-      async set(time) {
+    return placeIn(
+      database,
+      () => now,
+      async (time) => {
         now = time;
         await database.query('UPDATE test_clock SET ms = $1', [now]);
       },
-      async add(box) {
-        await database.query('INSERT INTO mails (box) VALUES ($1)', [box]);
-      },
-      async row(seq) {
-        const sql = 'SELECT to_jsonb(mails.*) AS row FROM mails WHERE seq = $1';
-        const [found] = await database.query<{ row: Record<string, unknown> }>(sql, [seq]);
-        return found!.row;
-      },
-      async change(sql) {
-        await database.query(sql);
-      },
-      async end() {
-        rows.close();
-        await database.close();
-      },
-    };
+    );
   });
 });

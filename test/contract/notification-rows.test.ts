@@ -1,11 +1,12 @@
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { openPostgres } from '#kit/postgres/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
+import { openSqlite } from '#kit/database/sqlite.ts';
 import type { Notice } from '../../services/agentd/notifications/notice.ts';
-import type { Job, NotificationRows } from '../../services/agentd/notifications/notification-rows.ts';
-import { PostgresNotificationRows } from '../../services/agentd/notifications/postgres-notification-rows.ts';
+import { type Job, NotificationRows } from '../../services/agentd/notifications/notification-rows.ts';
 import { NotificationQueue } from '../../services/agentd/notifications/queue.ts';
-import { SqliteNotificationRows } from '../../services/agentd/notifications/sqlite-notification-rows.ts';
 import type { RunChanges } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
@@ -141,7 +142,8 @@ contract('a file', () => {
   const state = temporaryFolder();
   let now = begin;
   return {
-    open: () => new SqliteNotificationRows(state, () => now),
+    open: () =>
+      new NotificationRows(openSqlite(join(state, agentdSchema.file), agentdSchema, { now: () => now })),
     now: () => now,
     async set(time) {
       now = time;
@@ -159,7 +161,7 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
 
   async function place(): Promise<Place> {
     const settings = await server.database();
-    const open = () => new PostgresNotificationRows(openPostgres(settings, 'core-test'));
+    const open = () => new NotificationRows(openPostgres(settings, 'core-test', { schema: agentdSchema }));
     const first = open();
     await first.exists();
     await first.close();

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import type { Sql } from '#kit/database/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
 import { PermitEnded } from '#kit/permit.ts';
-import { openPostgres, type Sql } from '#kit/postgres/database.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import {

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { openPostgres } from '#kit/postgres/database.ts';
-import { FileSignInStore } from '../../services/agentd/review/file-sign-in-store.ts';
-import { PostgresSignInStore } from '../../services/agentd/review/postgres-sign-in-store.ts';
+import type { PostgresSettings } from '#kit/config/storage.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import type { SessionOwner } from '../../services/agentd/review/session-owner.ts';
-import { type Attempt, limits, type SignInStore } from '../../services/agentd/review/sign-in-store.ts';
+import { type Attempt, limits, SignInStore } from '../../services/agentd/review/sign-in-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { signInsIn } from '../fixtures/review/sign-ins.ts';
 import { describeWith } from '../needs.ts';
 
 interface Place {
@@ -143,10 +144,13 @@ function contract(name: string, makePlace: () => Place | Promise<Place>): void {
   });
 }
 
+const inDatabase = (settings: PostgresSettings) =>
+  new SignInStore(openPostgres(settings, 'core-test', { schema: agentdSchema }));
+
 contract('a file', () => {
   let now = Date.now();
   return {
-    open: () => new FileSignInStore(temporaryFolder(), () => now),
+    open: () => signInsIn(temporaryFolder(), () => now),
     async pass(ms) {
       now += ms;
     },
@@ -163,7 +167,7 @@ describeWith(['postgres'], 'Who is signed in, in PostgreSQL', () => {
   contract('PostgreSQL', async () => {
     const settings = await server.database();
     return {
-      open: () => new PostgresSignInStore(openPostgres({ ...settings, connections: 3 }, 'core-test')),
+      open: () => inDatabase({ ...settings, connections: 3 }),
       // What is kept grows older: the clock of a server goes on by itself.
       async pass(ms) {
         for (const table of ['review_sessions', 'review_links', 'review_attempts'])
@@ -174,9 +178,7 @@ describeWith(['postgres'], 'Who is signed in, in PostgreSQL', () => {
 
   it('is the same at two daemons: a link of one is used at the other', async () => {
     const settings = await server.database();
-    const [one, other] = [0, 1].map(
-      () => new PostgresSignInStore(openPostgres({ ...settings, connections: 2 }, 'core-test')),
-    );
+    const [one, other] = [0, 1].map(() => inDatabase({ ...settings, connections: 2 }));
     await one!.addLink(digest(1), mira, minute);
     await other!.giveLink(digest(1), digest(7));
     await one!.begin(digest(2), mira, minute, {

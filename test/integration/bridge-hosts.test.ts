@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import type { BridgeStorage } from '../../services/bridge/storage/bridge-storage.ts';
 import { openPostgresStorage } from '../../services/bridge/storage/postgres/storage.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { runsCheck } from '../../services/agentd/http/health-checks.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { startGateway } from '../fixtures/model-upstream/gateway.ts';

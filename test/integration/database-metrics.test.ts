@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import type { Database } from '#kit/database/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { measureHttp } from '#kit/http/metrics.ts';
-import { type Database, openPostgres } from '#kit/postgres/database.ts';
 import { Registry } from '#kit/prometheus.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';

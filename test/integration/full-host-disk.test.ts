@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openPostgres } from '#kit/postgres/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';

@@ -1,27 +1,31 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
 import { readSettings } from '#kit/config/settings.ts';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
+import { openSqlite } from '#kit/database/sqlite.ts';
 import { environment } from '#kit/environment.ts';
 import { silentLogger } from '#kit/log.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
 import { createToken, openTokens } from '#kit/tokens/tokens.ts';
 import { isSigned, signatureHeader, timestampHeader } from '#kit/webhooks/signature.ts';
 import { openNotifications } from '../../services/agentd/notifications/compose.ts';
+import { NotificationRows } from '../../services/agentd/notifications/notification-rows.ts';
 import type { Notifier } from '../../services/agentd/notifications/notifier.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { planned, sampleRequest } from '../contract/run-store.sample.ts';
 import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type MailServer, startMailServer } from '../fixtures/notifications/mail-server.ts';
 import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -65,6 +69,14 @@ describe('notifications', () => {
   const headlines = () =>
     bodies().map(({ notices }) => notices.map((one: { headline: string }) => one.headline));
 
+  /** The configuration of this home, with its tables in a database. */
+  function configWith(postgres: PostgresSettings): string {
+    const config = temporaryFolder();
+    cpSync(join(world.home, 'config'), config, { recursive: true });
+    writeFileSync(join(config, 'core.json'), JSON.stringify({ storage: { kind: 'postgres', ...postgres } }));
+    return config;
+  }
+
   /** As core-agentd of this home starts it. */
   function open(
     now: () => number = Date.now,
@@ -73,7 +85,7 @@ describe('notifications', () => {
   ) {
     const folders = {
       state: join(world.home, 'state'),
-      config: join(world.home, 'config'),
+      config: postgres === null ? join(world.home, 'config') : configWith(postgres),
       secrets: join(world.home, 'config/secrets'),
     };
     const store = runs ?? new FileRunStore({ stateDir: folders.state });
@@ -81,7 +93,6 @@ describe('notifications', () => {
     const tokens = openTokens({ tokens: join(world.home, 'config/tokens') });
     const notifications = openNotifications({
       folders,
-      postgres,
       store,
       now,
       settings: readSettings({ folders, environment }),
@@ -497,9 +508,11 @@ describe('notifications', () => {
     for (const title of ['One', 'Two']) {
       const { child, ended } = world.start(['serve', '--port', '0']);
       try {
-        await until('the daemon to begin its queue', () =>
-          existsSync(join(world.home, 'state/notifications.sqlite')),
+        const rows = new NotificationRows(
+          openSqlite(join(world.home, 'state', agentdSchema.file), agentdSchema),
         );
+        await until('the daemon to begin its queue', () => rows.exists());
+        await rows.close();
         await plannedRun(title);
         await until(`${title} to be told`, () => receiver.received.some(({ body }) => body.includes(title)));
       } finally {

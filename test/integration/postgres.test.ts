@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import type { Database } from '#kit/database/database.ts';
+import { createFencedLeases, type FencedLeases } from '#kit/database/fenced-leases.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
-import { type Database, openPostgres } from '#kit/postgres/database.ts';
-import { createFencedLeases, type FencedLeases } from '#kit/postgres/leases.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -37,7 +38,7 @@ describeWith(['postgres'], 'the database', () => {
     const rows = await Promise.all(
       Array.from({ length: 8 }, () => open().query<{ count: string }>('SELECT count(*) FROM leases')),
     );
-    expect(rows.flat().map(({ count }) => count)).to.deep.equal(Array(8).fill('0'));
+    expect(rows.flat().map(({ count }) => count)).to.deep.equal(Array(8).fill(0));
     const [{ count } = { count: '' }] = await server.ask<{ count: string }>(
       settings,
       "SELECT count(*) FROM core_migrations WHERE name = '0001_leases'",

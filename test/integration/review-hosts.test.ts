@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { openPostgres } from '#kit/postgres/database.ts';
-import { PostgresSignInStore } from '../../services/agentd/review/postgres-sign-in-store.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
+import { SignInStore } from '../../services/agentd/review/sign-in-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { describeWith } from '../needs.ts';
@@ -8,12 +9,14 @@ import { describeWith } from '../needs.ts';
 describeWith(['postgres'], 'The review page of two core-agentd on one database', () => {
   let server: PostgresServer;
   let review: ReviewWorld;
-  let stores: PostgresSignInStore[];
+  let stores: SignInStore[];
 
   before(async () => {
     server = await startPostgres();
     const settings = await server.database();
-    stores = ['one', 'two'].map((name) => new PostgresSignInStore(openPostgres(settings, name)));
+    stores = ['one', 'two'].map(
+      (name) => new SignInStore(openPostgres(settings, name, { schema: agentdSchema })),
+    );
     review = await makeReviewWorld(undefined, { hosts: stores.map((signIns) => ({ signIns })) });
   });
   after(async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import pg from 'pg';
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { changesSince } from '../../services/agentd/runs/postgres/run-changes.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
@@ -122,6 +122,7 @@ describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
     const { sizes } = await database.transaction((sql) =>
       changesSince(
         {
+          engine: sql.engine,
           async query<R extends object>(text: string, values?: readonly unknown[]) {
             if (text.includes('changed_in')) {
               const rows = await sql.query<{ 'QUERY PLAN': string }>(

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { type Database, openPostgres } from '#kit/postgres/database.ts';
-import type { SignalTimes } from '#kit/postgres/signals.ts';
+import type { Database } from '#kit/database/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
+import type { SignalTimes } from '#kit/database/postgres-signals.ts';
 import { startPgBouncer } from '../fixtures/pgbouncer.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { until } from '../fixtures/until.ts';

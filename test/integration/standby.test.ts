@@ -4,14 +4,16 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import { createFencedLeases } from '#kit/database/fenced-leases.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
+import type { Schema } from '#kit/database/schema.ts';
 import { sha256 } from '#kit/digest.ts';
 import { type CoreError, codeOf } from '#kit/errors.ts';
-import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
-import { createFencedLeases } from '#kit/postgres/leases.ts';
+import { DatabaseJobs } from '#kit/jobs/database-jobs.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { decided, planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type StandbyPair, startPostgresPair } from '../fixtures/postgres-standby.ts';
@@ -19,7 +21,7 @@ import { until } from '../fixtures/until.ts';
 import { everybody, makeWorld, quiet, ref, secondHost, type World } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
-const notificationTable = { name: 'notification_jobs', ready: 'true', dueIndex: 'notification_jobs_due' };
+const notificationTable = { name: 'notification_jobs', ready: 'true' };
 const by = { name: 'mira', scopes: ['admin'] } as never;
 
 describeWith(['git', 'postgres'], 'a standby that takes over', () => {
@@ -279,7 +281,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       const store = host();
       await store.create(sampleRequest());
       const jobs = () => {
-        const rows = new PostgresJobs(openDatabase(), notificationTable);
+        const rows = new DatabaseJobs(openDatabase(agentdSchema), notificationTable);
         closing.push(async () => rows.close());
         return rows;
       };
@@ -402,8 +404,8 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       });
     });
 
-    function openDatabase() {
-      const database = openPostgres(settings, 'core-test');
+    function openDatabase(schema?: Schema) {
+      const database = openPostgres(settings, 'core-test', schema === undefined ? {} : { schema });
       closing.push(() => database.close());
       return database;
     }

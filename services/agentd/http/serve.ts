@@ -1,7 +1,7 @@
 import { guarded } from '#kit/callbacks.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings, type SettingFlags, type Settings } from '#kit/config/settings.ts';
-import { readPostgresSettings } from '#kit/config/storage.ts';
+import { openDatabase } from '#kit/database/open-database.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
@@ -19,10 +19,10 @@ import { openObjects } from '../open-run-store.ts';
 import { readPolicy } from '../policy.ts';
 import { readClientSecret, readOidc } from '../review/oidc/configuration.ts';
 import { IdentityProvider } from '../review/oidc/provider.ts';
-import { openSignInStore } from '../review/open-sign-in-store.ts';
 import { reviewRoutes } from '../review/routes.ts';
 import { Sessions } from '../review/session.ts';
-import type { SignInStore } from '../review/sign-in-store.ts';
+import { SignInStore } from '../review/sign-in-store.ts';
+import { agentdSchema } from '../schema.ts';
 import { readWorkConfiguration } from '../work-configuration.ts';
 import { BackgroundWork } from './background-work.ts';
 import { deliverRegularly } from './context-delivery.ts';
@@ -160,7 +160,9 @@ export async function serve({
   shutdown.add('its connections to the bucket', async () => objects?.store.close());
   const bucket = objects === null ? {} : { artifacts: bucketCheck(objects.store, timeoutMs) };
   const notifications = openNotifications(settings, own.redactor);
-  const signIns = await openSignInStore(folders.state, readPostgresSettings(folders));
+  // Its connections are beside those of the runs: signing in never waits for them.
+  const tables = { application: 'core-agentd', pool: 'sign_ins', connections: 2 };
+  const signIns = new SignInStore(await openDatabase(folders, agentdSchema, tables));
   shutdown.add('who is signed in', () => signIns.close());
   return serveService(own, {
     concern: 'agentd',

@@ -2,8 +2,8 @@ import { urlOf } from '#kit/config/address.ts';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { runningService } from '#kit/config/running-service.ts';
 import type { Settings } from '#kit/config/settings.ts';
-import type { PostgresSettings, StorageKind } from '#kit/config/storage.ts';
 import { backlogInWords, type HealthCheck } from '#kit/contracts/health.ts';
+import { openDatabase } from '#kit/database/open-database.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf, NotFound } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -11,6 +11,7 @@ import type { Logger } from '#kit/log.ts';
 import { ownVersion } from '#kit/program.ts';
 import { Gauge, Registry } from '#kit/prometheus.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
+import { agentdSchema } from '../schema.ts';
 import type { Channel } from './channel.ts';
 import { openChannel } from './channels/registry.ts';
 import {
@@ -21,10 +22,9 @@ import {
   readNotifications,
 } from './configuration.ts';
 import type { Notice } from './notice.ts';
-import type { NotificationRows } from './notification-rows.ts';
+import { NotificationRows } from './notification-rows.ts';
 import { Notifier, type NotifierParts, sendBy } from './notifier.ts';
 import { NotificationQueue } from './queue.ts';
-import { SqliteNotificationRows } from './sqlite-notification-rows.ts';
 
 /** How the test of one channel of a person went. */
 export interface TestedChannel {
@@ -38,8 +38,6 @@ export interface TestedChannel {
 
 interface NotificationOptions extends Pick<NotifierParts, 'store' | 'approvals'> {
   readonly folders: Pick<Folders, 'state' | 'config' | 'secrets'>;
-  /** The database of several daemons; null where files are used. */
-  readonly postgres: PostgresSettings | null;
   readonly settings: Pick<Settings, 'agentd'>;
   readonly redactor: Redactor;
   /** Milliseconds since 1970; default the clock. */
@@ -50,13 +48,17 @@ export type Notifications = ReturnType<typeof openNotifications>;
 
 /** Composes the notifier, its queue and its health. */
 export function openNotifications(options: NotificationOptions) {
-  const { folders, postgres, settings, redactor, now = Date.now, ...sources } = options;
+  const { folders, settings, redactor, now = Date.now, ...sources } = options;
   const live = new LiveConfig({
     names: ['notifications'],
     folders,
     read: (): NotificationsConfig => readNotifications(folders),
   });
-  const queue = new NotificationQueue(() => openNotificationRows({ state: folders.state, postgres, now }));
+  // Its connections are beside those of the runs: notifications never wait for them.
+  const tables = { application: 'core-agentd', pool: 'notifications', connections: 2, now };
+  const queue = new NotificationQueue(
+    async () => new NotificationRows(await openDatabase(folders, agentdSchema, tables)),
+  );
   const pageOf = (runId: string, { page_url }: NotificationsConfig) => {
     const own = () => urlOf({ ...settings.agentd, tls: settings.agentd.tls !== null });
     const page = page_url ?? runningService('core-agentd', folders)?.url ?? own();
@@ -155,36 +157,6 @@ function testNotice(person: string): Notice {
     title: null,
     text: `This is a test of core notify for ${person}. No run waits.`,
   };
-}
-
-interface RowsOptions {
-  /** The state folder. */
-  readonly state: string;
-  /** null where files are used. */
-  readonly postgres: PostgresSettings | null;
-  readonly now: () => number;
-}
-
-/** Beside those of the runs: notifications never wait for them. */
-const rowConnections = 2;
-
-/** By where Core keeps its things. PostgreSQL's client is loaded where it is used. */
-const rowsOf: Readonly<Record<StorageKind, (options: RowsOptions) => Promise<NotificationRows>>> = {
-  files: async ({ state, now }) => new SqliteNotificationRows(state, now),
-  postgres: async ({ postgres }) => {
-    const [{ openPostgres }, { PostgresNotificationRows }] = await Promise.all([
-      import('#kit/postgres/database.ts'),
-      import('./postgres-notification-rows.ts'),
-    ]);
-    return new PostgresNotificationRows(
-      openPostgres({ ...postgres!, connections: rowConnections }, 'core-agentd', { pool: 'notifications' }),
-    );
-  },
-};
-
-/** Opens nothing yet: the first use does. */
-function openNotificationRows(options: RowsOptions): Promise<NotificationRows> {
-  return rowsOf[options.postgres === null ? 'files' : 'postgres'](options);
 }
 
 /** @param counts asked when the measurements are read */

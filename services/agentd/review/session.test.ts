@@ -4,8 +4,9 @@ import { expect } from 'chai';
 import { accountName } from '#kit/contracts/account.ts';
 import { createToken, openTokens, revokeToken, type Scope } from '#kit/tokens/tokens.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { FileSignInStore } from './file-sign-in-store.ts';
+import { signInsIn } from '../../../test/fixtures/review/sign-ins.ts';
 import { Sessions } from './session.ts';
+import type { SignInStore } from './sign-in-store.ts';
 
 describe('Sessions of the review page', () => {
   let stateDir: string;
@@ -13,8 +14,8 @@ describe('Sessions of the review page', () => {
   let now: number;
   let sessions: Sessions;
 
-  function store(): FileSignInStore {
-    return new FileSignInStore(stateDir, () => now);
+  function store(): SignInStore {
+    return signInsIn(stateDir, () => now);
   }
 
   function open(): Sessions {

@@ -1,12 +1,12 @@
 import { readPostgresSettings, readS3Settings } from '#kit/config/storage.ts';
 import type { HealthCheck } from '#kit/contracts/health.ts';
+import { createFencedLeases } from '#kit/database/fenced-leases.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Logger } from '#kit/log.ts';
 import { openS3 } from '#kit/objects/s3.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
-import { createFencedLeases } from '#kit/postgres/leases.ts';
 import { recordPath } from '../record/connection.ts';
 import type { Journal } from '../record/single-writer.ts';
 import type { Writer } from '../store/access.ts';

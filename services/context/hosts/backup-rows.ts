@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import type { Database, Sql } from '#kit/postgres/database.ts';
-import type { FencedLeases } from '#kit/postgres/leases.ts';
+import type { Database, Sql } from '#kit/database/database.ts';
+import type { FencedLeases } from '#kit/database/fenced-leases.ts';
 import { fenceRecord } from './lease.ts';
 
 /** A part of the record's file, in the bucket. */

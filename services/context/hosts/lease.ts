@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Sql } from '#kit/database/database.ts';
+import type { FencedLease, FencedLeases } from '#kit/database/fenced-leases.ts';
 import { Conflict, type CoreError, codeOf, messageOf, Unavailable } from '#kit/errors.ts';
-import type { Sql } from '#kit/postgres/database.ts';
-import type { FencedLease, FencedLeases } from '#kit/postgres/leases.ts';
 
 /** Of the right to write the record; one in a database. */
 export const leaseName = 'context/record';

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
+import { CommitUnknown } from '#kit/database/commit-unknown.ts';
+import type { Database } from '#kit/database/database.ts';
+import type { FencedLeases } from '#kit/database/fenced-leases.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
-import { CommitUnknown } from '#kit/postgres/commit-unknown.ts';
-import type { Database } from '#kit/postgres/database.ts';
-import type { FencedLeases } from '#kit/postgres/leases.ts';
 import type { Journal } from '../record/single-writer.ts';
 import { journaled } from '../store/journaled.ts';
 import { fenceRecord, requireLease, standby } from './lease.ts';

@@ -16,8 +16,8 @@ export interface JobTable {
   readonly name: string;
   /** SQL that is true for a pending row `job` that may be processed beside what is processed already. */
   readonly ready: string;
-  /** The index of pending jobs by `due_at`. */
-  readonly dueIndex: string;
+  /** The index of pending jobs by `due_at`, of a table in a file of the bridge. */
+  readonly dueIndex?: string;
   /** SQL of further assignments for a dead job that is revived. */
   readonly revived?: string;
 }

@@ -58,7 +58,7 @@ export class SqliteJobs implements JobRows {
         )
         .run(now, now, now, now + maxLeaseMs(leaseMs));
       const take = (from: number, to: number) => {
-        const index = early ? '' : `INDEXED BY ${dueIndex}`;
+        const index = early || dueIndex === undefined ? '' : `INDEXED BY ${dueIndex}`;
         const first = `SELECT seq FROM ${name} AS job ${index} WHERE state = 'pending' AND due_at BETWEEN ? AND ?
           AND ${equal(where)} AND ${ready} ORDER BY due_at, seq LIMIT 1`;
         const taken = { state: 'processing', claim: token, claimed_until: now + leaseMs };

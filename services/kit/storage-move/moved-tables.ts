@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { crashPoint } from '../crash-point.ts';
+import type { Database, Sql } from '../database/database.ts';
+import { postgresText } from '../database/postgres-text.ts';
 import { Failed } from '../errors.ts';
-import type { Database, Sql } from '../postgres/database.ts';
-import { postgresText } from '../postgres/postgres-text.ts';
 import { transaction } from '../storage/database.ts';
 import type { Compared, MoveOptions, MovePart } from './part.ts';
 

@@ -1,8 +1,8 @@
 import type { StorageKind } from '../config/storage.ts';
+import type { Database, Sql } from '../database/database.ts';
+import { noSignals } from '../database/signals.ts';
 import { Conflict } from '../errors.ts';
 import type { Folders } from '../folders.ts';
-import type { Database, Sql } from '../postgres/database.ts';
-import { noSignals } from '../postgres/signals.ts';
 
 export interface MoveOptions {
   readonly folders: Folders;
@@ -44,8 +44,17 @@ export type OpenMoveParts = (options: MoveOptions) => Promise<MovePart[]>;
 /** Everything in the transaction of `sql`, which its owner ends. */
 export function withinTransaction({ name, statementMs }: Database, sql: Sql): Database {
   const transaction: Database['transaction'] = (work) => work(sql);
-  const { query } = sql;
-  return { name, statementMs, query, transaction, write: query, signals: noSignals, close: async () => {} };
+  const { engine, query } = sql;
+  return {
+    engine,
+    name,
+    statementMs,
+    query,
+    transaction,
+    write: query,
+    signals: noSignals,
+    close: async () => {},
+  };
 }
 
 export function inUse(what: string, hint: string): Conflict {

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import type { Sql } from '../postgres/database.ts';
+import type { Sql } from '../database/database.ts';
 import type { MovedTable, Row, Value } from './moved-tables.ts';
 
 /** Of a table whose columns have the same names and meaning on both sides. */

@@ -1,5 +1,5 @@
+import type { Database } from '../database/database.ts';
 import { Unavailable } from '../errors.ts';
-import type { Database } from '../postgres/database.ts';
 import { changesBetween } from './shared-records.ts';
 import type { FormerToken, TokenRecord } from './token.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { Sql } from '#kit/postgres/database.ts';
+import type { Sql } from '#kit/database/database.ts';
 import type { MovedTable, Row } from '#kit/storage-move/moved-tables.ts';
 import { numberOfCall, uuidOfCall } from './numbered-calls.ts';
 

@@ -1,4 +1,4 @@
-import type { Database } from '#kit/postgres/database.ts';
+import type { Database } from '#kit/database/database.ts';
 
 /**
  * A call has a number in files, which begins with the millisecond when it began, and a uuid in a database. A number is moved as the

@@ -1,7 +1,7 @@
+import type { Sql } from '#kit/database/database.ts';
+import { sqlState, sqlStates } from '#kit/database/postgres-error.ts';
+import { guardedTables, type StorageState } from '#kit/database/storage-state.ts';
 import { Conflict } from '#kit/errors.ts';
-import type { Sql } from '#kit/postgres/database.ts';
-import { sqlState, sqlStates } from '#kit/postgres/postgres-error.ts';
-import { guardedTables, type StorageState } from '#kit/postgres/storage-state.ts';
 import { isRunning } from '#kit/storage/process-identity.ts';
 import { inUse } from '#kit/storage-move/part.ts';
 
@@ -51,7 +51,7 @@ async function requireNobodyConnected(held: Sql, name: string): Promise<void> {
 async function lockTables(held: Sql, name: string): Promise<void> {
   try {
     await held.query("SET LOCAL lock_timeout = '5s'");
-    await held.query(`LOCK TABLE ${guardedTables.join(', ')} IN EXCLUSIVE MODE`);
+    await held.query(`LOCK TABLE ${(await guardedTables(held)).join(', ')} IN EXCLUSIVE MODE`);
     await held.query('SET LOCAL lock_timeout = 0');
   } catch (error) {
     if (sqlState(error) !== sqlStates.lockNotAvailable) throw error;
@@ -77,9 +77,9 @@ const passing: readonly string[] = ['leases', 'token_registry', 'bridge_ticks'];
 /** @throws Conflict (`storage_target_not_empty`) naming what is there */
 export async function requireEmpty(sql: Sql, name: string, found: StorageState | null): Promise<void> {
   const there: string[] = [];
-  for (const table of guardedTables.filter((one) => !passing.includes(one))) {
-    const [row] = await sql.query<{ n: string }>(`SELECT count(*) AS n FROM ${table}`);
-    if (row?.n !== '0') there.push(`${row?.n} rows in ${table}`);
+  for (const table of (await guardedTables(sql)).filter((one) => !passing.includes(one))) {
+    const [row] = await sql.query<{ n: number }>(`SELECT count(*) AS n FROM ${table}`);
+    if (row?.n !== 0) there.push(`${row?.n} rows in ${table}`);
   }
   if (there.length === 0) return;
   const whose = found === null ? '' : `, of ${found.place}`;

@@ -1,4 +1,4 @@
-import { openPostgres } from '#kit/postgres/database.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import { type Comparison, compare, takeTurns } from '../comparison.ts';
 

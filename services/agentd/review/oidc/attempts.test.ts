@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { temporaryFolder } from '../../../../test/fixtures/repositories/temporary-folder.ts';
-import { FileSignInStore } from '../file-sign-in-store.ts';
+import { signInsIn } from '../../../../test/fixtures/review/sign-ins.ts';
 import { SignInAttempts } from './attempts.ts';
 
 describe('Sign-ins under way at the provider', () => {
@@ -9,7 +9,7 @@ describe('Sign-ins under way at the provider', () => {
   let attempts: SignInAttempts;
   beforeEach(() => {
     now = 1_000_000;
-    attempts = new SignInAttempts(new FileSignInStore(temporaryFolder(), () => now));
+    attempts = new SignInAttempts(signInsIn(temporaryFolder(), () => now));
   });
 
   it('end once, in the browser that began them, within ten minutes', async () => {

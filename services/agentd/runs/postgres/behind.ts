@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Sql } from '#kit/database/database.ts';
 import { Conflict } from '#kit/errors.ts';
-import type { Sql } from '#kit/postgres/database.ts';
 import type { RunEvent } from '../event.ts';
 import { soundEvents } from '../log/event-line.ts';
 import { type HeadMark, Heads } from '../log/heads.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Database } from '#kit/database/database.ts';
 import { replaceFile } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres/database.ts';
 import { artifactsName } from '../log/run-folder.ts';
 import { storageError } from '../storage-error.ts';
 import { writeMirror } from './mirror.ts';

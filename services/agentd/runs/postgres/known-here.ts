@@ -1,5 +1,5 @@
+import type { Sql } from '#kit/database/database.ts';
 import { codeOf } from '#kit/errors.ts';
-import type { Sql } from '#kit/postgres/database.ts';
 import type { RunEvent } from '../event.ts';
 import { soundEvents } from '../log/event-line.ts';
 import {

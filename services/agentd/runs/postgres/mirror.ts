@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import type { Database, Sql } from '#kit/database/database.ts';
 import { makePrivateFolder, replaceFile, syncFolder } from '#kit/durable-file.ts';
-import type { Database, Sql } from '#kit/postgres/database.ts';
 import type { RunEvent } from '../event.ts';
 import { lineOf, soundEvents } from '../log/event-line.ts';
 import { type HeadMark, Heads } from '../log/heads.ts';

@@ -1,4 +1,4 @@
-import type { Sql } from '#kit/postgres/database.ts';
+import type { Sql } from '#kit/database/database.ts';
 import { prunedRow } from '../index/row-reader.ts';
 import type { Tombstone } from '../log/open-runs.ts';
 import { summaryColumns, valuesOfRow } from './run-rows.ts';

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
+import type { Database } from '#kit/database/database.ts';
+import type { FencedLeases } from '#kit/database/fenced-leases.ts';
 import { decode, Timestamp } from '#kit/decode.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
-import type { Database } from '#kit/postgres/database.ts';
-import type { FencedLeases } from '#kit/postgres/leases.ts';
 import type { PruneRequest, PruneResult } from '../../agent.ts';
 import { isRunId, tombstoneName } from '../log/run-folder.ts';
 import { clonePaths, reasonToKeep, remove, removeAllButTombstone, setAside, tombstoneOf } from '../prune.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Sql } from '#kit/postgres/database.ts';
+import type { Sql } from '#kit/database/database.ts';
 import type { RecoveryRequest } from '../../agent.ts';
 import type { NewEvent, RunEvent } from '../event.ts';
 import { putArtifact, readArtifact } from '../log/artifacts.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Sql } from '#kit/database/database.ts';
 import { Conflict } from '#kit/errors.ts';
-import type { Sql } from '#kit/postgres/database.ts';
 import { digestOfArtifact, readArtifact } from '../log/artifacts.ts';
 import { lineOf, soundEvents } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';

@@ -1,12 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
+import { outcomeOf } from '#kit/database/commit-unknown.ts';
+import type { Database, Sql } from '#kit/database/database.ts';
 import { sha256 } from '#kit/digest.ts';
 import { replaceFile, writeAll } from '#kit/durable-file.ts';
 import { Failed, Unavailable } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
-import { outcomeOf } from '#kit/postgres/commit-unknown.ts';
-import type { Database, Sql } from '#kit/postgres/database.ts';
 
 /** Where large artifacts go. */
 export interface RunObjects {

@@ -1,4 +1,4 @@
-import type { Sql } from '#kit/postgres/database.ts';
+import type { Sql } from '#kit/database/database.ts';
 import type { RunChanges } from '../run-store.ts';
 
 interface Place {

@@ -1,5 +1,5 @@
-import type { Sql } from '#kit/postgres/database.ts';
-import { postgresText } from '#kit/postgres/postgres-text.ts';
+import type { Sql } from '#kit/database/database.ts';
+import { postgresText } from '#kit/database/postgres-text.ts';
 import { indexRow } from '../index/row-reader.ts';
 import {
   type IndexRow,

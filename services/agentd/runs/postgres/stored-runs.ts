@@ -1,6 +1,6 @@
+import type { Sql } from '#kit/database/database.ts';
 import { decode } from '#kit/decode.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
-import type { Sql } from '#kit/postgres/database.ts';
 import { isRunning } from '#kit/storage/process-identity.ts';
 import type { RunEvent } from '../event.ts';
 import { beforeFirst, type Head, readLine } from '../log/event-line.ts';

@@ -1,5 +1,5 @@
+import type { Database } from '#kit/database/database.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
-import type { Database } from '#kit/postgres/database.ts';
 
 /** How long an object may be written before nobody may name it any more. */
 const writingTime = "interval '1 hour'";

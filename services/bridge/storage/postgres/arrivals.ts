@@ -1,8 +1,8 @@
 import { crashPoint } from '#kit/crash-point.ts';
+import type { Database } from '#kit/database/database.ts';
+import { sqlState, sqlStates } from '#kit/database/postgres-error.ts';
+import { postgresText } from '#kit/database/postgres-text.ts';
 import { CoreError, Unavailable } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres/database.ts';
-import { sqlState, sqlStates } from '#kit/postgres/postgres-error.ts';
-import { postgresText } from '#kit/postgres/postgres-text.ts';
 import {
   type AcceptedEvent,
   type Judgement,

@@ -1,4 +1,4 @@
-import type { Database } from '#kit/postgres/database.ts';
+import type { Database } from '#kit/database/database.ts';
 import type { CatchUpRows, KnownRepository } from '../../sync/catch-up.ts';
 
 /** How far each repository was asked, in the database that several bridges share. */

@@ -1,5 +1,5 @@
-import type { Database } from '#kit/postgres/database.ts';
-import { postgresText } from '#kit/postgres/postgres-text.ts';
+import type { Database } from '#kit/database/database.ts';
+import { postgresText } from '#kit/database/postgres-text.ts';
 import type { Delivery, DeliveryRows, NewDelivery } from '../../sync/outbox.ts';
 
 /** The transaction's lock for adding deliveries: those of a run get their numbers in the order of their commits. */

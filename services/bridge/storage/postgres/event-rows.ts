@@ -1,6 +1,6 @@
 import { smokeForge } from '#kit/config/smoke-forge.ts';
-import type { Database } from '#kit/postgres/database.ts';
-import { postgresText } from '#kit/postgres/postgres-text.ts';
+import type { Database } from '#kit/database/database.ts';
+import { postgresText } from '#kit/database/postgres-text.ts';
 import { type AcceptedEvent, storedEvent } from '../../queue/accept-event.ts';
 import type { EventBacklog, EventRows, PageOfEvents } from '../../queue/event-rows.ts';
 import type { NewEvent, StoredEvent } from '../../queue/stored-event.ts';

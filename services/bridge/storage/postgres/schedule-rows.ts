@@ -1,8 +1,8 @@
 import type { ScheduleResult } from '#kit/contracts/bridge/schedules.ts';
+import type { Database } from '#kit/database/database.ts';
+import type { FencedLease, FencedLeases } from '#kit/database/fenced-leases.ts';
+import { postgresText } from '#kit/database/postgres-text.ts';
 import { codeOf } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres/database.ts';
-import type { FencedLease, FencedLeases } from '#kit/postgres/leases.ts';
-import { postgresText } from '#kit/postgres/postgres-text.ts';
 import type { HeldSchedule, ScheduleRow, ScheduleRows, SchedulesNow } from '../../schedules/schedule-rows.ts';
 
 interface Row {

@@ -1,7 +1,7 @@
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { PostgresJobs } from '#kit/jobs/postgres-jobs.ts';
-import { openPostgres } from '#kit/postgres/database.ts';
-import { createFencedLeases } from '#kit/postgres/leases.ts';
+import { createFencedLeases } from '#kit/database/fenced-leases.ts';
+import { openPostgres } from '#kit/database/postgres.ts';
+import { DatabaseJobs } from '#kit/jobs/database-jobs.ts';
 import type { Removal } from '../../queue/pruning.ts';
 import type { BridgeStorage } from '../bridge-storage.ts';
 import { deliveryTable, eventTable } from '../job-tables.ts';
@@ -25,8 +25,8 @@ export function openPostgresStorage(
 ): BridgeStorage {
   const database = openPostgres(settings, 'core-bridge', { pool: 'queue' });
   const leases = createFencedLeases(database, { durationMs: leaseMs });
-  const eventJobs = new PostgresJobs(database, eventTable('bridge_events'), { leaseMs });
-  const deliveryJobs = new PostgresJobs(database, deliveryTable('bridge_deliveries'), { leaseMs });
+  const eventJobs = new DatabaseJobs(database, eventTable('bridge_events'), { leaseMs });
+  const deliveryJobs = new DatabaseJobs(database, deliveryTable('bridge_deliveries'), { leaseMs });
   return {
     events: new PostgresEventRows(database),
     eventJobs,

@@ -1,7 +1,7 @@
 import { guarded } from '#kit/callbacks.ts';
+import { CommitUnknown } from '#kit/database/commit-unknown.ts';
+import type { Database, Sql } from '#kit/database/database.ts';
 import { CoreError, codeOf, Unavailable } from '#kit/errors.ts';
-import { CommitUnknown } from '#kit/postgres/commit-unknown.ts';
-import type { Database, Sql } from '#kit/postgres/database.ts';
 import { checkDay, checkPurse } from '../budgets.ts';
 import type { Money } from '../money.ts';
 import { keyEnded } from '../store.ts';

@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { guarded } from '#kit/callbacks.ts';
 import type { LeaseHolder } from '#kit/contracts/lease-holder.ts';
+import type { Database, Sql } from '#kit/database/database.ts';
+import {
+  createFencedLeases,
+  type FencedLease,
+  type FencedLeases,
+  isExpired,
+} from '#kit/database/fenced-leases.ts';
 import { codeOf, Unavailable } from '#kit/errors.ts';
-import type { Database, Sql } from '#kit/postgres/database.ts';
-import { createFencedLeases, type FencedLease, type FencedLeases, isExpired } from '#kit/postgres/leases.ts';
 import { isRunning } from '#kit/storage/process-identity.ts';
 import { balancesOf, lockBalances, openCalls, settleCutOff } from './statements.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
+import { outcomeOf } from '#kit/database/commit-unknown.ts';
+import type { Database, Sql } from '#kit/database/database.ts';
 import { sha256 } from '#kit/digest.ts';
 import { type Moment, momentIn, msUntil } from '#kit/moment.ts';
-import { outcomeOf } from '#kit/postgres/commit-unknown.ts';
-import type { Database, Sql } from '#kit/postgres/database.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
 import type { Account } from '../accounts.ts';
 import { dollarsOf, type Money, moneyOf } from '../money.ts';

@@ -1,5 +1,5 @@
 import type { UsageGroup, UsageLine } from '#kit/contracts/model-gateway/usage.ts';
-import type { Sql } from '#kit/postgres/database.ts';
+import type { Sql } from '#kit/database/database.ts';
 import type { Balance } from '../budgets.ts';
 import type { Money } from '../money.ts';
 import type { CallEnd, NewCall, UsageQuestion } from '../store.ts';

@@ -11,6 +11,3 @@ CREATE TRIGGER runs_changed BEFORE INSERT OR UPDATE OF size ON runs
   FOR EACH ROW EXECUTE FUNCTION core_run_changed();
 
 CREATE INDEX runs_by_change ON runs (changed_in);
-
--- How far changes of runs were looked at for notifications.
-ALTER TABLE notification_begin ADD COLUMN position text;

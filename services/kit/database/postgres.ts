@@ -5,45 +5,20 @@ import { CoreError, Failed, messageOf } from '../errors.ts';
 import { type DatabaseCall, databaseCalls, openPools } from '../measurements/store-calls.ts';
 import { readSmallFile } from '../small-file.ts';
 import { CommitUnknown } from './commit-unknown.ts';
-import { migrateDatabase } from './migrate.ts';
+import type { Database, Sql } from './database.ts';
 import { isConnectionLoss, postgresError, sqlState, sqlStates } from './postgres-error.ts';
-import { createSignals, type Signals, type SignalTimes } from './signals.ts';
-
-/** Runs statements one after another in one transaction. */
-export interface Sql {
-  /** @param values of `$1`, `$2` … */
-  query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
-}
-
-/**
- * Core's database. Works behind PgBouncer in transaction mode: nothing is kept on a connection between transactions, but by `signals`,
- * which finds out whether that arrives.
- */
-export interface Database extends Sql {
-  /** For people, without a password: `postgres://core@db:5432/core`. */
-  readonly name: string;
-  /** Milliseconds that the server gives one statement of a transaction, as `storage.statement_seconds` says. */
-  readonly statementMs: number;
-  /**
-   * All of it or nothing, read committed. Repeated where the server could not order it with others' (deadlock, serialization).
-   * @throws Unavailable (`database_unavailable`); a commit whose answer did not come is a `CommitUnknown`
-   */
-  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
-  /**
-   * As `transaction`, of one statement: one way to the server and back. The server has no time limit for it: what waits for locks sets
-   * `lock_timeout` to less than `statementMs` itself, or may be done after this has given up.
-   */
-  write<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** What other processes say of their changes. */
-  readonly signals: Signals;
-  close(): Promise<void>;
-}
+import { migrateDatabase } from './postgres-migrations.ts';
+import { createSignals, type SignalTimes } from './postgres-signals.ts';
+import { postgresText } from './postgres-text.ts';
+import type { Schema } from './schema.ts';
 
 export interface OpenOptions {
   /** The installation whose move of its storage this is: it alone uses a database that is being filled, or was left. */
   readonly mover?: string | null;
   /** What its connections are for, in measurements; default the application. */
   readonly pool?: string;
+  /** The tables of the service that opens it. */
+  readonly schema?: Schema;
   /** Called when signals of others begin not to arrive. */
   readonly warn?: (message: string) => void;
   readonly signalTimes?: SignalTimes;
@@ -52,13 +27,14 @@ export interface OpenOptions {
 const attempts = 5;
 
 /**
- * Opens nothing yet: the first query connects, and brings the tables up to date.
+ * Works behind PgBouncer in transaction mode: nothing is kept on a connection between transactions, but by `signals`, which finds out
+ * whether that arrives. Opens nothing yet: the first query connects, and brings the tables up to date.
  * @param application shown by `pg_stat_activity`, for example `core-agentd`
  */
 export function openPostgres(
   settings: PostgresSettings,
   application: string,
-  { mover = null, pool: purpose = application, warn = () => {}, signalTimes }: OpenOptions = {},
+  { mover = null, schema, pool: purpose = application, warn = () => {}, signalTimes }: OpenOptions = {},
 ): Database {
   const config = clientConfig(settings, application);
   const pool = new pg.Pool({ ...config, max: settings.connections, idleTimeoutMillis: 30_000 });
@@ -94,14 +70,14 @@ export function openPostgres(
 
   const signals = createSignals({ config, database: name, send: query, warn }, signalTimes);
 
-  return { name, statementMs, query, transaction, write, signals, close };
+  return { engine: 'postgres', name, statementMs, query, transaction, write, signals, close };
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     if (mover !== null) return transaction((sql) => sql.query<R>(text, values));
     return measured('query', async () => {
       try {
         await ready();
-        return (await pool.query<R>(text, [...values])).rows;
+        return (await pool.query<R>(text, values.map(bound))).rows;
       } catch (error) {
         throw postgresError(error, name);
       }
@@ -150,8 +126,9 @@ export function openPostgres(
     try {
       await client.query(beginAs);
       const result = await work({
+        engine: 'postgres',
         query: async <R extends object>(text: string, values: readonly unknown[] = []) =>
-          (await client.query<R>(text, [...values])).rows,
+          (await client.query<R>(text, values.map(bound))).rows,
       });
       await committing(() => client.query('COMMIT'));
       return result;
@@ -168,7 +145,7 @@ export function openPostgres(
     const client = await pool.connect();
     let broken = false;
     try {
-      return await committing(async () => (await client.query<R>(text, [...values])).rows);
+      return await committing(async () => (await client.query<R>(text, values.map(bound))).rows);
     } catch (error) {
       broken = error instanceof CommitUnknown;
       throw error;
@@ -187,7 +164,7 @@ export function openPostgres(
 
   /** Tried again with the next query where the database was away. */
   function ready(): Promise<void> {
-    migrated ??= migrateDatabase(config, { name, mover }).catch((error) => {
+    migrated ??= migrateDatabase(config, { name, mover, schema }).catch((error) => {
       migrated = null;
       throw postgresError(error, name);
     });
@@ -219,12 +196,22 @@ function clientConfig(settings: PostgresSettings, application: string): pg.Clien
     ...(settings.password_file === null ? {} : { password: () => readPassword(settings.password_file!) }),
     ssl: plain ? false : settings.ca_file === null ? {} : { ca: readSmallFile(settings.ca_file) },
     application_name: application,
+    types: { getTypeParser },
     connectionTimeoutMillis: 10_000,
     // What the server's own limit does not end, because the network is cut.
     query_timeout: (settings.statement_seconds + 5) * 1000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
+}
+
+function bound(value: unknown): unknown {
+  return typeof value === 'string' ? postgresText(value) : value;
+}
+
+/** Counts and times are numbers: they stay below 2^53. */
+function getTypeParser(type: number, format?: 'text' | 'binary') {
+  return type === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(type, format);
 }
 
 function isLoopback(host: string): boolean {

@@ -2,8 +2,8 @@
 CREATE FUNCTION core_clock_ms() RETURNS bigint LANGUAGE sql VOLATILE
   AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
--- The number of each claim of a job: never given twice, and higher than those before.
-CREATE SEQUENCE job_fencing AS bigint;
+
+
 
 -- In the order of arrival. `turn` counts the events of an issue, so that two bridges cannot both add the next one unseen.
 CREATE TABLE bridge_events (
@@ -26,7 +26,7 @@ CREATE TABLE bridge_events (
   attempts integer NOT NULL DEFAULT 0,
   generation integer NOT NULL DEFAULT 0,
   due_at bigint,
-  claim bigint,
+  claim text,
   claimed_until bigint,
   run_id text,
   reason_code text,
@@ -57,7 +57,7 @@ CREATE TABLE bridge_deliveries (
   changed_at bigint NOT NULL,
   attempts integer NOT NULL DEFAULT 0,
   due_at bigint,
-  claim bigint,
+  claim text,
   claimed_until bigint,
   reason_code text,
   reason text,

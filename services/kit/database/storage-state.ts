@@ -11,15 +11,13 @@ export interface StorageState {
 }
 
 /** Everything that Core keeps, but what migrations and moves note of themselves. */
-export const guardedTables = [
-  ...['leases', 'runs', 'run_events', 'run_artifacts', 'run_objects'],
-  ...['gateway_keys', 'gateway_balances', 'gateway_calls', 'gateway_totals'],
-  ...['tokens', 'token_registry'],
-  ...['bridge_events', 'bridge_deliveries', 'bridge_schedules', 'bridge_ticks', 'bridge_catch_ups'],
-  ...['notification_jobs', 'notification_people', 'notification_seen', 'notification_begin'],
-  ...['context_pieces', 'context_backups', 'context_records', 'context_journal'],
-  ...['review_sessions', 'review_links', 'review_attempts'],
-] as const;
+export async function guardedTables(sql: Sql): Promise<readonly string[]> {
+  const rows = await sql.query<{ name: string }>(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()
+     AND tablename NOT IN ('core_migrations', 'core_schemas', 'storage_state') ORDER BY tablename`,
+  );
+  return rows.map(({ name }) => name);
+}
 
 /** null in a database that no move ever had to do with. */
 export async function readStorageState(sql: Sql): Promise<StorageState | null> {
@@ -42,7 +40,7 @@ export async function writeStorageState(
      ON CONFLICT (single) DO UPDATE SET state = $1, installation = $2, place = $3, at = clock_timestamp()`,
     [state, installation, place],
   );
-  for (const table of guardedTables) {
+  for (const table of await guardedTables(sql)) {
     await sql.query(`DROP TRIGGER IF EXISTS core_moved ON ${table}`);
     if (state !== 'used')
       await sql.query(

@@ -1,0 +1,18 @@
+import type { StoredThing } from '../storage/storage-error.ts';
+
+/** How an engine writes the types of columns. Text is compared by its bytes on both. */
+export interface ColumnTypes {
+  readonly text: string;
+  readonly integer: string;
+  readonly bytes: string;
+  /** A number that the database gives, rising and never given twice; the primary key. */
+  readonly identity: string;
+}
+
+/** The tables of one service: each is defined once, for both engines. */
+export interface Schema extends StoredThing {
+  /** Of its file in the state folder: `agentd.sqlite`. */
+  readonly file: string;
+  /** Entry n brings the tables from version n to n + 1, in statements that end with a semicolon; entries are only ever added. */
+  readonly migrations: readonly ((types: ColumnTypes) => string)[];
+}
