@@ -31,12 +31,8 @@ const unreadFolders = {
     ...['editors', 'ext', 'scripts', 'skills'].map((name) => `dist/${name}`),
     ...['htmax.js', 'htmax.min.js', 'htmx.esm.js', 'htmx.esm.min.js', 'htmx.js'].map((name) => `dist/${name}`),
   ],
-  // What compiles TypeScript: migrations are SQL.
-  jiti: ['dist/babel.cjs'],
-  'lru-cache': ['browser', 'react-native'].flatMap((name) => [`dist/commonjs/${name}`, `dist/esm/${name}`]),
   'markdown-it': ['dist/browser'],
   'neo4j-driver': ['lib/browser'],
-  'node-pg-migrate': ['bin', 'dist/legacy', 'templates'],
   nodemailer: ['dist/cjs'],
   rxjs: ['dist/bundles', 'dist/esm', 'dist/esm5', 'src'],
   tar: ['dist/commonjs'],
@@ -55,7 +51,6 @@ const unreadDependencies = {
     'jose',
     'raw-body',
   ],
-  'node-pg-migrate': ['yargs'],
 };
 
 const folders = [...new Set(['kit', ...services])].map((name) => join('services', name));

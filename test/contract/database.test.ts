@@ -183,6 +183,25 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
     const settings = await server.database();
     return { open: () => openPostgres(settings, 'core-test', { schema }), end: () => server.stop() };
   });
+
+  it('works beside a newer Core, but not with tables from which one took something away', async () => {
+    const server = await startPostgres();
+    const settings = await server.database();
+    const opened: Database[] = [];
+    const count = async (of: Schema) => {
+      const database = openPostgres(settings, 'core-test', { schema: of });
+      opened.push(database);
+      return database.query('SELECT count(*) AS n FROM notes');
+    };
+    const more = [...schema.migrations, () => 'CREATE TABLE more (x bigint);'];
+    await count(schema);
+    await count({ ...schema, migrations: more });
+    expect(await count(schema)).to.deep.equal([{ n: 0 }]);
+    await count({ ...schema, migrations: [...more, () => 'DROP TABLE more;'], lowestVersion: 3 });
+    expect(codeOf(await failure(count(schema)))).to.equal('database_newer');
+    for (const one of opened) await one.close();
+    await server.stop();
+  });
 });
 
 describe('a database in a file', () => {

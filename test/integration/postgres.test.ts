@@ -49,7 +49,7 @@ describeWith(['postgres'], 'the database', () => {
   it('runs beside a newer Core, but not after one that took something away', async () => {
     await open().query('SELECT 1');
     const add = (name: string) =>
-      server.ask(settings, 'INSERT INTO core_migrations (name, run_on) VALUES ($1, now())', [name]);
+      server.ask(settings, 'INSERT INTO core_migrations (name) VALUES ($1)', [name]);
     await add('9998_more');
     await open().query('SELECT 1');
     await add('9999_contract_less');

@@ -15,4 +15,9 @@ export interface Schema extends StoredThing {
   readonly file: string;
   /** Entry n brings the tables from version n to n + 1, in statements that end with a semicolon; entries are only ever added. */
   readonly migrations: readonly ((types: ColumnTypes) => string)[];
+  /**
+   * The lowest version whose Core may work with the tables as they are now, on another host during an upgrade; default the first.
+   * Raised by a migration that takes something away.
+   */
+  readonly lowestVersion?: number;
 }
