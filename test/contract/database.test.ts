@@ -1,18 +1,20 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { type Database, rowLock, valuesTable } from '#kit/database/database.ts';
 import { isUniqueViolation } from '#kit/database/errors.ts';
+import { createFencedLeases, type FencedLeases, leaseTables } from '#kit/database/fenced-leases.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import type { Schema } from '#kit/database/schema.ts';
 import { openSqlite } from '#kit/database/sqlite.ts';
 import { codeOf } from '#kit/errors.ts';
 import { startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { until } from '../fixtures/until.ts';
+import { until as untilTrue } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 
 const schema: Schema = {
@@ -20,6 +22,7 @@ const schema: Schema = {
   codePrefix: 'notes',
   name: 'the notes of a test',
   migrations: [
+    leaseTables,
     ({ identity, text, integer, bytes }) =>
       `CREATE TABLE notes (seq ${identity}, name ${text} NOT NULL UNIQUE, size ${integer} NOT NULL, content ${bytes});`,
   ],
@@ -155,6 +158,56 @@ function contract(engine: string, makePlace: () => Promise<Place>): void {
       expect(Math.abs(rows[0]!.ms - Date.now())).to.be.lessThan(60_000);
     });
 
+    describe('with leases', () => {
+      const leases: FencedLeases[] = [];
+      const leasesOf = (of: Database, durationMs = 30_000) => {
+        const made = createFencedLeases(of, { durationMs });
+        leases.push(made);
+        return made;
+      };
+      afterEach(async () => {
+        for (const one of leases.splice(0)) await one.close();
+      });
+
+      it('gives a right to one holder at a time, with numbers that rise', async () => {
+        const [one, other] = [leasesOf(database), leasesOf(open())];
+        const first = await one.acquire('a');
+        const refused = await failure(other.acquire('a'));
+        expect([codeOf(refused), refused.message]).to.deep.equal([
+          'lease_held',
+          `a is held by process ${process.pid} on ${hostname()} since ${refused.facts.acquired_at}; free at ${
+            /free at (\S+)/.exec(refused.message)?.[1]
+          } if that host does not renew it`,
+        ]);
+        await first.release();
+        const second = await other.acquire('a');
+        expect(second.fencing).to.be.greaterThan(first.fencing);
+      });
+
+      it('takes it from a process that has ended, and from one that did not renew it', async () => {
+        const one = leasesOf(database);
+        const [first] = [await one.acquire('a'), await one.acquire('b')];
+        await database.write("UPDATE leases SET pid = 4194303, process_started = '1' WHERE name = 'a'");
+        await database.write("UPDATE leases SET expires_at = core_clock_ms() - 1000 WHERE name = 'b'");
+        const other = leasesOf(open());
+        for (const name of ['a', 'b']) await other.acquire(name);
+        expect(codeOf(await failure(first!.permit()))).to.equal('lease_lost');
+        expect(codeOf(await failure(database.transaction((sql) => one.fence(sql, 'b'))))).to.equal(
+          'lease_lost',
+        );
+      });
+
+      it('renews it while its holder lives', async () => {
+        const lease = await leasesOf(database, 90).acquire('a');
+        const until = async () =>
+          (await database.query<{ expires_at: number }>('SELECT expires_at FROM leases'))[0]!.expires_at;
+        const before = await until();
+        await untilTrue('a renewal', async () => (await until()) > before);
+        expect(lease.lost.aborted).to.equal(false);
+        (await lease.permit()).require();
+      });
+    });
+
     it('says to another process that something changed', async () => {
       const other = open();
       await other.query('SELECT 1 AS one');
@@ -162,11 +215,11 @@ function contract(engine: string, makePlace: () => Promise<Place>): void {
       const end = other.signals.watch('notes', () => {
         looks += 1;
       });
-      await until('the first look', () => looks > 0 || other.engine === 'sqlite');
+      await untilTrue('the first look', () => looks > 0 || other.engine === 'sqlite');
       const before = looks;
       await database.write(...add('a'));
       database.signals.notify('notes');
-      await until('a look at the change', () => looks > before);
+      await untilTrue('a look at the change', () => looks > before);
       end();
     });
   });
@@ -197,7 +250,7 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
     await count(schema);
     await count({ ...schema, migrations: more });
     expect(await count(schema)).to.deep.equal([{ n: 0 }]);
-    await count({ ...schema, migrations: [...more, () => 'DROP TABLE more;'], lowestVersion: 3 });
+    await count({ ...schema, migrations: [...more, () => 'DROP TABLE more;'], lowestVersion: 4 });
     expect(codeOf(await failure(count(schema)))).to.equal('database_newer');
     for (const one of opened) await one.close();
     await server.stop();

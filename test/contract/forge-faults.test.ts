@@ -225,7 +225,7 @@ for (const [name, open] of [
       bench.served.issues[0]!.title = 'Greeting is still wrong';
       expect((await bench.forge.issue(bench.ref, number)).title).to.equal('Greeting is still wrong');
       const { forge_time } = await bench.forge.repository(bench.ref);
-      await until('a later second', async () => new Date().toISOString() > forge_time.slice(0, 19) + '.999Z');
+      await until('a later second', async () => new Date().toISOString() > `${forge_time.slice(0, 19)}.999Z`);
       expect((await bench.forge.repository(bench.ref)).forge_time > forge_time).to.equal(true);
     });
 

@@ -166,7 +166,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await store.append(run_id, () => planned(run_id));
       const lease = await store.lease(executorLease(run_id));
       await store.append(run_id, () => [executionStarted()]);
-      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      await server.ask(settings, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
       const other = hosts.host().store;
       expect((await other.read(run_id)).status).to.equal('interrupted');
       const taken = await other.lease(executorLease(run_id));
@@ -204,7 +204,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       const { run_id } = await store.create(sampleRequest());
       await store.append(run_id, () => planned(run_id));
       const lease = await store.lease(executorLease(run_id));
-      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      await server.ask(settings, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
       const taken = await hosts.host().store.lease(executorLease(run_id));
       const refused = store.append(run_id, () => {
         throw new Error('refused');
@@ -221,7 +221,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await store.append(run_id, () => [executionStarted()]);
       let appending: Promise<unknown> = Promise.resolve();
       await inTransaction(async (sql) => {
-        await sql.query('UPDATE leases SET token = gen_random_uuid() WHERE name = $1', [
+        await sql.query('UPDATE leases SET token = gen_random_uuid()::text WHERE name = $1', [
           executorLease(run_id),
         ]);
         appending = failure(store.append(run_id, () => [turn()]));
@@ -242,10 +242,10 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       const lease = await store.lease('branch x');
       const permit = await lease.permit();
       permit.require();
-      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      await server.ask(settings, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
       // Nobody has taken it.
       (await lease.permit()).require();
-      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      await server.ask(settings, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
       const taken = await hosts.host().store.lease('branch x');
       expect(codeOf(await failure(lease.permit()))).to.equal('lease_lost');
       expect(lease.lost.aborted).to.equal(true);
@@ -304,7 +304,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       };
       const slow = keyedRun(standing, asked, work);
       await still.promise;
-      await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+      await server.ask(settings, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
       const fast = await keyedRun(hosts.host().store, asked, work);
       goOn.resolve();
       const { run, created } = await slow;

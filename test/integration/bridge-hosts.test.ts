@@ -214,7 +214,7 @@ describeWith(['postgres'], 'bridges of several hosts on one database', () => {
       expect(await two.storage.schedules.alone('nightly', async () => expect.fail('held'))).to.equal(false);
       await server.ask(
         settings,
-        "UPDATE leases SET token = gen_random_uuid(), fencing = nextval('lease_fencing') WHERE name = 'bridge/schedule/nightly'",
+        "UPDATE leases SET token = gen_random_uuid()::text, fencing = fencing + 1 WHERE name = 'bridge/schedule/nightly'",
       );
       await held.passed(held.now + 1_000_000);
       expect.fail('it was lost');

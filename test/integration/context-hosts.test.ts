@@ -179,7 +179,7 @@ describeWith(['s3', 'postgres'], 'the record of core-context on several hosts', 
     await becomes(one, served);
     const id = await rememberOne(one, 'moss grows in the north');
     one.signal('SIGSTOP');
-    await ask("UPDATE leases SET expires_at = clock_timestamp() WHERE name = 'context/record'");
+    await ask("UPDATE leases SET expires_at = core_clock_ms() WHERE name = 'context/record'");
     other.start();
     await becomes(other, served);
     const late = Promise.all([remember(one, 'too late'), one.get(`/v1/memory/${id}`)]).catch(() => null);

@@ -73,7 +73,7 @@ describeWith(['pgbouncer', 'postgres'], 'the database behind PgBouncer in transa
     expect(asked.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
     const [one, two] = [all[winner]!, all[(winner + 1) % all.length]!];
     await databases[winner]!.transaction((sql) => one.fence(sql, 'a'));
-    await server.ask(direct, "UPDATE leases SET expires_at = now() - interval '1 s'");
+    await server.ask(direct, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
     await two.acquire('a');
     const fenced = databases[winner]!.transaction((sql) => one.fence(sql, 'a'));
     expect(codeOf(await failure(fenced))).to.equal('lease_lost');

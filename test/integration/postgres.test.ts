@@ -189,7 +189,7 @@ describeWith(['postgres'], 'leases in the database', () => {
     expect(codeOf(await failure(two.acquire('a')))).to.equal('lease_held');
     const [first, again] = await Promise.allSettled([one.acquire('a'), one.acquire('a')]);
     expect([first.status, again.status]).to.have.members(['fulfilled', 'rejected']);
-    proxy.cutBefore('DELETE FROM leases');
+    proxy.cutBefore("UPDATE leases SET token = ''");
     const lease = [first, again].find((each) => each.status === 'fulfilled')!.value;
     await lease.release();
     const next = await one.acquire('a');
@@ -210,7 +210,7 @@ describeWith(['postgres'], 'leases in the database', () => {
     expect(codeOf(await failure(two.acquire('a')))).to.equal('lease_held');
     await server.ask(
       settings,
-      "UPDATE leases SET expires_at = now() - interval '1 s', token = gen_random_uuid()",
+      'UPDATE leases SET expires_at = core_clock_ms() - 1000, token = gen_random_uuid()::text',
     );
     await two.acquire('a');
     await until('the loss', () => held.lost.aborted);
@@ -233,7 +233,7 @@ describeWith(['postgres'], 'leases in the database', () => {
     const lease = await one.acquire('a');
     await database.transaction((sql) => one.fence(sql, 'a'));
     await database.transaction((sql) => one.fence(sql, 'never taken'));
-    await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+    await server.ask(settings, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
     // Nobody took it: it is still theirs.
     await database.transaction((sql) => one.fence(sql, 'a'));
     await leasesOf(other).acquire('a');
@@ -250,7 +250,7 @@ describeWith(['postgres'], 'leases in the database', () => {
     const leases = createFencedLeases(
       {
         ...database,
-        query: (...asked) => (away ? Promise.reject(new Error('away')) : database.query(...asked)),
+        write: (...asked) => (away ? Promise.reject(new Error('away')) : database.write(...asked)),
       },
       { durationMs: 600 },
     );
@@ -270,7 +270,7 @@ describeWith(['postgres'], 'leases in the database', () => {
     const [database, other] = [open(), open()];
     const one = leasesOf(database);
     await one.acquire('a');
-    await server.ask(settings, "UPDATE leases SET expires_at = now() - interval '1 s'");
+    await server.ask(settings, 'UPDATE leases SET expires_at = core_clock_ms() - 1000');
     const order: string[] = [];
     let taken: Promise<unknown> = Promise.resolve();
     await database.transaction(async (sql) => {

@@ -257,7 +257,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       await replicated();
       await pair.cutReplication();
       const lease = await holder.lease(executorLease(run_id));
-      const numbers: bigint[] = [];
+      const numbers: number[] = [];
       // More than PostgreSQL writes ahead of a sequence.
       for (let nth = 0; nth < 80; nth++) {
         const one = await leases.acquire('many');

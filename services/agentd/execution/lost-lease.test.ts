@@ -203,7 +203,9 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
 
   /** As another host does when the lease has expired. */
   const take = (name: string) =>
-    server.ask(settings, 'UPDATE leases SET token = gen_random_uuid() WHERE name LIKE $1', [`${name} %`]);
+    server.ask(settings, 'UPDATE leases SET token = gen_random_uuid()::text WHERE name LIKE $1', [
+      `${name} %`,
+    ]);
 
   const deleteLeases = () => server.ask(settings, 'DELETE FROM leases');
 

@@ -4,13 +4,14 @@ import { Conflict, codeOf } from '../errors.ts';
 import { type Moment, momentIn, msUntil } from '../moment.ts';
 import { type Permit, PermitEnded } from '../permit.ts';
 import { isRunning, thisProcess } from '../storage/process-identity.ts';
-import type { Database, Sql } from './database.ts';
+import { type Database, rowLock, type Sql } from './database.ts';
+import type { ColumnTypes } from './schema.ts';
 
 /** A named, exclusive right for a while; renews itself until released. */
 export interface FencedLease {
   readonly name: string;
   /** Higher than that of whoever held the name before. */
-  readonly fencing: bigint;
+  readonly fencing: number;
   /**
    * Aborted when somebody else took the lease, or when it could not be renewed in time: noticed at the next renewal, so an effect asks
    * `permit`, and a write `fence`.
@@ -56,9 +57,9 @@ interface Held {
 
 interface Row extends LeaseHolder {
   readonly token: string;
-  readonly acquired_at: Date;
-  readonly expires_at: Date;
-  /** By the server's clock. */
+  readonly acquired_at: number;
+  readonly expires_at: number;
+  /** By the database's clock. */
   readonly left_ms: number;
 }
 
@@ -71,7 +72,27 @@ export interface FencedLeaseOptions {
 const marginPart = 10;
 
 /** A condition of the row `leases`: nobody can have it any more who does not renew it. */
-export const isExpired = 'leases.expires_at <= clock_timestamp()';
+export const isExpired = 'leases.expires_at <= (SELECT core_clock_ms())';
+
+/**
+ * Times are milliseconds since 1970, by the clock of the database. A row stays when its lease is released, so that its numbers rise.
+ * The services of one PostgreSQL share the table.
+ */
+export function leaseTables({ text, integer }: ColumnTypes): string {
+  return `
+    CREATE TABLE IF NOT EXISTS leases (
+      name ${text} PRIMARY KEY,
+      token ${text} NOT NULL,
+      fencing ${integer} NOT NULL,
+      boot_id ${text} NOT NULL,
+      pid_namespace ${text} NOT NULL,
+      pid ${integer} NOT NULL,
+      process_started ${text} NOT NULL,
+      host ${text} NOT NULL,
+      acquired_at ${integer} NOT NULL,
+      expires_at ${integer} NOT NULL
+    );`;
+}
 
 /**
  * Leases in a table of the database, by its clock alone. A holder on another host keeps its lease until it expires; one of this
@@ -100,7 +121,7 @@ export function createFencedLeases(
     const lease: Held = { token, controller: new AbortController(), until };
     held.set(name, lease);
     timer ??= setInterval(
-      guarded('the leases in PostgreSQL', () => renewAll()),
+      guarded('the leases', () => renewAll()),
       durationMs / 3,
     ).unref();
     return {
@@ -113,7 +134,7 @@ export function createFencedLeases(
     };
   }
 
-  async function takeAs(name: string, token: string): Promise<bigint> {
+  async function takeAs(name: string, token: string): Promise<number> {
     try {
       const ours = [token, ...(left.has(name) ? [left.get(name)!] : [])];
       return (await take(name, token, ours)) ?? (await takeFromEnded(name, token));
@@ -137,23 +158,25 @@ export function createFencedLeases(
   }
 
   /** null where somebody has it. @param ended tokens of holders that are known to have ended */
-  async function take(name: string, token: string, ended: readonly string[]): Promise<bigint | null> {
+  async function take(name: string, token: string, ended: readonly string[]): Promise<number | null> {
     const { boot_id, pid_namespace, pid, process_started, host } = thisProcess();
-    const rows = await database.query<{ fencing: string }>(
-      `INSERT INTO leases (name, token, boot_id, pid_namespace, pid, process_started, host, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8 * interval '1 ms')
+    const values = [name, token, boot_id, pid_namespace, pid, process_started, host, durationMs];
+    const isEnded = ended.length === 0 ? '' : `OR leases.token IN (${places(ended, values.length + 1)})`;
+    const rows = await database.write<{ fencing: number }>(
+      `INSERT INTO leases (name, token, fencing, boot_id, pid_namespace, pid, process_started, host, acquired_at, expires_at)
+       VALUES ($1, $2, 1, $3, $4, $5, $6, $7, core_clock_ms(), core_clock_ms() + $8)
        ON CONFLICT (name) DO UPDATE SET
          token = excluded.token, boot_id = excluded.boot_id, pid_namespace = excluded.pid_namespace, pid = excluded.pid,
-         process_started = excluded.process_started, host = excluded.host, acquired_at = clock_timestamp(),
-         expires_at = excluded.expires_at, fencing = nextval('lease_fencing')
-       WHERE ${isExpired} OR leases.token = ANY($9::uuid[])
+         process_started = excluded.process_started, host = excluded.host, acquired_at = excluded.acquired_at,
+         expires_at = excluded.expires_at, fencing = leases.fencing + 1
+       WHERE ${isExpired} ${isEnded}
        RETURNING fencing`,
-      [name, token, boot_id, pid_namespace, pid, process_started, host, durationMs, ended],
+      [...values, ...ended],
     );
-    return rows[0] === undefined ? null : BigInt(rows[0].fencing);
+    return rows[0]?.fencing ?? null;
   }
 
-  async function takeFromEnded(name: string, token: string): Promise<bigint> {
+  async function takeFromEnded(name: string, token: string): Promise<number> {
     for (;;) {
       const row = await find(name);
       if (row !== null && isRunning(row) !== false) throw heldBy(name, row);
@@ -164,8 +187,7 @@ export function createFencedLeases(
 
   async function find(name: string): Promise<Row | null> {
     const [row] = await database.query<Row>(
-      `SELECT *, extract(epoch FROM expires_at - clock_timestamp())::float8 * 1000 AS left_ms
-       FROM leases WHERE name = $1 AND NOT ${isExpired}`,
+      `SELECT *, expires_at - core_clock_ms() AS left_ms FROM leases WHERE name = $1 AND NOT ${isExpired}`,
       [name],
     );
     return row ?? null;
@@ -174,7 +196,8 @@ export function createFencedLeases(
   async function fence(sql: Sql, name: string): Promise<void> {
     const lease = heldHere(name);
     if (lease === null) return;
-    const rows = await sql.query('SELECT 1 FROM leases WHERE name = $1 AND token = $2 FOR SHARE', [
+    const lock = rowLock(sql, 'FOR SHARE');
+    const rows = await sql.query(`SELECT 1 FROM leases WHERE name = $1 AND token = $2 ${lock}`, [
       name,
       lease.token,
     ]);
@@ -209,11 +232,11 @@ export function createFencedLeases(
 
   async function renew(renewing: readonly (readonly [name: string, lease: Held])[]): Promise<void> {
     const until = momentIn(durationMs);
-    const rows = await database.query<{ name: string }>(
-      `UPDATE leases SET expires_at = clock_timestamp() + $3 * interval '1 ms'
-       FROM unnest($1::text[], $2::uuid[]) AS mine (name, token)
-       WHERE leases.name = mine.name AND leases.token = mine.token RETURNING leases.name`,
-      [renewing.map(([name]) => name), renewing.map(([, { token }]) => token), durationMs],
+    if (renewing.length === 0) return;
+    const tokens = renewing.map(([, { token }]) => token);
+    const rows = await database.write<{ name: string }>(
+      `UPDATE leases SET expires_at = core_clock_ms() + $1 WHERE token IN (${places(tokens, 2)}) RETURNING name`,
+      [durationMs, ...tokens],
     );
     const renewed = new Set(rows.map(({ name }) => name));
     for (const [name, lease] of renewing) {
@@ -231,7 +254,10 @@ export function createFencedLeases(
       timer = undefined;
     }
     const removing = database
-      .query('DELETE FROM leases WHERE name = $1 AND token = $2', [name, lease.token])
+      .write("UPDATE leases SET token = '', expires_at = 0 WHERE name = $1 AND token = $2", [
+        name,
+        lease.token,
+      ])
       .then(
         () => {},
         // It expires by itself, and this process takes it again before.
@@ -257,11 +283,20 @@ function lostTo(name: string): Conflict {
 function heldBy(name: string, { pid, host, acquired_at, expires_at, left_ms }: Row): Conflict {
   return new Conflict(
     'lease_held',
-    `${name} is held by process ${pid} on ${host} since ${acquired_at.toISOString()}; free at ${expires_at.toISOString()} if that host does not renew it`,
+    `${name} is held by process ${pid} on ${host} since ${at(acquired_at)}; free at ${at(expires_at)} if that host does not renew it`,
     {
-      facts: { name, pid, host, acquired_at: acquired_at.toISOString() },
+      facts: { name, pid, host, acquired_at: at(acquired_at) },
       retryAfter: Math.max(1, Math.ceil(left_ms / 1000)),
       hint: 'Wait for it to finish, or end that process.',
     },
   );
+}
+
+function at(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** @param first the number of the first value */
+function places(values: readonly unknown[], first: number): string {
+  return values.map((_, index) => `$${first + index}`).join(', ');
 }

@@ -60,13 +60,13 @@ async function lockTables(held: Sql, name: string): Promise<void> {
 }
 
 async function requireNoLease(held: Sql, name: string): Promise<void> {
-  const rows = await held.query<Parameters<typeof isRunning>[0] & { name: string; until: Date }>(
-    'SELECT *, expires_at AS until FROM leases WHERE expires_at > clock_timestamp() ORDER BY name',
+  const rows = await held.query<Parameters<typeof isRunning>[0] & { name: string; until: number }>(
+    'SELECT *, expires_at AS until FROM leases WHERE expires_at > core_clock_ms() ORDER BY name',
   );
   const row = rows.find((one) => isRunning(one) !== false);
   if (row === undefined) return;
   throw inUse(
-    `${name} is in use: process ${row.pid} on ${row.host} holds ${row.name}, and has until ${row.until.toISOString()} to renew it`,
+    `${name} is in use: process ${row.pid} on ${row.host} holds ${row.name}, and has until ${new Date(row.until).toISOString()} to renew it`,
     'Stop the services of that host, or wait until then.',
   );
 }

@@ -182,7 +182,7 @@ async function takeOverOf(
     ) as [PostgresRunStore, PostgresRunStore];
     await dying.lease('run of a host');
     // Of a machine that cannot be seen from here, and that renews no more.
-    await server.ask(settings, "UPDATE leases SET boot_id = 'elsewhere', token = gen_random_uuid()");
+    await server.ask(settings, "UPDATE leases SET boot_id = 'elsewhere', token = gen_random_uuid()::text");
     const started = performance.now();
     const lease = await patientLease(next, 'run of a host');
     found.push(performance.now() - started);

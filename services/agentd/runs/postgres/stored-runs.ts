@@ -42,7 +42,7 @@ export interface Holder {
 /** For queries of `runs`: whose executor lives, by the database's clock. */
 export const holderColumns =
   'leases.boot_id, leases.pid_namespace, leases.pid, leases.process_started, leases.host';
-export const withHolder = `LEFT JOIN leases ON leases.name = '${executorLease('')}' || runs.run_id AND leases.expires_at > clock_timestamp()`;
+export const withHolder = `LEFT JOIN leases ON leases.name = '${executorLease('')}' || runs.run_id AND leases.expires_at > (SELECT core_clock_ms())`;
 
 interface HeadRow extends Holder {
   readonly seq: number;

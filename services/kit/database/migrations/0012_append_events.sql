@@ -2,7 +2,7 @@
 -- it or nothing. A function, so that the server plans its statements once for each connection. A Core that keeps more about a run adds
 -- another one, with more parameters, and leaves this one to the Core before it.
 CREATE FUNCTION core_append_events(
-  run text, before text, lease text, holder uuid, lock_ms integer,
+  run text, before text, lease text, holder text, lock_ms integer,
   seqs integer[], lines text[], prevs text[], hashes text[],
   next_seq integer, next_hash text, next_type text, next_size bigint, next_status text, next_title text,
   next_updated_at text, next_highest_risk text, next_waiting integer, next_waits_for text, next_actions integer,
