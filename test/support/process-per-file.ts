@@ -35,18 +35,25 @@ const refused = () => new Error('the run of the tests has ended');
 /** Unit tests that one process runs before it ends. */
 const maxShared = 16;
 
-let places: FairSemaphore | undefined;
+/** Places for files of each kind: tests of containers wait for them more than they compute, and run beside the others. */
+let places: Record<'containers' | 'others', FairSemaphore> | undefined;
 let ended = false;
 const running = new Set<WorkerPool>();
 /** Processes of unit tests between two files, with how many files each has run. */
 const idle: { readonly pool: WorkerPool; readonly files: number }[] = [];
 
-const isUnitTest = (file: string) => relative(process.cwd(), file).startsWith('services/');
+const isBelow = (folder: string, file: string) => relative(process.cwd(), file).startsWith(folder);
+const isUnitTest = (file: string) => isBelow('services/', file);
+
+function placesOf(concurrency: number): FairSemaphore {
+  return new FairSemaphore({ concurrency, maxPending: Number.POSITIVE_INFINITY }, refused);
+}
 
 BufferedWorkerPool.prototype.run = function (file, options) {
   const { maxWorkers } = this.options;
-  places ??= new FairSemaphore({ concurrency: maxWorkers, maxPending: Number.POSITIVE_INFINITY }, refused);
-  return places.run('files', longestWait, async () => {
+  places ??= { containers: placesOf(1), others: placesOf(maxWorkers) };
+  const kind = isBelow('test/containers/', file) ? 'containers' : 'others';
+  return places[kind].run('files', longestWait, async () => {
     if (ended) throw refused();
     const shared = isUnitTest(file) ? idle.pop() : undefined;
     const pool = shared?.pool ?? new BufferedWorkerPool({ maxWorkers: 1, workerTerminateTimeout: endMs });
