@@ -1,3 +1,4 @@
+import { cutText } from '#kit/redaction/cut-text.ts';
 import { failedTests } from './failed-tests.ts';
 import { passed, type ValidationStep } from './steps.ts';
 
@@ -72,7 +73,7 @@ export function comparisonText({ failures, on_base, new_failures, undecided }: B
 }
 
 function short(name: string): string {
-  return name.length > 120 ? `${name.slice(0, 119)}…` : name;
+  return cutText(name, 120);
 }
 
 function resultsOf(step: ValidationStep) {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { messageOf } from '#kit/errors.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 import type { BindingStore } from '../cron/binding-store.ts';
 import type { Functions } from '../registry/functions.ts';
 import type { Workers } from '../registry/workers.ts';
@@ -129,7 +130,7 @@ function triggerFacts({ id, type, functionId, owner, config, metadata }: Trigger
     function_id: functionId,
     worker_name: nameOf(owner),
     config,
-    config_summary: text.length > 120 ? `${text.slice(0, 119)}…` : text,
+    config_summary: cutText(text, 120),
     ...present({ metadata }),
   };
 }

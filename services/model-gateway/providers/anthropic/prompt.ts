@@ -1,4 +1,5 @@
 import { sha256 } from '#kit/digest.ts';
+import { cutText } from '#kit/redaction/cut-text.ts';
 import { UntranslatableRequest } from './failures.ts';
 import type { Prompt, PromptMessage, UserContent } from './provider.ts';
 import type { CacheMembers, DecodedChat, Message } from './request.ts';
@@ -163,7 +164,7 @@ function refusal(param: string, what: string, choices: string): UntranslatableRe
 }
 
 function shortened(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+  return cutText(text, 80);
 }
 
 interface CacheOptions {
