@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { BusError } from '#kit/bus/bus.ts';
 import { connectBus } from '#kit/bus/websocket-bus.ts';
+import { inBackground } from '#kit/callbacks.ts';
 import { functionIds } from '#kit/contracts/bus/function.ts';
 import { HealthResult } from '#kit/contracts/bus/functions.ts';
 import type { Health } from '#kit/contracts/health.ts';
@@ -85,7 +86,7 @@ export async function readEngine(options: {
   } catch (error) {
     return unreachableEngine(messageOf(error));
   } finally {
-    void bus.close();
+    inBackground('the connection to the bus', () => bus.close());
   }
 }
 

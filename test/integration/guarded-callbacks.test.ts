@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { unguardedCallbacks } from '../fixtures/unguarded-callbacks.ts';
@@ -18,6 +18,22 @@ describe('The callbacks of timers, events and streams in the services', () => {
       unguardedCallbacks(`${root}${file}`).map(({ line, call }) => `${file}:${line} ${call}`),
     );
     expect(found, "wrap them in guarded('…', …) of kit/callbacks.ts").to.deep.equal([]);
+  });
+
+  it('are no promises that nobody looks at: what one rejects with ends the process', () => {
+    const files = globSync('services/**/*.ts', { cwd: root }).filter(
+      (file) => !file.endsWith('.test.ts') && !isInteractive(file),
+    );
+    const floating = files.flatMap((file) =>
+      readFileSync(`${root}${file}`, 'utf8')
+        .split('\n')
+        .flatMap((line, index) =>
+          /^\s*(?:if \(.*\) )?void (?!.*\.catch\().*\(/.test(line)
+            ? [`${file}:${index + 1} ${line.trim()}`]
+            : [],
+        ),
+    );
+    expect(floating, "start them with inBackground('…', …) of kit/callbacks.ts").to.deep.equal([]);
   });
 
   for (const [text, calls] of [

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Bus } from '#kit/bus/bus.ts';
-import { guarded } from '#kit/callbacks.ts';
+import { guarded, inBackground } from '#kit/callbacks.ts';
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
@@ -132,12 +132,14 @@ export class Processing {
         const claim = await this.#claim();
         if (claim === null) break;
         this.#underWay++;
-        void this.#start(claim)
-          .catch((error) => logger.warn('an event was not processed', { error }))
-          .finally(() => {
-            this.#underWay--;
-            this.wake();
-          });
+        inBackground('the processing of events', () =>
+          this.#start(claim)
+            .catch((error) => logger.warn('an event was not processed', { error }))
+            .finally(() => {
+              this.#underWay--;
+              this.wake();
+            }),
+        );
       }
       const due = isFree() ? await queue.nextDue() : null;
       if (due === null) return lookMs;

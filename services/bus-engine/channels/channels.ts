@@ -71,7 +71,7 @@ export class Channel {
   /** The same, and nobody waits for a reader who did not come. */
   close(): void {
     this.end();
-    if (!this.#hasReader) void this.#reader.cancel();
+    if (!this.#hasReader) inBackground('a channel', () => this.#reader.cancel());
   }
 }
 
@@ -103,7 +103,10 @@ function writeFrom(ws: WebSocket, channel: Channel): boolean {
 function readTo(ws: WebSocket, channel: Channel): boolean {
   const reader = channel.read();
   if (reader === null) return false;
-  ws.on('close', () => void reader.cancel());
+  ws.on(
+    'close',
+    guarded('a channel', () => reader.cancel()),
+  );
   async function sendAll(items: NonNullable<typeof reader>): Promise<void> {
     for (;;) {
       const { done, value } = await items.read();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { guarded } from '#kit/callbacks.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { validateHeaderName, validateHeaderValue } from '#kit/http/node-http.ts';
 import { problemHeaders } from '#kit/http/problem.ts';
@@ -41,7 +42,7 @@ export function statusOf(value: unknown): number {
   throw invalid(`status_code ${JSON.stringify(value)}: must be an integer from 200 to 599`);
 }
 
-const framing = /^(connection|content-length|transfer-encoding|upgrade|keep-alive)$/;
+const framing = /^(connection|content-length|transfer-encoding|trailer|te|upgrade|keep-alive)$/;
 
 /**
  * An object, or a list of lines like `Name: value`; names in lower case. What is said more than once is sent so often, and what
@@ -150,7 +151,10 @@ export async function answerFrom(
   }
 
   const reader = channel.read()!;
-  response.on('close', () => void reader.cancel());
+  response.on(
+    'close',
+    guarded('an answer of a function', () => reader.cancel()),
+  );
   for (;;) {
     const { done, value } = await reader.read();
     if (response.writableEnded || response.destroyed) return;

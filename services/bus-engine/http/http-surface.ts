@@ -123,8 +123,8 @@ export function httpSurface(parts: HttpSurfaceParts): RequestListener {
     }
     const passedOver = (why: string) =>
       logger.warn(`a header of an answer is passed over: ${why}`, { function_id: trigger.functionId });
-    const over = new Promise<null>((resolve) => {
-      void answerFrom(written.channel, response, { passedOver, done: () => resolve(null) });
+    const over = new Promise<null>((resolve, reject) => {
+      answerFrom(written.channel, response, { passedOver, done: () => resolve(null) }).catch(reject);
       response.once('close', () => resolve(null));
     });
     const started = performance.now();

@@ -1,3 +1,4 @@
+import { inBackground } from '#kit/callbacks.ts';
 import { FairSemaphore } from '#kit/jobs/fair-semaphore.ts';
 import { conditionOf, type Trigger, type TriggerType } from './trigger.ts';
 
@@ -58,7 +59,7 @@ export class EventType implements TriggerType {
       waiting.delete(subject);
       waiting.set(subject, data);
       if (waiting.size > maxPending) waiting.delete(waiting.keys().next().value!);
-      if (!watch.running) void this.#run(watch);
+      if (!watch.running) inBackground('a trigger', () => this.#run(watch));
     }
   }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { guarded } from '#kit/callbacks.ts';
+import { guarded, inBackground } from '#kit/callbacks.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RecordReader } from '../record/calls.ts';
@@ -60,7 +60,7 @@ export class MirrorLoop {
   }
 
   start(): void {
-    void this.#look();
+    inBackground('the graph copy', () => this.#look());
   }
 
   /** Looks now; rejects when the mirror cannot be reached. Whatever was committed before the call is there afterwards. */

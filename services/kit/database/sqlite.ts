@@ -1,7 +1,7 @@
 import { existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout, setImmediate as turn } from 'node:timers/promises';
 import { guarded } from '../callbacks.ts';
 import { makePrivateFolder } from '../durable-file.ts';
 import { Failed, Unavailable } from '../errors.ts';
@@ -85,7 +85,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
   /** Transactions that wait for the same moment share one commit, each as a savepoint. */
   async function writeAll(): Promise<void> {
     // What is asked for in the same turn of the event loop is written together.
-    await new Promise((turn) => setImmediate(turn));
+    await turn();
     while (waiting.length > 0) {
       const batch = waiting.slice(0, maxTransactions);
       waiting = waiting.slice(maxTransactions);

@@ -1,4 +1,5 @@
 import type { HLJSApi, LanguageFn } from 'highlight.js';
+import { inBackground } from '../callbacks.ts';
 import { lineText } from './line-text.ts';
 import { isTextLine, lineKinds, type Patch } from './patch.ts';
 
@@ -103,7 +104,7 @@ export function createHighlighter(loaded: () => void = () => {}): Highlighter {
   }
 
   function isReady(language: string): boolean {
-    void loading(language);
+    inBackground('a grammar for colours', () => loading(language));
     return ready.has(language);
   }
 

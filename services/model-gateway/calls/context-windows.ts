@@ -1,3 +1,4 @@
+import { inBackground } from '#kit/callbacks.ts';
 import type { GatewayConfig, UpstreamEntry } from '../configuration.ts';
 
 /** How long, in milliseconds, an answer counts, and how long none does. */
@@ -38,8 +39,8 @@ export class ContextWindows {
     const tokens = this.#ask(entry, AbortSignal.timeout(answerMs));
     const answer = { tokens, until: performance.now() + knownMs };
     this.#answers.set(key, answer);
-    void tokens.then((found) => {
-      if (found === null) answer.until = performance.now() + unknownMs;
+    inBackground('the size of a context window', async () => {
+      if ((await tokens) === null) answer.until = performance.now() + unknownMs;
     });
     return tokens;
   }

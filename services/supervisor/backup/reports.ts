@@ -87,6 +87,11 @@ export function notesOf(manifest: Manifest, { state, config }: RestoredPlaces): 
       'without keys and tokens: put keys of forges and models into config/secrets again. New tokens are made; what was approved with the old ones has to be approved again',
     );
   }
+  if (config !== null && manifest.with_secrets) {
+    notes.push(
+      `tokens are in force again as they were on ${manifest.created_at}, with what they approved: revoke again those that were revoked since (core token revoke NAME)`,
+    );
+  }
   const hasForge = manifest.files.some(({ path }) => path.startsWith('state/forge/'));
   if (hasForge && manifest.folders.state !== state) {
     notes.push(

@@ -3,7 +3,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as t from 'io-ts';
 import { createColors } from 'picocolors';
-import { guarded } from '#kit/callbacks.ts';
+import { guarded, inBackground } from '#kit/callbacks.ts';
 import { confirm } from '#kit/cli/confirm.ts';
 import { wrapCommand } from '#kit/cli/fit-text.ts';
 import { printText } from '#kit/cli/output.ts';
@@ -321,7 +321,7 @@ function shortId(runId: string): string {
 function endOnSignals(tour: Tour): () => void {
   const end = guarded('the quickstart', () => {
     tour.reportStopped();
-    void tour.end().then(() => process.exit(exitCodes.interrupted));
+    inBackground('the end of the tour', () => tour.end().then(() => process.exit(exitCodes.interrupted)));
   });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const signal of signals) process.on(signal, end);

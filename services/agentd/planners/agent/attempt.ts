@@ -134,7 +134,7 @@ export class AgentAttempt {
         signal: this.#kill.signal,
         onStandardError: (chunk) => this.#log.onStandardError(chunk),
         streams: (streams) => {
-          if (agent.protocol === 'acp') return void this.#speak(streams).then(answer.resolve);
+          if (agent.protocol === 'acp') return void this.#speak(streams).then(answer.resolve, answer.reject);
           commandSession(streams, prompt, (text) => this.#log.onOutput(text));
           this.#prompted();
         },

@@ -1,3 +1,4 @@
+import { inBackground } from '#kit/callbacks.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import type { Database } from '#kit/database/database.ts';
 import { sqlState, sqlStates } from '#kit/database/postgres-error.ts';
@@ -71,7 +72,7 @@ export class Arrivals {
       this.#waiting.set(key, waiting);
     }
     const answered = withLimit(waiting.answers);
-    if (!this.#running) void this.#run();
+    if (!this.#running) inBackground('arriving events', () => this.#run());
     return answered;
   }
 
