@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { hiddenCredentialsText } from '#kit/credential-files.ts';
@@ -25,12 +25,25 @@ const secrets: Readonly<Record<string, string>> = {
   '.ssh/work': 'swordfish',
   '.gnupg/private-keys-v1.d/key': 'swordfish',
   'deep/er/.m2/settings.xml': '<password>swordfish</password>',
+  '.claude/.credentials.json': '"swordfish"',
+  '.gemini/oauth_creds.json': '"swordfish"',
+  '.codex/auth.json': '"swordfish"',
+  '.sbt/.credentials': 'password=swordfish',
+  '.cargo/config.toml': '[registry]\ntoken = "swordfish"',
+  '.cargo/credentials.toml.bak': 'token = "swordfish"',
+  '.gradle/gradle.properties': 'password=swordfish',
+  '.config/glab-cli/config.yml': 'token: swordfish',
+  '.bundle/config': 'BUNDLE_GEMS__EXAMPLE__ORG: "swordfish"',
+  'mvn/conf/settings.xml': '<password>swordfish</password>',
+  '.nuget/NuGet/NuGet.Config': '<add key="ClearTextPassword" value="swordfish" />',
 };
 
 const harmless: Readonly<Record<string, string>> = {
   'bin/tool': '#!/bin/sh\necho the tool ran\n',
   'lib/.npmrc': 'ignore-scripts=true',
   'lib/settings.json': 'goldfish',
+  'tool/conf/settings.xml': '<settings><!-- <password>goldfish</password> --></settings>',
+  'tool/.cargo/config.toml': '[net]\n# token = "goldfish"\noffline = true # goldfish',
 };
 
 /** What a sandbox with folders of tools shows of the credentials in them: nothing. */
@@ -64,6 +77,46 @@ export function credentialsContract(create: (tools: readonly string[]) => Sandbo
       .and.to.match(/and \d+ more\. Sandboxes hide them/);
   });
 
+  it('hides them where the folder that names them is itself listed, under its own name or by a link, with a note', async () => {
+    const home = bench.folder('home');
+    for (const [path, text] of Object.entries(secrets)) {
+      mkdirSync(dirname(join(home, path)), { recursive: true });
+      writeFileSync(join(home, path), text);
+    }
+    const parents = Object.keys(secrets).map((path) => join(home, dirname(path)));
+    const folders = [...new Set(parents)].filter((folder) => folder !== home);
+    mkdirSync(join(home, 'data'));
+    writeFileSync(join(home, 'data/settings.xml'), '<password>swordfish</password>');
+    mkdirSync(join(home, 'links'));
+    symlinkSync(join(home, 'data'), join(home, 'links/.m2'));
+    for (const folder of [...folders, join(home, 'links/.m2')]) {
+      expect(hiddenCredentialsText([folder]), folder).to.match(
+        /^tool_paths show credentials: .*\. Sandboxes hide/,
+      );
+    }
+    tools = [...folders, join(home, 'links/.m2')];
+    const { text, exit_code } = await bench.run(
+      `grep -r fish ${tools.map(quoted).join(' ')}; ls ${quoted(home)}`,
+    );
+    expect(text).to.not.contain('fish"').and.to.not.contain('swordfish');
+    expect(exit_code).to.equal(0);
+  });
+
+  it('hides those in settings of the machine that every sandbox shows', async function () {
+    const settings = '/usr/local/etc';
+    if (!isWritable(settings)) return this.skip();
+    const folder = mkdtempSync(join(settings, 'core-test-'));
+    try {
+      writeFileSync(join(folder, 'npmrc'), '//registry.example.org/:_authToken=swordfish');
+      writeFileSync(join(folder, 'other'), 'goldfish');
+      tools = [];
+      const { text } = await bench.run(`grep -r fish ${folder}`);
+      expect(text).to.contain('goldfish').and.to.not.contain('swordfish');
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it('cannot be talked into uncovering them', async () => {
     const folder = bench.folder('tools');
     mkdirSync(join(folder, 'bin'));
@@ -76,6 +129,15 @@ export function credentialsContract(create: (tools: readonly string[]) => Sandbo
     );
     expect(text).to.not.contain('swordfish');
   });
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function quoted(path: string): string {
