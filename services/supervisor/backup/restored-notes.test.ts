@@ -9,6 +9,7 @@ describe('What is to be known of a restored installation', () => {
   const manifest = (change: Partial<Manifest>) =>
     ({
       folders: { state: '/s', config: '/c' },
+      created_at: '2026-03-02T08:00:00.000Z',
       with_secrets: true,
       files: [],
       ...change,
@@ -22,12 +23,15 @@ describe('What is to be known of a restored installation', () => {
     return config;
   }
 
-  it('is nothing where it lies in its place, with its secrets', () => {
+  const tokens =
+    'tokens are in force again as they were on 2026-03-02T08:00:00.000Z, with what they approved: revoke again those that were revoked since (core token revoke NAME)';
+
+  it('is what became of tokens alone where it lies in its place, with its secrets', () => {
     const config = configWith({
       'core.json': { agentd: { host: '127.0.0.1' } },
       'bus.json': { host: '::1' },
     });
-    expect(notesOf(manifest({}), { state: '/s', config })).to.deep.equal([]);
+    expect(notesOf(manifest({}), { state: '/s', config })).to.deep.equal([tokens]);
   });
 
   it('names what listens for everybody, as in containers', () => {
@@ -39,7 +43,7 @@ describe('What is to be known of a restored installation', () => {
     });
     const [note, ...rest] = notesOf(manifest({}), { state: '/s', config });
     expect(note).to.contain(`bus.json, core.json in ${config} let services listen beyond loopback`);
-    expect(rest).to.deep.equal([]);
+    expect(rest).to.deep.equal([tokens]);
   });
 
   it('mentions secrets and the local forge, and the configuration only if it was restored', () => {
