@@ -1,11 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ValidationReport } from '../../services/kit/contracts/stored-texts.ts';
 import { decodeJson } from '../../services/kit/decode.ts';
 import { everybody, makeWorld, quiet, type World } from '../fixtures/world/world.ts';
 
-/** A test command in pytest's words: test_a always fails, test_b fails where the change is. */
+/** A program in pytest's words: test_a always fails, test_b fails where the change is. */
 const redBase = 'echo "FAILED t.py::test_a - no"; echo "=== 1 failed, 3 passed in 0.1s ==="; exit 1';
 const redChange = `if grep -rq stranger src; then echo "FAILED t.py::test_b - no"; echo "FAILED t.py::test_a - no"; echo "=== 2 failed, 3 passed in 0.1s ==="; exit 1; fi; ${redBase}`;
 
@@ -16,9 +16,12 @@ describe('A base that already fails', () => {
   });
   afterEach(() => world.close());
 
-  function configure(run: string, allow_red_base: boolean): void {
+  function configure(program: string, allow_red_base: boolean): void {
+    const pytest = join(world.home, 'programs/pytest');
+    mkdirSync(join(world.home, 'programs'), { recursive: true });
+    writeFileSync(pytest, `#!/bin/sh\n${program}\n`, { mode: 0o755 });
     const commands = [
-      { name: 'test', run },
+      { name: 'test', run: pytest },
       { name: 'lint', run: 'true' },
     ];
     writeFileSync(
@@ -28,8 +31,8 @@ describe('A base that already fails', () => {
     writeFileSync(join(world.home, 'config/policy.json'), JSON.stringify({ allow_red_base }));
   }
 
-  async function executed(run: string, allow_red_base: boolean) {
-    configure(run, allow_red_base);
+  async function executed(program: string, allow_red_base: boolean) {
+    configure(program, allow_red_base);
     const planned = await world.plannedAndApproved();
     return execute(planned.run_id);
   }

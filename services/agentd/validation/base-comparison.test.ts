@@ -7,7 +7,7 @@ import type { ValidationStep } from './steps.ts';
 const outputs: Readonly<Record<string, { log: string; command: string; failed: string[]; passed: number }>> =
   {
     'node:test, for people': {
-      command: 'npm test',
+      command: 'node --test',
       log: `✔ ok (2.8ms)
 ✖ bad (12.4ms)
 ▶ suite
@@ -33,7 +33,11 @@ test at test/a.test.js:3:24
     },
     'node:test, as TAP': {
       command: 'npm test',
-      log: `TAP version 13
+      log: `
+> demo@1.0.0 test
+> node --test test/*.test.js
+
+TAP version 13
 # Subtest: ok
 ok 1 - ok
   ---
@@ -107,8 +111,9 @@ FAIL
       passed: 1,
     },
     jest: {
-      command: 'npm test',
-      log: `FAIL t/a.test.js
+      command: 'yarn test',
+      log: `$ jest --ci
+FAIL t/a.test.js
   ● bad
 
     expect(received).toBe(expected)
@@ -124,7 +129,7 @@ Tests:       2 failed, 2 passed, 4 total
       passed: 2,
     },
     vitest: {
-      command: 'npm test',
+      command: 'PATH=/usr/bin:"$PATH" npx vitest run',
       log: `\x1b[41m\x1b[1m FAIL \x1b[22m\x1b[49m v/a.test.mjs\x1b[2m > \x1b[22mbad
 \x1b[41m\x1b[1m FAIL \x1b[22m\x1b[49m v/a.test.mjs\x1b[2m > \x1b[22ms\x1b[2m > \x1b[22mworse
 
@@ -140,34 +145,80 @@ describe('The tests that failed, by the output of a command', () => {
   for (const [runner, { log, command, failed, passed }] of Object.entries(outputs)) {
     it(`are known for ${runner}`, () => {
       const found = failedTests(log, command);
-      expect([...(found?.failed ?? [])].flatMap(([name, count]) => Array(count).fill(name))).to.deep.equal(
-        failed,
-      );
-      expect(found?.passed).to.equal(passed);
+      if ('why' in found) throw new Error(found.why);
+      expect([...found.failed].flatMap(([name, count]) => Array(count).fill(name))).to.deep.equal(failed);
+      expect(found.passed).to.equal(passed);
     });
   }
 
-  const unknown: Readonly<Record<string, readonly [log: string, command?: string]>> = {
-    'nothing is said': [''],
-    'another program failed': ['eslint: 3 problems\n'],
-    'cargo did not compile': [`${outputs.cargo!.log}error: could not compile \`b\` (lib test)\n`],
-    'cargo left out programs': [outputs.cargo!.log.replace(/error: 1 target failed:[\s\S]*$/, '')],
-    'a Go package did not build': [`${outputs.go!.log}FAIL\texample.org/z [build failed]\n`, 'go test ./...'],
-    'a Go test ended its process': [`panic: boom\n${outputs.go!.log}`, 'go test ./...'],
-    'Go may have left out tests': [outputs.go!.log, 'make test'],
-    'Go left out tests': [outputs.go!.log, 'go test -failfast ./...'],
-    'pytest stopped early': [`!!!!!!!! stopping after 1 failures !!!!!!!!\n${outputs.pytest!.log}`],
-    'pytest counts more than it lists': [outputs.pytest!.log.replace('1 failed', '2 failed')],
-    'jest stopped early': [outputs.jest!.log.replace('2 total', '1 of 3 total')],
-    'jest could not load a file': [outputs.jest!.log.replace('● bad', '● Test suite failed to run')],
-    'vitest counts more than it lists': [outputs.vitest!.log.replace('2 failed', '3 failed')],
+  const notCertain = 'its output does not say for certain which tests failed';
+  const log = (runner: string) => outputs[runner]!.log;
+  const npm = (...scripts: string[]) => scripts.map((line) => `\n> a@1.0.0 test\n> ${line}\n\n`).join('');
+  const noSingle = `is not a single call of node --test, pytest, cargo test, go test, jest or vitest`;
+  const unknown: Readonly<Record<string, readonly [log: string, command: string, why?: string]>> = {
+    'nothing is said': ['', 'node --test'],
+    'another program failed': ['eslint: 3 problems\n', 'eslint .', `it ${noSingle}`],
+    'cargo did not compile': [`${log('cargo')}error: could not compile \`b\` (lib test)\n`, 'cargo test'],
+    'cargo left out programs': [log('cargo').replace(/error: 1 target failed:[\s\S]*$/, ''), 'cargo test'],
+    'a test program of cargo ended early': [log('cargo').replace('1 target', '2 targets'), 'cargo test'],
+    'a Go package did not build': [`${log('go')}FAIL\texample.org/z [build failed]\n`, 'go test ./...'],
+    'a Go test ended its process': [`panic: boom\n${log('go')}`, 'go test ./...'],
+    'a Go test program ended early': [
+      log('go').replace('FAIL\nFAIL\texample.org/y', 'FAIL\texample.org/y'),
+      'go test ./...',
+    ],
+    'Go may have left out tests': [log('go'), 'make test', `it ${noSingle}`],
+    'Go left out tests': [log('go'), 'go test -failfast ./...'],
+    'pytest stopped early': [`!!!!!!!! stopping after 1 failures !!!!!!!!\n${log('pytest')}`, 'pytest'],
+    'pytest counts more than it lists': [log('pytest').replace('1 failed', '2 failed'), 'pytest'],
+    'jest stopped early': [log('jest').replace('2 total', '1 of 3 total'), 'yarn test'],
+    'jest could not load a file': [log('jest').replace('● bad', '● Test suite failed to run'), 'yarn test'],
+    'vitest counts more than it lists': [log('vitest').replace('2 failed', '3 failed'), 'vitest run'],
     'node:test lists less than it counts': [
-      outputs['node:test, as TAP']!.log.replace("location: '/workspace/a.test.js:3:24'", ''),
+      log('node:test, as TAP').replace("location: '/workspace/a.test.js:3:24'", ''),
+      'npm test',
+    ],
+    'two runs are in one output': [
+      `${log('pytest')}${log('pytest')}`,
+      'pytest',
+      'its output holds more than one report of tests',
+    ],
+    'the report is that of another runner': [log('pytest'), 'node --test'],
+    'another script runs beside it': [
+      `${npm('node --test', 'node check.js')}${log('node:test, for people')}`,
+      'npm test --workspaces --if-present',
+      'it runs several scripts (node --test; node check.js)',
+    ],
+    'the script runs more': [
+      `${npm('node --test; node check.js')}${log('node:test, for people')}`,
+      'npm test',
+      `its script 'node --test; node check.js' ${noSingle}`,
+    ],
+    'the command runs more': [log('go'), 'go vet ./... && go test ./...', `it ${noSingle}`],
+    'the script is not named': [
+      log('jest').replace(/^\$ jest.*\n/, ''),
+      'npm test',
+      'its output does not name the script that it runs',
+    ],
+    'a threshold of jest is not met': [
+      `${log('jest')}Jest: "global" coverage threshold for lines (90%) not met: 40%\n`,
+      'yarn test',
+      'its coverage is too low',
+    ],
+    'a threshold of pytest is not met': [
+      `FAIL Required test coverage of 90% not reached. Total coverage: 40%\n${log('pytest')}`,
+      'pytest',
+      'its coverage is too low',
+    ],
+    'a threshold of node:test is not met': [
+      `${log('node:test, for people')}ℹ Error: 40.00% line coverage does not meet threshold of 90%.\n`,
+      'node --test',
+      'its coverage is too low',
     ],
   };
-  for (const [why, [log, command = 'npm test']] of Object.entries(unknown)) {
-    it(`are unknown if ${why}`, () => {
-      expect(failedTests(log, command)).to.equal(null);
+  for (const [title, [output, command, why = notCertain]] of Object.entries(unknown)) {
+    it(`are unknown if ${title}`, () => {
+      expect(failedTests(output, command)).to.deep.equal({ why });
     });
   }
 });
@@ -176,7 +227,7 @@ describe('The failures of a validation beside those of its base', () => {
   const step = (log: string, more: Partial<ValidationStep> = {}): ValidationStep => ({
     phase: 'run',
     name: 'test',
-    run: 'npm test',
+    run: 'pytest',
     exit_code: 1,
     ended_by: 'exit',
     duration_ms: 1,
@@ -186,8 +237,12 @@ describe('The failures of a validation beside those of its base', () => {
   });
   const failing = (names: readonly string[], passed = 5) =>
     `${names.map((name) => `FAILED t.py::${name} - no\n`).join('')}=== ${names.length} failed, ${passed} passed in 0.1s ===\n`;
-  const commands = [{ name: 'test', run: 'npm test' }];
+  const commandsOf = ([one]: readonly ValidationStep[]) => [{ name: 'test', run: one!.run }];
   const green = step('', { exit_code: 0 });
+
+  const workspaces = { run: 'npm test --workspaces' };
+  const banner = (script: string) => `\n> x@1.0.0 test\n> ${script}\n\n`;
+  const red = outputs['node:test, for people']!.log;
 
   const table: Readonly<
     Record<
@@ -210,7 +265,7 @@ describe('The failures of a validation beside those of its base', () => {
     'one more': [
       [step(failing(['a', 'b', 'c'], 4))],
       [step(failing(['a', 'b']))],
-      "new failures: 1 (t.py::c); also fails on the base: 2 of 3; 'npm test' passed 4 tests, and 5 on the base",
+      "new failures: 1 (t.py::c); also fails on the base: 2 of 3; 'pytest' passed 4 tests, and 5 on the base",
       false,
     ],
     'another one': [[step(failing(['b']))], [step(failing(['a']))], 'new failures: 1 (t.py::b)', false],
@@ -223,42 +278,48 @@ describe('The failures of a validation beside those of its base', () => {
     'the same, but fewer tests passed': [
       [step(failing(['a'], 3))],
       [step(failing(['a'], 5))],
-      "also fails on the base: 1 of 1; 'npm test' passed 3 tests, and 5 on the base",
+      "also fails on the base: 1 of 1; 'pytest' passed 3 tests, and 5 on the base",
       false,
     ],
     'none on the base': [[step(failing(['a']))], [green], 'new failures: 1 (t.py::a)', false],
-    'none on the base, without names': [[step('boom')], [green], "new failures: 1 ('npm test')", false],
+    'none on the base, without names': [[step('boom')], [green], "new failures: 1 ('pytest')", false],
     'without names on both': [
       [step('boom')],
       [step('boom')],
-      "'npm test' fails on the base too, but its output does not say for certain which tests failed",
+      "'pytest' fails on the base too, but cannot be compared: its output does not say for certain which tests failed",
       false,
     ],
     'another exit status': [
       [step(failing(['a']), { exit_code: 2 })],
       [step(failing(['a']))],
-      "'npm test' fails on the base too, but its exit status is 2, and 1 on the base",
+      "'pytest' fails on the base too, but cannot be compared: its exit status is 2, and 1 on the base",
       false,
     ],
     'cut output': [
       [step(failing(['a']), { truncated: true })],
       [step(failing(['a']))],
-      "'npm test' fails on the base too, but its output is longer than output_bytes",
+      "'pytest' fails on the base too, but cannot be compared: its output is longer than output_bytes",
       false,
     ],
     'a timeout': [
       [step(failing(['a']))],
       [step(failing(['a']), { ended_by: 'timeout', exit_code: null })],
-      "'npm test' fails on the base too, but it was ended early (timeout)",
+      "'pytest' fails on the base too, but cannot be compared: it was ended early (timeout)",
       false,
     ],
-    'a command that did not run': [[], [green], "'npm test' did not run", false],
-    'a base that did not run it': [[step(failing(['a']))], [], "'npm test' did not run on the base", false],
+    'a command that did not run': [[], [green], "'pytest' did not run", false],
+    'a base that did not run it': [[step(failing(['a']))], [], "'pytest' did not run on the base", false],
+    'a red workspace, and another that the change breaks': [
+      [{ ...step(`${banner('node --test')}${red}${banner('node check.js')}b is broken\n`), ...workspaces }],
+      [{ ...step(`${banner('node --test')}${red}${banner('node check.js')}`), ...workspaces }],
+      "'npm test --workspaces' fails on the base too, but cannot be compared: it runs several scripts (node --test; node check.js)",
+      false,
+    ],
     'nothing failed': [[green], [green], '', false],
   };
   for (const [title, [now, before, text, nothingNew]] of Object.entries(table)) {
     it(`are told apart: ${title}`, () => {
-      const comparison = compareWithBase(now, before, commands);
+      const comparison = compareWithBase(now, before, commandsOf([...now, ...before]));
       expect(comparisonText(comparison)).to.equal(text);
       expect(nothingNewFails(comparison)).to.equal(nothingNew);
     });

@@ -14,7 +14,10 @@ export interface BaseComparison {
   readonly undecided: readonly string[];
 }
 
-/** Compares each command that failed with the same command on the base. Steps of preparing are left out. */
+/**
+ * Compares each command that failed with the same command on the base. Failures are compared only where every reason for which a
+ * command fails is known, on both sides. Steps of preparing are left out.
+ */
 export function compareWithBase(
   steps: readonly ValidationStep[],
   baseSteps: readonly ValidationStep[],
@@ -30,19 +33,18 @@ export function compareWithBase(
     if (now === undefined) undecided.push(`'${run}' did not run`);
     if (now === undefined || passed(now)) continue;
     const found = resultsOf(now);
-    const count = found === null ? 1 : total(found.failed);
+    const count = 'why' in found ? 1 : total(found.failed);
     failures += count;
     if (before === undefined) {
       undecided.push(`'${run}' did not run on the base`);
     } else if (passed(before)) {
-      new_failures.push(...(found === null ? [`'${run}'`] : names(found.failed)));
+      new_failures.push(...('why' in found ? [`'${run}'`] : names(found.failed)));
     } else {
       const known = resultsOf(before);
       const reason = whyIncomparable(now, before);
-      if (reason !== null || found === null || known === null) {
-        undecided.push(
-          `'${run}' fails on the base too, but ${reason ?? 'its output does not say for certain which tests failed'}`,
-        );
+      if (reason !== null || 'why' in found || 'why' in known) {
+        const why = reason ?? ('why' in found ? found.why : 'why' in known ? known.why : '');
+        undecided.push(`'${run}' fails on the base too, but cannot be compared: ${why}`);
         continue;
       }
       const added = difference(found.failed, known.failed);

@@ -1,3 +1,5 @@
+import { onlyRunnerOf, type TestRunner } from './test-runners.ts';
+
 /** What a test runner says of its failures. */
 export interface TestResults {
   /** How often each test failed, by a name that another run of the same tests uses too. */
@@ -6,38 +8,56 @@ export interface TestResults {
   readonly passed: number;
 }
 
+/** Why the output of a command does not say for certain which tests failed. */
+export interface UnknownResults {
+  readonly why: string;
+}
+
 interface Reporter {
-  /** Something that the reporter always writes and nothing else does. */
+  readonly runner: TestRunner;
+  /** A line that the reporter writes once in each run. */
   readonly sign: RegExp;
   /** null if the output does not say all that failed, or not every test ran. */
   readonly read: (log: string, command: string) => TestResults | null;
 }
 
 const reporters: readonly Reporter[] = [
-  { sign: /^# fail \d+$/m, read: readTap },
-  { sign: /^ℹ fail \d+$/m, read: readNodeSpec },
-  { sign: /^=*\s*(\d+ \w+, )*\d+ (failed|errors?|passed)\b.* in [\d.]+s/m, read: readPytest },
-  { sign: /^test result: (ok|FAILED)\./m, read: readCargo },
-  { sign: /^(FAIL|ok {2}|\? {2})\t\S+/m, read: readGo },
-  { sign: /^Test Suites: .*\btotal$/m, read: readJest },
-  { sign: /^\s*Test Files {2}.*\(\d+\)/m, read: readVitest },
+  { runner: 'node', sign: /^# fail \d+$/gm, read: readTap },
+  { runner: 'node', sign: /^ℹ fail \d+$/gm, read: readNodeSpec },
+  {
+    runner: 'pytest',
+    sign: /^=*\s*(\d+ \w+, )*\d+ (failed|errors?|passed)\b.* in [\d.]+s/gm,
+    read: readPytest,
+  },
+  { runner: 'cargo', sign: /^error: \d+ targets? failed:$/gm, read: readCargo },
+  { runner: 'go', sign: /^FAIL\n(?!FAIL\t|exit status)/gm, read: readGo },
+  { runner: 'jest', sign: /^Test Suites: .*\btotal$/gm, read: readJest },
+  { runner: 'vitest', sign: /^\s*Test Files {2}.*\(\d+\)/gm, read: readVitest },
 ];
 
+/** Words of runners and their plugins for a run that fails because too few lines are covered. */
+const coverageFailure =
+  /\bcoverage\b.*\b(threshold|less than|below|fail\w*|not (met|meet|reached))\b|^FAIL required test coverage/im;
+
 /**
- * The tests that failed in a command's output; null if it does not say so for certain: the reporter is unknown, its counts differ
- * from its list, or it stopped early.
+ * The tests that failed in a command's output. They are known only if the command is one run of one known runner, its output is
+ * complete and its counts are those of its list: then nothing else can be why the command failed.
  */
-export function failedTests(output: string, command: string): TestResults | null {
-  const log = output.replace(/\x1b\[[0-9;]*m/g, '').replaceAll('\r\n', '\n');
-  const read = reporters.filter(({ sign }) => sign.test(log)).map((reporter) => reporter.read(log, command));
-  const failed: string[] = [];
-  let passed = 0;
-  for (const results of read) {
-    if (results === null) return null;
-    for (const [name, count] of results.failed) failed.push(...Array<string>(count).fill(name));
-    passed += results.passed;
-  }
-  return failed.length === 0 ? null : resultsOf(failed, passed);
+export function failedTests(output: string, command: string): TestResults | UnknownResults {
+  const log = `${output
+    .replace(/\x1b\[[0-9;]*m/g, '')
+    .replaceAll('\r\n', '\n')
+    .replace(/\n$/, '')}\n`;
+  const runner = onlyRunnerOf(command, log);
+  if (typeof runner !== 'string') return runner;
+  if (coverageFailure.test(log)) return { why: 'its coverage is too low' };
+  const found = reporters.flatMap((reporter) => [...log.matchAll(reporter.sign)].map(() => reporter));
+  const [reporter] = found;
+  if (found.length > 1) return { why: 'its output holds more than one report of tests' };
+  const results = reporter?.runner === runner ? reporter.read(log, command) : null;
+  if (results === null || results.failed.size === 0)
+    return { why: 'its output does not say for certain which tests failed' };
+  return results;
 }
 
 function resultsOf(failed: readonly string[], passed: number): TestResults {
@@ -92,7 +112,10 @@ function readPytest(log: string): TestResults | null {
 
 /** Without --no-fail-fast, cargo leaves out the test programs after the first that fails. */
 function readCargo(log: string): TestResults | null {
-  if (/could not compile/.test(log) || !/^error: \d+ targets? failed:$/m.test(log)) return null;
+  if (/could not compile/.test(log)) return null;
+  // A test program that ended early has no result.
+  if (sum(log, /^error: (\d+) targets? failed:$/gm) !== [...log.matchAll(/^test result: FAILED\./gm)].length)
+    return null;
   const found: string[] = [];
   let program = '';
   for (const line of log.split('\n')) {
@@ -106,18 +129,22 @@ function readCargo(log: string): TestResults | null {
 
 /** The names of a package's tests stand before the package. */
 function readGo(log: string, command: string): TestResults | null {
-  if (!/\bgo test\b/.test(command) || /-failfast/.test(command)) return null;
+  if (/-failfast/.test(command)) return null;
   if (/^panic: |\[(build|setup) failed\]/m.test(log)) return null;
   const found: string[] = [];
   let names: string[] = [];
+  let ended = false;
   for (const line of log.split('\n')) {
+    // A test program that ended early does not say it itself.
+    if (line === 'FAIL') ended = true;
     const name = /^\s*--- FAIL: (\S+)/.exec(line)?.[1];
     if (name !== undefined) names.push(name);
     const failed = /^FAIL\t(\S+)/.exec(line)?.[1];
     if (failed !== undefined) {
-      if (names.length === 0) return null;
+      if (names.length === 0 || !ended) return null;
       found.push(...names.map((one) => `${failed}: ${one}`));
       names = [];
+      ended = false;
     }
   }
   if (names.length > 0) return null;
@@ -138,7 +165,7 @@ function readJest(log: string): TestResults | null {
 }
 
 function readVitest(log: string): TestResults | null {
-  if (/Failed Suites|Unhandled (Errors?|Rejection)/.test(log)) return null;
+  if (/Failed Suites|Unhandled (Errors?|Rejection|Source)|Type Errors|Typecheck Error/.test(log)) return null;
   const found = [...log.matchAll(/^\s*FAIL {2}(\S+ > .*)$/gm)].map(([, name]) => name!);
   if (found.length !== sum(log, /^\s*Tests {2}.*?(\d+) failed/gm)) return null;
   return resultsOf(found, sum(log, /^\s*Tests {2}.*?(\d+) passed/gm));
