@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { providerHeader } from '#kit/contracts/model-gateway/provider-header.ts';
-import { Interrupted } from '#kit/errors.ts';
 import type { WriteHead } from '#kit/http/route.ts';
 import type { Logger } from '#kit/log.ts';
 import { noUsage } from '#kit/model-answers/usage.ts';
@@ -32,11 +31,13 @@ interface CallFacts {
   readonly model: Model;
   readonly caller: Caller;
   readonly reservation: Reservation;
+  /** Aborted when the client leaves. The signal of the call follows at once, or after the time that its upstream may be read on. */
+  readonly left: AbortSignal;
   readonly started: number;
   readonly dialect: DialectName;
 }
 
-type Counted = Pick<CallResult, 'sentBytes' | 'contentBytes' | 'usage' | 'usageIsPartial'>;
+type Counted = Omit<CallResult, 'upstream' | 'outcome' | 'lost' | 'ms' | 'firstTokenMs'>;
 
 interface Answered {
   readonly answer: UpstreamAnswer;
@@ -48,6 +49,8 @@ const firstWaitMs = 250;
 const maxWaitMs = 8_000;
 /** An upstream that asks for a longer pause is not waited for. */
 const maxRetryAfterMs = 20_000;
+/** Maximum of what is read of an answer whose client left, in bytes. */
+const maxUnsentBytes = 32 * 1024 * 1024;
 
 /** One call from its reservation to the last byte: however it ends, it is settled once. */
 export class CallUnderWay {
@@ -66,33 +69,39 @@ export class CallUnderWay {
 
   /** @throws what the client is to be answered, unless the answer has begun or the client left */
   async run(call: ModelCall, response: ServerResponse): Promise<void> {
-    const { caller, started } = this.#facts;
+    const { caller, started, left } = this.#facts;
     let answered: Answered;
     try {
       answered = await this.#answered(call);
     } catch (error) {
-      if (this.#attempting) this.#lose(this.upstream, !call.stream);
-      this.#settle(error, call.signal, { sentBytes: 0, contentBytes: null, usage: noUsage });
-      if (clientLeft(call.signal)) return;
+      if (this.#attempting) this.#lose(this.upstream, this.#countsWhole(call));
+      this.#settle(error, { sentBytes: 0, contentBytes: null, usage: noUsage });
+      if (left.aborted) return;
       throw error;
     }
     this.#firstTokenMs = performance.now() - started;
     const { answer, leave } = answered;
     const headers = { ...answer.headers, [providerHeader]: this.upstream.split('/', 1)[0]! };
-    const { failure, sentBytes } = await relay(
-      { ...answer, headers },
-      { response, writeHead: caller.writeHead },
-      call,
-    ).finally(leave);
-    let usage = answer.usage();
-    if (failure !== null && usage === null && !call.stream) {
-      this.#lose(this.upstream, true);
-      usage = noUsage;
-    }
+    const client = { response, writeHead: caller.writeHead, readOn: readsOn(caller.account, call) };
+    const { failure, sentBytes } = await relay({ ...answer, headers }, client, call).finally(leave);
+    const usage = answer.usage();
+    const endIsUnknown = call.stream
+      ? failure !== null || (left.aborted && usage === null)
+      : failure !== null && usage === null;
+    const mayHaveOutput = endIsUnknown && this.#countsWhole(call);
     if (failure instanceof UpstreamFailure) this.#report(this.upstream, failure, 'given up');
     const contentBytes = answer.contentBytes?.() ?? null;
     const usageIsPartial = answer.usageIsPartial?.() ?? false;
-    this.#settle(failure, call.signal, { sentBytes, contentBytes, usage, usageIsPartial });
+    const readToEnd = failure === null;
+    this.#settle(failure, { sentBytes, contentBytes, usage, usageIsPartial, readToEnd, mayHaveOutput });
+  }
+
+  /**
+   * Whether the whole reservation is counted for an answer whose end was not seen. A stream may hold hidden thoughts, which a run
+   * could otherwise have for nothing.
+   */
+  #countsWhole({ stream }: ModelCall): boolean {
+    return !stream || this.#facts.caller.account.run !== null;
   }
 
   /**
@@ -100,36 +109,38 @@ export class CallUnderWay {
    * @throws the failure of the last upstream, and the signal's reason
    */
   async #answered(call: ModelCall): Promise<Answered> {
-    const { parts, model } = this.#facts;
+    const { parts, model, left } = this.#facts;
+    const waiting = AbortSignal.any([call.signal, left]);
     for (const lane of model.lanes) {
       const isLast = lane === model.lanes.at(-1);
       for (let attempt = 0; ; attempt++) {
         try {
-          return await this.#attempt(lane, call);
+          return await this.#attempt(lane, call, waiting);
         } catch (error) {
           if (call.signal.aborted) throw call.signal.reason;
           if (!(error instanceof UpstreamFailure)) throw error;
           const mayRetry = error.remedy === 'retry' && attempt < parts.retries;
-          const wait = mayRetry ? waitBefore(attempt, error) : null;
-          const over = error.remedy === 'none' || (wait === null && isLast);
+          const wait = mayRetry && !left.aborted ? waitBefore(attempt, error) : null;
+          const over = error.remedy === 'none' || left.aborted || (wait === null && isLast);
           const { name } = lane.upstream;
           this.#attempting = false;
-          if (error.charged) this.#lose(name, !call.stream && endedUnseen.has(error.code));
+          if (error.charged) this.#lose(name, this.#countsWhole(call) && endedUnseen.has(error.code));
           this.#report(name, error, wait !== null ? 'again' : over ? 'given up' : 'elsewhere');
           if (over) throw error;
           if (wait === null) break;
-          await pause(wait, call.signal);
+          await pause(wait, waiting);
         }
       }
     }
     throw new Error('a model has at least one upstream');
   }
 
-  async #attempt({ upstream, enter }: Lane, call: ModelCall): Promise<Answered> {
+  async #attempt({ upstream, enter }: Lane, call: ModelCall, waiting: AbortSignal): Promise<Answered> {
     const { caller, reservation } = this.#facts;
-    const leave = await enter(caller.account.key, call.signal);
+    const leave = await enter(caller.account.key, waiting);
     try {
       await reservation.check(this.#lost);
+      waiting.throwIfAborted();
       this.upstream = upstream.name;
       this.#attempting = true;
       return { answer: await upstream.send(call), leave };
@@ -143,11 +154,11 @@ export class CallUnderWay {
     this.#lost.push({ upstream, mayHaveOutput });
   }
 
-  #settle(failure: unknown, signal: AbortSignal, counted: Counted): void {
-    const { parts, model, dialect, reservation, started } = this.#facts;
+  #settle(failure: unknown, counted: Counted): void {
+    const { parts, model, dialect, reservation, started, left } = this.#facts;
     const own = {
       upstream: this.upstream,
-      outcome: outcomeOf(failure, signal),
+      outcome: outcomeOf(failure, left),
       ms: performance.now() - started,
       firstTokenMs: this.#firstTokenMs,
     };
@@ -176,17 +187,17 @@ export class CallUnderWay {
   }
 }
 
-/** An upstream that sends its answer in one piece may have written all of it before one of these failures. */
+/** An upstream may have generated its whole answer before one of these failures. */
 const endedUnseen = new Set(['upstream_timeout', 'upstream_broke_off']);
 
-function outcomeOf(failure: unknown, signal: AbortSignal): CallResult['outcome'] {
-  if (failure === null) return 'done';
-  return clientLeft(signal) && !(failure instanceof UpstreamFailure) ? 'aborted' : 'failed';
+function outcomeOf(failure: unknown, left: AbortSignal): CallResult['outcome'] {
+  if (left.aborted && !(failure instanceof UpstreamFailure)) return 'aborted';
+  return failure === null ? 'done' : 'failed';
 }
 
-/** True if the client left, and no limit of ours has passed. */
-function clientLeft({ aborted, reason }: AbortSignal): boolean {
-  return aborted && reason instanceof Interrupted;
+/** Whether an upstream is read to its usage after the client left. People’s calls end at once. */
+export function readsOn({ run }: Account, { stream }: Pick<ModelCall, 'stream'>): boolean {
+  return run !== null && stream;
 }
 
 /** Full jitter, and never sooner than the upstream asked; null where that is too long. */
@@ -206,8 +217,15 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** Time for a slow reader to take the event that reports an error of its stream. */
 const lastWordMs = 2_000;
 
+interface Client {
+  readonly response: ServerResponse;
+  readonly writeHead: WriteHead;
+  /** The upstream is read to its end also when the client has left. */
+  readonly readOn: boolean;
+}
+
 interface Relayed {
-  /** Null where the whole answer was given on. */
+  /** Null if the answer was read to its end. */
   readonly failure: unknown;
   readonly sentBytes: number;
 }
@@ -218,7 +236,7 @@ interface Relayed {
  */
 async function relay(
   answer: UpstreamAnswer,
-  { response, writeHead }: { readonly response: ServerResponse; readonly writeHead: WriteHead },
+  { response, writeHead, readOn }: Client,
   { endpoint, stream: isStream, signal }: Pick<ModelCall, 'endpoint' | 'stream' | 'signal'>,
 ): Promise<Relayed> {
   if (answer.body instanceof WholeBody) {
@@ -238,17 +256,18 @@ async function relay(
   try {
     let { done, value } = await body.next();
     // Only now, when the first byte is there, the head cannot be taken back any more.
-    writeHead(answer.status, answer.headers);
+    if (!response.destroyed) writeHead(answer.status, answer.headers);
     while (done !== true) {
       const isFirst = sentBytes === 0;
+      if (response.destroyed) {
+        if (readOn) return { failure: await readToEnd(body), sentBytes };
+        await body.return?.();
+        return { failure: new Error('the client left'), sentBytes };
+      }
       sentBytes += value!.length;
       if (!response.write(value) && !response.destroyed) await drained(response, signal);
       // The first token goes out before what came with it is looked at.
       else if (isFirst && isStream) await new Promise<void>((resolve) => process.nextTick(resolve));
-      if (response.destroyed) {
-        await body.return?.();
-        return { failure: new Error('the client left'), sentBytes };
-      }
       ({ done, value } = await body.next());
     }
     response.end();
@@ -258,6 +277,19 @@ async function relay(
     breakOff(response, error, isStream ? endpoint : null);
   }
   return { failure, sentBytes };
+}
+
+/** Throws away what is left of an answer, for its usage. @returns why it was not read to its end; null if it was */
+async function readToEnd(body: AsyncIterator<Uint8Array>): Promise<unknown> {
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await body.next();
+    if (done === true) return null;
+    bytes += value.length;
+    if (bytes <= maxUnsentBytes) continue;
+    await body.return?.();
+    return new Error(`the client left, and the answer went on for more than ${maxUnsentBytes} bytes`);
+  }
 }
 
 /** The reader is as slow as it likes, within the time of the whole call. @throws the signal's reason */

@@ -32,6 +32,8 @@ describe('What the model gateway counts against budgets', () => {
         small: { upstreams: [{ ...entry, model: 'tiny-1', concurrency: 1 }] },
         pair: { upstreams: ['one', 'two'].map((model) => ({ ...entry, model })) },
         other: { upstreams: [{ ...entry, model: 'huge' }] },
+        codex: { upstreams: [{ ...entry, model: 'codex', responses: true }] },
+        claude: { upstreams: [{ ...entry, kind: 'anthropic', model: 'claude' }] },
       },
       timeouts,
       retries: 0,
@@ -46,7 +48,12 @@ describe('What the model gateway counts against budgets', () => {
   async function key(budget: number | null = 1): Promise<{ id: string; key: string }> {
     const expires_at = new Date(Date.now() + 600_000).toISOString();
     const made = await gateway.ask('/v1/keys', {
-      body: { run: `run_${crypto.randomUUID()}`, models: ['small', 'pair'], budget, expires_at },
+      body: {
+        run: `run_${crypto.randomUUID()}`,
+        models: ['small', 'pair', 'codex', 'claude'],
+        budget,
+        expires_at,
+      },
     });
     expect(made.status).to.equal(201);
     return (await made.json()) as { id: string; key: string };
@@ -290,6 +297,168 @@ describe('What the model gateway counts against budgets', () => {
     );
     expect((await call(silent.key, { max_tokens: 100, stream: true })).status).to.equal(504);
     expect(await usedBy(silent.id)).to.be.above(0);
+  });
+
+  /** A stream of 3,000 hidden thoughts, with a pause before its end. */
+  const thoughtful: Readonly<Record<string, { change: object; events: readonly [object[], object[]] }>> = {
+    '/v1/chat/completions': {
+      change: { messages, max_tokens: 4_000 },
+      events: [
+        [
+          chunk('m', { role: 'assistant', content: 'ok' }),
+          { ...chunk('m', {}), choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+        ],
+        [{ ...chunk('m', {}), choices: [], usage: { prompt_tokens: 10, completion_tokens: 3_002 } }],
+      ],
+    },
+    '/v1/responses': {
+      change: { input: 'Hello', max_output_tokens: 4_000 },
+      events: [
+        [
+          { type: 'response.created', response: { id: 'r', status: 'in_progress', output: [] } },
+          {
+            type: 'response.output_text.delta',
+            item_id: 'a',
+            output_index: 0,
+            content_index: 0,
+            delta: 'ok',
+          },
+        ],
+        [
+          {
+            type: 'response.completed',
+            response: {
+              ...{ id: 'r', status: 'completed', output: [] },
+              usage: { input_tokens: 10, output_tokens: 3_002, total_tokens: 3_012 },
+            },
+          },
+        ],
+      ],
+    },
+    '/v1/messages': {
+      change: { messages, max_tokens: 4_000 },
+      events: [
+        [
+          { type: 'message_start', message: { usage: { input_tokens: 10, output_tokens: 1 } } },
+          { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'ok' } },
+        ],
+        [
+          { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3_002 } },
+          { type: 'message_stop' },
+        ],
+      ],
+    },
+  };
+
+  for (const [path, { change, events }] of Object.entries(thoughtful)) {
+    const model = path === '/v1/messages' ? 'claude' : path === '/v1/responses' ? 'codex' : 'small';
+    const asked = (token: string, signal?: AbortSignal) =>
+      gateway.ask(path, { body: { model, stream: true, ...change }, token, ...(signal && { signal }) });
+    const begun = (response: ServerResponse) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.flushHeaders();
+    };
+    const send = (response: ServerResponse, some: readonly object[]) => {
+      for (const one of some) response.write(eventOf(one));
+    };
+    const finish = (response: ServerResponse) => {
+      send(response, events[1]);
+      response.end(path === '/v1/chat/completions' ? 'data: [DONE]\n\n' : '');
+    };
+
+    it(`charges a run that leaves a stream of ${path} as one that stays`, async () => {
+      const staying = await key();
+      upstream.next((_, response) => {
+        begun(response);
+        send(response, events[0]);
+        finish(response);
+      });
+      await (await asked(staying.key)).text();
+      const whole = await usedBy(staying.id);
+      expect(whole).to.be.closeTo((10 + 3_002 * 100) / 1_000_000, 1e-9);
+
+      const early = await key();
+      const leaving = new AbortController();
+      upstream.next((_, response) => {
+        begun(response);
+        send(response, events[0]);
+        setTimeout(() => finish(response), 200);
+      });
+      const answer = await asked(early.key, leaving.signal);
+      for await (const _ of answer.body!) break;
+      leaving.abort();
+      expect(await usedBy(early.id)).to.be.closeTo(whole, 1e-9);
+
+      const unseen = await key();
+      const before = new AbortController();
+      upstream.next((_, response) => {
+        begun(response);
+        setTimeout(() => before.abort(), 50);
+        setTimeout(() => {
+          send(response, events[0]);
+          finish(response);
+        }, 200);
+      });
+      await asked(unseen.key, before.signal).catch(() => {});
+      expect(await usedBy(unseen.id)).to.be.closeTo(whole, 1e-9);
+    });
+
+    it(`charges a run its reservation for a stream of ${path} whose end nobody saw`, async () => {
+      const reserved = (4_000 * 100) / 1_000_000;
+      const left = await key();
+      const leaving = new AbortController();
+      upstream.next((_, response) => {
+        begun(response);
+        send(response, events[0]);
+        setTimeout(() => response.destroy(), 200);
+      });
+      const answer = await asked(left.key, leaving.signal);
+      for await (const _ of answer.body!) break;
+      leaving.abort();
+      expect(await usedBy(left.id)).to.be.within(reserved, reserved * 1.01);
+      const { rows } = (await (await gateway.ask('/v1/usage?by=run')).json()) as { rows: object[] };
+      expect(rows[0]).to.include({ calls: 1, estimated: 1 });
+
+      await startAgain({ first_token_ms: 300, total_ms: 600 });
+      const late = await key();
+      upstream.next((_, response) => begun(response));
+      await (await asked(late.key)).text();
+      expect(await usedBy(late.id), 'no event').to.be.within(reserved, reserved * 1.01);
+      const silent = await key();
+      upstream.next((_, response) => {
+        begun(response);
+        send(response, events[0]);
+      });
+      await (await asked(silent.key)).text().catch(() => {});
+      expect(await usedBy(silent.id), 'no end').to.be.within(reserved, reserved * 1.01);
+    });
+  }
+
+  it('ends what it reads of a run’s stream at a limit of bytes, and when the gateway ends', async () => {
+    const begin = async (more: (response: ServerResponse) => void) => {
+      const { id, key: token } = await key();
+      const leaving = new AbortController();
+      upstream.next((_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write(eventOf(chunk('m', { content: 'ok' })));
+        leaving.signal.addEventListener('abort', () => setTimeout(() => more(response), 200));
+      });
+      const answer = await call(token, { max_tokens: 100, stream: true }, leaving.signal);
+      for await (const _ of answer.body!) break;
+      leaving.abort();
+      return id;
+    };
+    const endless = await begin((response) => {
+      const event = eventOf(chunk('m', { reasoning: 'x'.repeat(1024 * 1024) }));
+      for (let sent = 0; sent < 40; sent++) response.write(event);
+    });
+    expect(await usedBy(endless)).to.be.within(wholeOutput, wholeOutput * 1.1);
+    await begin(() => {});
+    await delay(200);
+    const began = performance.now();
+    await gateway.stop();
+    expect(performance.now() - began).to.be.below(2_500);
+    gateway = await start({});
   });
 
   it('counts the words of a stream that was left, though the upstream had counted none yet', async () => {

@@ -8,7 +8,7 @@ import type { CallMetrics } from '../metrics.ts';
 import { dialectOf } from '../providers/endpoints.ts';
 import { lateFailure } from '../providers/failure.ts';
 import { headersOfRun, searchOfRun } from '../providers/headers.ts';
-import { type Caller, CallUnderWay } from '../stream.ts';
+import { type Caller, CallUnderWay, readsOn } from '../stream.ts';
 import { unusualTtl } from './allowed-for-run.ts';
 import { decodeCall, estimateTokens, type SentCall } from './decode-call.ts';
 import { chosenModel, type Model } from './models.ts';
@@ -30,11 +30,16 @@ export interface CallRequest extends SentCall {
   readonly search?: string;
 }
 
+/** Time in ms for which the upstream of a run's stream is read after the client left, to learn what it costs. */
+const readOnMs = 60_000;
+
 /** Calls from their request to the settlement of what they cost. */
 export class ModelCalls {
   readonly #parts: ModelCallParts;
   readonly #loops = new ViaLoopGuard();
   readonly #underWay = new Set<Promise<void>>();
+  /** Ends the calls that are only read for their usage. */
+  readonly #readingOn = new Set<() => void>();
 
   constructor(parts: ModelCallParts) {
     this.#parts = parts;
@@ -47,8 +52,9 @@ export class ModelCalls {
     return call;
   }
 
-  /** Resolves when every call is settled. */
+  /** Ends calls whose client left. Resolves when every call is settled. */
   async settled(): Promise<void> {
+    for (const end of this.#readingOn) end();
     await Promise.allSettled(this.#underWay);
   }
 
@@ -73,19 +79,32 @@ export class ModelCalls {
       longCache: unusualTtl(decoded) !== undefined,
       ...estimate,
     });
-    const ending = new AbortController();
+    const [ending, leaving] = [new AbortController(), new AbortController()];
+    const gone = new Interrupted('client_gone', 'the client left');
+    const end = () => ending.abort(gone);
+    let readOn: NodeJS.Timeout | undefined;
+    const leave = () => {
+      if (leaving.signal.aborted) return;
+      leaving.abort(gone);
+      if (!readsOn(caller.account, decoded)) return end();
+      readOn = setTimeout(end, readOnMs);
+      this.#readingOn.add(end);
+    };
     response.once(
       'close',
       guarded('a call of a model', () => {
-        if (!response.writableFinished) ending.abort(new Interrupted('client_gone', 'the client left'));
+        if (!response.writableFinished) leave();
       }),
     );
     const { totalMs } = this.#parts;
     const limit = setTimeout(() => ending.abort(lateFailure(underWay.upstream, 'total', totalMs)), totalMs);
     const parts = { ...this.#parts, retries };
     const dialect = dialectOf[decoded.endpoint];
-    const underWay = new CallUnderWay({ parts, model, dialect, caller, reservation, started });
-    if (response.destroyed) ending.abort(new Interrupted('client_gone', 'the client left'));
+    const underWay = new CallUnderWay({
+      ...{ parts, model, dialect, caller, reservation, started },
+      left: leaving.signal,
+    });
+    if (response.destroyed) leave();
     try {
       const outputLimit = reservation.bounded ? each : null;
       const { inputTokens } = estimate;
@@ -93,6 +112,8 @@ export class ModelCalls {
       await underWay.run(call, response);
     } finally {
       clearTimeout(limit);
+      clearTimeout(readOn);
+      this.#readingOn.delete(end);
     }
   }
 }

@@ -60,6 +60,16 @@ describe('The settlement of a model call', () => {
     expect(outputOf({ ...early, outcome: 'aborted', contentBytes: null })).to.equal(3);
   });
 
+  it('counts an answer that was read to its end as it was reported, and all of one that may have more', () => {
+    const left = { outcome: 'aborted', usage: { ...reportedUsage, output: 3 }, contentBytes: 70 } as const;
+    expect(outputOf({ ...left, readToEnd: true })).to.equal(3);
+    expect(settled({ ...left, mayHaveOutput: true })).to.deep.equal({
+      usage: { ...reportedUsage, output: 500 },
+      estimated: true,
+      cost: 10 * 2 + 500 * 10,
+    });
+  });
+
   it('counts a single attempt that was lost, with all that it may have written', () => {
     const lost = [{ upstream: 'second', mayHaveOutput: false }];
     expect(settled({ outcome: 'failed', usage: noUsage, lost })).to.deep.equal({

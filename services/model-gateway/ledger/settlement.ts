@@ -23,6 +23,10 @@ export interface CallResult {
   /** Failed attempts that the provider may still bill. */
   readonly lost?: readonly LostAttempt[];
   readonly outcome: 'done' | 'aborted' | 'failed';
+  /** The upstream's answer was read to its end, even if the client left before; absent: what `outcome` says. */
+  readonly readToEnd?: boolean;
+  /** As of a lost attempt: the end of the answer was not seen. */
+  readonly mayHaveOutput?: boolean;
   /** Bytes of answer that the client was sent. */
   readonly sentBytes: number;
   /** Those of them that are the model's text, where known: at least so much was generated. */
@@ -42,12 +46,13 @@ type PriceOf = (upstream: string) => Price | null;
 /**
  * What a call used. Where the upstream reported nothing, the input is as estimated before, and the output what the bytes sent could
  * hold, at most what was reserved. An answer that ended early, or went on after its usage was reported, used at least the words
- * that were sent. Attempts that were lost count their input, and what they may have written.
+ * that were sent, or all that was reserved if it may have. Attempts that were lost count their input, and what they may have written.
  */
 export function settlementOf(call: LedgerCall, result: CallResult, priceOf: PriceOf): Settlement {
   const reported = result.usage === null ? null : clampedUsage(result.usage);
   const least = result.usage === null ? (result.contentBytes ?? result.sentBytes) : leastWords(result);
-  const output = Math.max(reported?.output ?? 0, tokensIn(least, call));
+  const possible = result.mayHaveOutput === true ? call.outputTokens : tokensIn(least, call);
+  const output = Math.max(reported?.output ?? 0, possible);
   const inputNotReported = reported === null || (reported.input === 0 && result.usage !== noUsage);
   const input = inputNotReported ? call.inputTokens : reported.input;
   const answered: Usage = { ...(reported ?? noUsage), input, output };
@@ -71,9 +76,10 @@ function usageOfLost(call: LedgerCall, { mayHaveOutput }: LostAttempt): Usage {
 }
 
 /** Bytes of output that were sent beyond doubt. Some upstreams report a running count that starts at 0; others always report 0. */
-function leastWords({ outcome, usage, usageIsPartial, sentBytes, contentBytes }: CallResult): number {
-  if (usage?.output === 0) return contentBytes ?? (outcome === 'done' ? sentBytes : 0);
-  return outcome !== 'done' || usageIsPartial === true ? (contentBytes ?? 0) : 0;
+function leastWords(result: CallResult): number {
+  const { outcome, readToEnd = outcome === 'done', usage, usageIsPartial, sentBytes, contentBytes } = result;
+  if (usage?.output === 0) return contentBytes ?? (readToEnd ? sentBytes : 0);
+  return !readToEnd || usageIsPartial === true ? (contentBytes ?? 0) : 0;
 }
 
 function tokensIn(bytes: number, { outputTokens }: LedgerCall): number {
