@@ -60,6 +60,17 @@ const agreeing: readonly (readonly [title: string, usage: object, expected: Expe
     [910, 100],
   ],
   [
+    'Anthropic with writes by their time to live alone',
+    {
+      ...{ input_tokens: 10, output_tokens: 5 },
+      cache_creation: { ephemeral_5m_input_tokens: 40, ephemeral_1h_input_tokens: 40 },
+    },
+    [90, 5, 0, 80],
+  ],
+  ['numbers as texts', openAi('100' as never, '5' as never, '3110' as never), [100, 3_010]],
+  ['a total alone, at the higher price', { total_tokens: 3_110 }, [0, 3_110]],
+  ['Google’s total alone', { totalTokenCount: '3110' }, [0, 3_110]],
+  [
     'LiteLLM before Anthropic',
     openAi(115, 30, 145, { cache_read_input_tokens: 100, cache_creation_input_tokens: 5 }),
     [115, 30, 100, 5],
@@ -111,7 +122,9 @@ const contradicting: readonly (readonly [title: string, usage: object, expected:
   ],
   ['more from a cache than was read', openAi(100, 5, 105, { cached_tokens: 900 }), [1_000, 5, 900]],
   ['a negative number', openAi(100, -5, 100), [100, 0]],
-  ['a number as a text', openAi(100, '5' as never, 105), [100, 5]],
+  ['a total beside impossible numbers', openAi(-1, Number.NaN, 5), [0, 5]],
+  ['a total beside an impossible input', openAi(-1, 10, 3_110), [3_100, 10]],
+  ['a text that is not a number', openAi(100, '5 tokens' as never, 105), [100, 5]],
   ['a number that is not whole', openAi(100, 5, 105, { cached_tokens: 0.5 }), [100, 5]],
   ['a number without end', openAi(100, 5, 1e300), [100, 5]],
 ];
@@ -140,17 +153,8 @@ describe('What an upstream reports of tokens', () => {
       expect(readUsage(usage)).to.deep.equal({ ...usageOf(expected), contradictory: true });
     });
 
-  it('is nothing where neither input nor output is a number', () => {
-    for (const value of [
-      null,
-      undefined,
-      'x',
-      [],
-      {},
-      { total_tokens: 5 },
-      openAi(-1, Number.NaN, 5),
-      { prompt_tokens: '5' },
-    ])
+  it('is nothing where neither input, output nor total is a number', () => {
+    for (const value of [null, undefined, 'x', [], {}, { total_tokens: -5 }, { prompt_tokens: '' }])
       expect(readUsage(value), JSON.stringify(value)).to.equal(null);
   });
 
@@ -161,6 +165,7 @@ describe('What an upstream reports of tokens', () => {
     const zeros = openAi(0, 0, 0);
     expect(readUsage(zeros, last)).to.deep.equal(last);
     expect(readUsage(openAi(100, 4, 104), last)).to.deep.equal({ ...last, contradictory: true });
+    expect(readUsage({ total_tokens: 120 }, last)).to.deep.equal(usageOf([100, 20, 50]));
     expect(readUsage({ output_tokens: 5 }, usageOf([30, 1, 20]), { cacheBeside: true })).to.deep.equal(
       usageOf([30, 5, 20]),
     );

@@ -43,11 +43,13 @@ const names = {
     ...['prompt_tokens_details.cache_write_tokens', 'input_tokens_details.cache_write_tokens'],
     ...['prompt_tokens_details.cache_creation_tokens', 'cache_write_tokens', 'cache_creation_input_tokens'],
   ],
+  /** By time to live, beside each other. */
+  writesByTime: ['cache_creation.ephemeral_5m_input_tokens', 'cache_creation.ephemeral_1h_input_tokens'],
 } as const;
 
 /**
  * What any upstream reports of its tokens, in the dialects of OpenAI, Anthropic and Google and as servers that are compatible with
- * them do; null if it names neither input nor output. Numbers that contradict each other are read so that they cost most.
+ * them do; null if it names neither input, output nor a total. A total alone counts as output. Numbers that contradict each other are read so that they cost most.
  * @param before what earlier events of the same stream reported: such numbers only grow, and some servers leave out later, or
  * report as 0, what they reported before
  * @param cacheBeside the input does not include what a cache had, as Anthropic counts; else the names decide
@@ -87,18 +89,21 @@ function readOnce(
     said('notCached'),
   ];
   if (missed.length > 0 && cachedReadings.length > 0) inputs.push(missed[0]! + cachedReadings[0]!);
-  if (inputs.length === 0 && outputs.length === 0) return null;
+  const hasTotal = said('total').length > 0;
+  const isTotalAlone = inputs.length === 0 && outputs.length === 0;
+  if (isTotalAlone && !hasTotal) return null;
   const isNoCount = (some: readonly string[]) => some.some((name) => isImpossible(at(value, name)));
-  if (inputs.length === 0 && isNoCount(names.input)) return null;
-  if (outputs.length === 0 && said('total').length === 0 && isNoCount(names.output)) return null;
+  if (inputs.length === 0 && !hasTotal && isNoCount(names.input)) return null;
+  if (outputs.length === 0 && !hasTotal && isNoCount(names.output)) return null;
   let isContradictory =
     [...new Set(inputs)].length > 1 ||
     [outputs, cachedReadings, said('total')].some((one) => one.length > 1) ||
     Object.values(names).some(isNoCount);
 
   // What a cache had is the cheapest input.
-  const [cached, writes] = [least(cachedReadings), most(said('writes'))];
-  const total = said('total').length === 0 ? null : most(said('total'));
+  const writtenByTime = names.writesByTime.reduce((sum, name) => sum + (count(at(value, name)) ?? 0), 0);
+  const [cached, writes] = [least(cachedReadings), Math.max(most(said('writes')), writtenByTime)];
+  const total = hasTotal ? most(said('total')) : null;
   let input = most(inputs) + most(said('toolInput'));
   const isBeside = cacheBeside || (value.prompt_tokens == null && isAnthropic(value));
   if (isBeside)
@@ -108,7 +113,8 @@ function readOnce(
       Math.max(writes, before?.cache_writes ?? 0);
 
   const written = most(outputs) + most(said('thoughts'));
-  if (inputs.length === 0 && total !== null) input = Math.max(before?.input ?? 0, total - written);
+  if (isTotalAlone) input = before?.input ?? 0;
+  else if (inputs.length === 0 && total !== null) input = Math.max(before?.input ?? 0, total - written);
   if (!isBeside && cached + writes > input) {
     input += cached + writes;
     isContradictory ||= total === null || total < input + written;
@@ -128,8 +134,9 @@ function readOnce(
 function isAnthropic({
   cache_read_input_tokens: read,
   cache_creation_input_tokens: written,
+  cache_creation: created,
 }: Readonly<Record<string, unknown>>): boolean {
-  return read !== undefined || written !== undefined;
+  return [read, written, created].some((one) => one !== undefined);
 }
 
 /** The input that no cache had and none took. */
@@ -180,10 +187,11 @@ export function openAiUsage({ input, output, cached, cache_writes }: Usage): Rec
   };
 }
 
-/** null for what cannot be a count of tokens. */
+/** null for what cannot be a count of tokens. Some servers write numbers as texts. */
 export function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= maxTokens
-    ? value
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 && number <= maxTokens
+    ? number
     : null;
 }
 
