@@ -1,6 +1,5 @@
 import type { Bus } from '#kit/bus/bus.ts';
 import type { KnownForge } from '#kit/config/known-forges.ts';
-import type { PostgresSettings, StorageKind } from '#kit/config/storage.ts';
 import type { Health } from '#kit/contracts/health.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -11,6 +10,7 @@ import type { Logger } from '#kit/log.ts';
 import type { Registry } from '#kit/prometheus.ts';
 import type { Redactor } from '#kit/redaction/redactor.ts';
 import { openSecretFile, type SecretFile } from '#kit/webhooks/secret-file.ts';
+import type { BridgeStorage } from './bridge-storage.ts';
 import type { BridgeConfig } from './configuration.ts';
 import type { Daemon } from './daemon.ts';
 import { askWorker, checkHealth, storeProbes } from './health.ts';
@@ -26,17 +26,14 @@ import { EventQueue } from './queue/event-queue.ts';
 import { beginPruning } from './queue/pruning.ts';
 import type { Schedule } from './schedules/configuration.ts';
 import { everyMinute, Schedules, tickFunction } from './schedules/schedules.ts';
-import type { BridgeStorage } from './storage/bridge-storage.ts';
-import { openSqliteStorage } from './storage/sqlite/storage.ts';
 import { CatchUp } from './sync/catch-up.ts';
 import { WebhookDashboard } from './sync/dashboard.ts';
 import { Sync } from './sync/sync.ts';
 import type { RoleMap } from './targets/role-map.ts';
 
 export interface BridgeParts {
-  readonly folders: Pick<Folders, 'state' | 'secrets'>;
-  /** The database of several hosts; null where files are used. */
-  readonly postgres: PostgresSettings | null;
+  readonly folders: Pick<Folders, 'secrets'>;
+  readonly storage: BridgeStorage;
   readonly config: BridgeConfig;
   readonly roles: RoleMap;
   readonly forges: readonly KnownForge[];
@@ -64,15 +61,16 @@ export interface BridgeService {
   close(): Promise<void>;
 }
 
+/** Interval between two looks for events, in milliseconds. Polled, not notified: a NOTIFY makes all commits of the database wait. */
+const lookMs = 1_000;
 /** A call of the planning takes so much longer, in seconds, than the planning may. */
 const callMarginSeconds = 120;
 
-/** The composition root of core-bridge. @throws what `openBridgeStorage` throws */
-export async function composeBridge(parts: BridgeParts): Promise<BridgeService> {
-  const { config, bus, busUrl, daemon, roles, logger, version } = parts;
+/** The composition root of core-bridge. */
+export function composeBridge(parts: BridgeParts): BridgeService {
+  const { storage, config, bus, busUrl, daemon, roles, logger, version } = parts;
   const since = Date.now();
   roles.report(logger);
-  const storage = await openBridgeStorage({ state: parts.folders.state, postgres: parts.postgres });
   const queue = new EventQueue(storage, config.processing);
   let endPruning = (): void => {};
   const metrics = createBridgeMetrics(() => queue.counts());
@@ -100,7 +98,7 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
     callMs: () => (roles.planningSeconds + callMarginSeconds) * 1000,
     logger,
     ending: parts.ending,
-    lookMs: storage.lookMs,
+    lookMs,
     ended(_, outcome, seconds) {
       metrics.attempted(outcome, seconds);
       sync.wake();
@@ -189,25 +187,4 @@ export async function composeBridge(parts: BridgeParts): Promise<BridgeService> 
 
 function secretOf(name: string | null, { folders, redactor }: BridgeParts): SecretFile | null {
   return name === null ? null : openSecretFile(folders.secrets, name, (value) => redactor.addSecret(value));
-}
-
-interface StorageOptions {
-  /** The state folder. */
-  readonly state: string;
-  /** null where files are used. */
-  readonly postgres: PostgresSettings | null;
-}
-
-/** By where Core keeps its things. PostgreSQL's client is loaded where it is used. */
-const storages: Readonly<Record<StorageKind, (options: StorageOptions) => Promise<BridgeStorage>>> = {
-  files: async ({ state }) => openSqliteStorage(state),
-  postgres: async ({ postgres }) => {
-    const { openPostgresStorage } = await import('./storage/postgres/storage.ts');
-    return openPostgresStorage(postgres!);
-  },
-};
-
-/** @throws Conflict (`queue_held`), Failed (`queue_damaged`, `queue_newer`), Unavailable (`disk_full`); a database is connected to later */
-export function openBridgeStorage(options: StorageOptions): Promise<BridgeStorage> {
-  return storages[options.postgres === null ? 'files' : 'postgres'](options);
 }

@@ -10,8 +10,8 @@ import { runningService } from '#kit/config/running-service.ts';
 import { ensureTokens, ownToken } from '#kit/tokens/tokens.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import type { NewEvent } from '../../services/bridge/queue/stored-event.ts';
-import { openSqliteStorage } from '../../services/bridge/storage/sqlite/storage.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
+import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { type Benchmark, type Comparison, compare, takeTurns } from './comparison.ts';
 
 const program = fileURLToPath(new URL('../../services/bridge/main.ts', import.meta.url));
@@ -149,7 +149,7 @@ function eventText(number: number): string {
 }
 
 async function fill(home: string, count: number): Promise<void> {
-  const storage = openSqliteStorage(join(home, 'state'));
+  const storage = storageIn(join(home, 'state'));
   const queue = new EventQueue(storage, queueConfig);
   for (let from = 0; from < count; from += 500) {
     const batch = Array.from({ length: Math.min(500, count - from) }, (_, index) => pending(from + index));

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { codeOf, messageOf } from '#kit/errors.ts';
+import type { BridgeStorage } from '../../services/bridge/bridge-storage.ts';
 import { type EventPage, EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import { removalOf } from '../../services/bridge/queue/pruning.ts';
 import type { NewEvent } from '../../services/bridge/queue/stored-event.ts';
-import type { BridgeStorage } from '../../services/bridge/storage/bridge-storage.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import type { StoragePlace } from '../fixtures/bridge/storage-place.ts';
 
@@ -55,7 +55,7 @@ export function bridgeQueueContract(
     afterEach(() => storage.close());
 
     async function open(): Promise<void> {
-      storage = await place.open();
+      storage = place.open();
       queue = new EventQueue(storage, queueConfig);
     }
 

@@ -1,4 +1,4 @@
-import { postgresPlace, sqlitePlace } from '../fixtures/bridge/storage-place.ts';
+import { postgresPlace, type StoragePlace, sqlitePlace } from '../fixtures/bridge/storage-place.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { describeWith } from '../needs.ts';
 import { bridgeQueueContract } from './bridge-queue.contract.ts';
@@ -6,10 +6,12 @@ import { catchUpRowsContract } from './catch-up-rows.contract.ts';
 import { schedulesContract } from './schedules.contract.ts';
 import { syncContract } from './sync.contract.ts';
 
-bridgeQueueContract('a file', sqlitePlace);
-schedulesContract('a file', sqlitePlace);
-syncContract('a file', sqlitePlace);
-catchUpRowsContract('a file', sqlitePlace);
+function contracts(name: string, makePlace: () => StoragePlace | Promise<StoragePlace>): void {
+  for (const contract of [bridgeQueueContract, schedulesContract, syncContract, catchUpRowsContract])
+    contract(name, makePlace);
+}
+
+contracts('a file', sqlitePlace);
 
 describeWith(['postgres'], 'in PostgreSQL', () => {
   let server: PostgresServer;
@@ -19,8 +21,5 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
   });
   after(() => server.stop());
 
-  bridgeQueueContract('a database', () => postgresPlace(server));
-  schedulesContract('a database', () => postgresPlace(server));
-  syncContract('a database', () => postgresPlace(server));
-  catchUpRowsContract('a database', () => postgresPlace(server));
+  contracts('a database', () => postgresPlace(server));
 });

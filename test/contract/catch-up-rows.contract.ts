@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import type { BridgeStorage } from '../../services/bridge/bridge-storage.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
-import type { BridgeStorage } from '../../services/bridge/storage/bridge-storage.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
 import type { StoragePlace } from '../fixtures/bridge/storage-place.ts';
 import { eventOf, sampleEvent } from './bridge-queue.contract.ts';
@@ -20,7 +20,7 @@ export function catchUpRowsContract(
     beforeEach(async () => {
       place = await makePlace();
       await place.set(at('2026-05-04T12:00:00'));
-      storage = await place.open();
+      storage = place.open();
     });
     afterEach(() => storage.close());
 

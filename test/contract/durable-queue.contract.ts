@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { type Columns, DurableQueue, type JobRows, type JobTable } from '#kit/jobs/durable-queue.ts';
+import type { Columns, DatabaseJobs, JobTable } from '#kit/jobs/database-jobs.ts';
+import { DurableQueue } from '#kit/jobs/durable-queue.ts';
 
 export interface JobsPlace {
-  readonly rows: JobRows;
+  readonly rows: DatabaseJobs;
   /** The clock, which stands still, in milliseconds since 1970. */
   now(): number;
   set(time: number): Promise<void>;
@@ -20,7 +21,6 @@ const reason = { code: 'busy', message: 'it is busy' };
 export const mails: JobTable = {
   name: 'mails',
   ready: "box NOT IN (SELECT box FROM mails WHERE state = 'processing')",
-  dueIndex: 'mails_due',
 };
 
 /** What every durable queue does, wherever its jobs are. */

@@ -4,8 +4,8 @@ import type { RunSummary } from '#kit/contracts/run.ts';
 import { Unavailable } from '#kit/errors.ts';
 import { silentLogger } from '#kit/log.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
+import type { BridgeStorage } from '../../services/bridge/bridge-storage.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
-import type { BridgeStorage } from '../../services/bridge/storage/bridge-storage.ts';
 import type { Dashboard } from '../../services/bridge/sync/dashboard.ts';
 import { Sync } from '../../services/bridge/sync/sync.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
@@ -47,7 +47,7 @@ export function syncContract(name: string, makePlace: () => StoragePlace | Promi
       daemon = new ToyDaemon();
       board = new ToyDashboard('board');
       other = new ToyDashboard('other');
-      storage = await place.open();
+      storage = place.open();
       start();
     });
     afterEach(async () => {
@@ -105,7 +105,7 @@ export function syncContract(name: string, makePlace: () => StoragePlace | Promi
       await sync.sync();
       await sync.close();
       await storage.close();
-      storage = await place.open();
+      storage = place.open();
       start();
       daemon.runList = [run('run_2', 'awaiting_approval'), run('run_1', 'completed')];
       expect(await sync.sync()).to.deep.include({ queued: 2, delivered: 2 });

@@ -264,7 +264,7 @@ for (const [kind, open] of [
       await bridge.close();
       const folders = resolveFolders({ home: bridge.home }, {} as never);
       const db = new DatabaseSync(join(folders.state, 'bridge', 'queue.sqlite'));
-      db.prepare('UPDATE catch_ups SET until = ?').run(Date.parse('2099-01-01T00:00:00Z'));
+      db.prepare('UPDATE bridge_catch_ups SET until = ?').run(Date.parse('2099-01-01T00:00:00Z'));
       db.close();
       const base_url = `https://${kind}.test`;
       const forges = { forges: [{ name: 'work', kind, base_url }] };

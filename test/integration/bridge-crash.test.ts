@@ -1,18 +1,22 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { openBridgeStorage } from '../../services/bridge/compose.ts';
+import type { BridgeStorage } from '../../services/bridge/bridge-storage.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
+import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 import type { ToParent } from './bridge.messages.ts';
 
 const program = fileURLToPath(new URL('./bridge.processor.ts', import.meta.url));
+
+/** Lease of the claims of a bridge that is killed, in milliseconds. */
+const leaseMs = 1_000;
 
 /** A hundred processes compile the same modules. */
 const compiled = temporaryFolder();
@@ -25,12 +29,12 @@ class World {
   readonly state = temporaryFolder();
   readonly postgres: PostgresSettings | null;
 
-  /** What a killed bridge had claimed can be taken again: by the next start, or when its leases are over. */
-  readonly untilFree: () => Promise<unknown>;
-
-  constructor(postgres: PostgresSettings | null, untilFree: () => Promise<unknown> = async () => {}) {
+  constructor(postgres: PostgresSettings | null) {
     this.postgres = postgres;
-    this.untilFree = untilFree;
+  }
+
+  open(): BridgeStorage {
+    return storageIn(this.postgres ?? this.state);
   }
 
   /**
@@ -77,15 +81,15 @@ class World {
 
   /** A schedule was never looked at. */
   async isDue(name: string): Promise<void> {
-    const { schedules, close } = await openBridgeStorage(this);
-    await schedules.begin([name]);
-    await schedules.alone(name, (held) => held.passed(0));
-    await close();
+    const storage = this.open();
+    await storage.schedules.begin([name]);
+    await storage.schedules.alone(name, (held) => held.passed(0));
+    await storage.close();
   }
 
   /** Every event that was ever answered for is planned, by the one run that it has. */
   async expectNothingLost(): Promise<void> {
-    const storage = await openBridgeStorage(this);
+    const storage = this.open();
     const queue = new EventQueue(storage, queueConfig);
     for (const id of this.accepted)
       expect(await queue.get(id)).to.deep.include({ state: 'done', run_id: this.runs.get(id), attempts: 0 });
@@ -132,7 +136,7 @@ function crashes(makeWorld: () => Promise<World>): void {
     const world = await makeWorld();
     const ids = ['run_1', 'run_2'];
     await world.run({ mode: 'sync', ids, crashAt: 'bridge.summary_delivered' }, never);
-    await world.untilFree();
+    await setTimeout(leaseMs + 200);
     expect(world.taken).to.deep.equal(['board/run_1/completed']);
     await world.run({ mode: 'sync', ids }, atRest);
     await world.run({ mode: 'sync', ids }, atRest);
@@ -148,6 +152,7 @@ function crashes(makeWorld: () => Promise<World>): void {
     const ids = ['1', '2'];
     await world.isDue('always');
     await world.run({ mode: 'tick', ids, crashAt: 'bridge.schedule_stored' }, never);
+    await setTimeout(leaseMs + 200);
     const said = await world.run({ mode: 'tick', ids }, ({ length }) => length > 0);
     expect(said).to.deep.equal([{ left: 2, due: 1, events: 0 }]);
   });
@@ -176,10 +181,6 @@ describeWith(['time', 'postgres'], 'core-bridge that is killed, with its queue i
   after(() => server.stop());
 
   crashes(async () => {
-    const settings = await server.database();
-    const held = 'SELECT 1 FROM bridge_deliveries WHERE claimed_until >= core_clock_ms()';
-    return new World(settings, () =>
-      until('the end of the leases', async () => (await server.ask(settings, held)).length === 0),
-    );
+    return new World(await server.database());
   });
 });

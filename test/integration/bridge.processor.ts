@@ -2,9 +2,8 @@ import { byWebhookForge } from '#kit/forges/registry.ts';
 import { silentLogger } from '#kit/log.ts';
 import { Processing } from '../../services/bridge/processing/processing.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
-import { openPostgresStorage } from '../../services/bridge/storage/postgres/storage.ts';
-import { openSqliteStorage } from '../../services/bridge/storage/sqlite/storage.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
+import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import { toyPlanning } from '../fixtures/bridge/toy-planning.ts';
 import { memoryBus } from '../fixtures/bus/memory-bus.ts';
@@ -15,9 +14,7 @@ import { killedEvent, type ToParent, type ToProcessor } from './bridge.messages.
  * Plans, and dashboards, are on the other side of its channel, so that they outlive it.
  */
 const [state = '', postgres = 'null', mode = 'process', ...ids] = process.argv.slice(2);
-const settings = JSON.parse(postgres);
-const storage =
-  settings === null ? openSqliteStorage(state) : openPostgresStorage(settings, { leaseMs: 1_000 });
+const storage = storageIn(JSON.parse(postgres) ?? state, { leaseMs: 1_000 });
 const queue = new EventQueue(storage, queueConfig);
 
 function report(message: ToParent): void {
@@ -68,7 +65,7 @@ async function processAll(): Promise<void> {
     rights: { github: { by: 'write' }, gitea: { by: 'write' } },
     callMs: () => 60_000,
     logger: silentLogger,
-    lookMs: storage.lookMs,
+    lookMs: 1_000,
     ended({ event_id }) {
       void left().then((count) => report({ ended: event_id, left: count }));
     },

@@ -6,13 +6,13 @@ import { openPostgres } from '#kit/database/postgres.ts';
 import { isConnectionLoss } from '#kit/database/postgres-error.ts';
 import { codeOf } from '#kit/errors.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
-import { openPostgresStorage } from '../../services/bridge/storage/postgres/storage.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
 import { eventOf } from '../contract/bridge-queue.contract.ts';
 import { readLedgerDatabase } from '../contract/model-ledger.benches.ts';
 import { spentBy, testCall, testPrices, token } from '../contract/model-ledger.scene.ts';
 import { sampleRequest, turn } from '../contract/run-store.sample.ts';
+import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { unprivileged } from '../fixtures/postgres-cluster.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -94,7 +94,7 @@ describeWith(['mounts', 'postgres'], 'a database whose disk is full', () => {
   }
 
   function queueing(host: string): Worker {
-    const storage = openPostgresStorage(settings);
+    const storage = storageIn(settings);
     closing.push(() => storage.close());
     return working(async (number) => {
       const event_id = `${host} ${number}`;

@@ -11,7 +11,6 @@ import { openRegistry } from '#kit/tokens/open-registry.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
-import { openPostgresStorage } from '../../services/bridge/storage/postgres/storage.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
 import { openSqliteStore } from '../../services/model-gateway/ledger/sqlite/store.ts';
@@ -19,6 +18,7 @@ import { type MoveRequest, migrateStorage } from '../../services/supervisor/stor
 import { eventOf } from '../contract/bridge-queue.contract.ts';
 import { everything, spentBy, testCall, testPrices, token } from '../contract/model-ledger.scene.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
+import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { type Installation, makeInstallation, storedIn } from '../fixtures/storage/installation.ts';
@@ -96,8 +96,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     expect(there.parts.map(({ name, entries }) => `${entries} ${name}`)).to.deep.equal([
       ...['6 tokens', '4 runs', '4 rows of notifications'],
       ...['2 keys of runs', '4 calls of models'],
-      ...['3 sums of calls by day', '3 budgets', '5 events of the queue', '1 reports to dashboards'],
-      ...['1 schedules', '1 repositories caught up with'],
+      ...['3 sums of calls by day', '3 budgets', '8 rows of the queue'],
     ]);
     expect(readPostgresSettings(folders)?.url).to.equal(settings.url);
     expect([filesCode(), await databaseCode()]).to.deep.equal(['storage_moved', 'none']);
@@ -146,7 +145,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     await ledger.reserve(token, testCall);
     const used = await ledger.usage(everything);
     await ledger.close();
-    const queue = openPostgresStorage(settings);
+    const queue = storageIn(settings);
     await queue.events.accept(eventOf(9), 0);
     await queue.eventJobs.take(60_000, {}, false);
     await queue.close();
@@ -163,8 +162,8 @@ describeWith(['postgres'], 'a move of the storage', () => {
     const after = storedIn(folders);
     const rows = (name: string) => (after[name] as string[]).map((row) => JSON.parse(row));
     expect(
-      rows('bridge/queue.sqlite events').map(({ event_id, state }) => `${event_id} ${state}`),
-    ).to.include('e9 pending');
+      rows('bridge/queue.sqlite bridge_events').map(({ event_id, state }) => `${event_id} ${state}`),
+    ).to.include('e9 processing');
     expect(String(after.registry)).to.include('"later"');
     expect(rows('model-gateway/ledger.sqlite calls')).to.have.length(6);
     const again = new Ledger(openSqliteStore(folders.state), { prices: testPrices, dayBudget: null });
@@ -299,7 +298,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     const foreign = storedIn(other.folders);
     const error = await refusal(move('files', { folders: other.folders }));
     expect(error.code).to.equal('storage_target_not_empty');
-    expect(error.message).to.include('5 events of the queue in ');
+    expect(error.message).to.include('8 rows of the queue in ');
     expectStored(other.folders, foreign);
     expect(await databaseCode()).to.equal('none');
   });

@@ -8,15 +8,15 @@ import { resolveFolders } from '#kit/folders.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { silentLogger } from '#kit/log.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
+import type { BridgeStorage } from '../../services/bridge/bridge-storage.ts';
 import { Processing } from '../../services/bridge/processing/processing.ts';
 import { EventQueue } from '../../services/bridge/queue/event-queue.ts';
 import { Schedules, tickFunction } from '../../services/bridge/schedules/schedules.ts';
-import type { BridgeStorage } from '../../services/bridge/storage/bridge-storage.ts';
-import { openSqliteStorage } from '../../services/bridge/storage/sqlite/storage.ts';
 import { readRoleMap } from '../../services/bridge/targets/role-map.ts';
 import { platformFunctions } from '../../services/bus-worker/functions.ts';
 import { Planning } from '../../services/bus-worker/planning.ts';
 import { queueConfig } from '../fixtures/bridge/queue-config.ts';
+import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import { type EngineProcess, startEngine } from '../fixtures/bus/engine-process.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -51,7 +51,7 @@ describe('A task over the bus', () => {
     const services = { agentd, context: agentd, bridge: agentd, answerMs: 10_000 };
     worker.register(platformFunctions(services, new Planning({ agentd, withinMs: () => minute })));
     await Promise.all(buses.map((bus) => bus.whenConnected(10_000)));
-    storage = openSqliteStorage(temporaryFolder(), () => now);
+    storage = storageIn(temporaryFolder(), { now: () => now });
   });
 
   after(async () => {

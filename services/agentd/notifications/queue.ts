@@ -1,5 +1,6 @@
 import type { Backlog } from '#kit/contracts/health.ts';
-import { DurableQueue, type JobClaim } from '#kit/jobs/durable-queue.ts';
+import type { JobClaim } from '#kit/jobs/database-jobs.ts';
+import { DurableQueue } from '#kit/jobs/durable-queue.ts';
 import { once } from '#kit/once.ts';
 import type { RunChanges } from '../runs/run-store.ts';
 import type { Notice } from './notice.ts';

@@ -10,6 +10,7 @@ import { resolveFolders } from '#kit/folders.ts';
 import { serveService } from '#kit/http/serve-service.ts';
 import { openServiceProcess } from '#kit/service-process.ts';
 import { serviceToken } from '#kit/tokens/tokens.ts';
+import { openBridgeStorage } from '../bridge-storage.ts';
 import { type BridgeService, composeBridge } from '../compose.ts';
 import { readBridgeConfig } from '../configuration.ts';
 import { connectDaemon } from '../daemon.ts';
@@ -24,8 +25,8 @@ export function readConfiguration({ home, host, port }: ServeOptions) {
   const forges = readKnownForges(folders);
   const config = readBridgeConfig({ folders, flags: { host, port }, environment }, forges);
   const roles = readRoleMap(folders);
-  const postgres = readPostgresSettings(folders);
-  return { config, forges, roles, postgres, schedules: readSchedules(folders, { roles, forges }) };
+  readPostgresSettings(folders);
+  return { config, forges, roles, schedules: readSchedules(folders, { roles, forges }) };
 }
 
 /** Runs core-bridge until a signal comes, or the process that started it is gone. */
@@ -48,7 +49,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   let bridge: BridgeService | null = null;
   const ending = own.shutdown.signal;
   const answerMs = readSettings(sources).answers.seconds * 1000;
-  bridge = await composeBridge({ ...own, ...read, ending, bus, busUrl, daemon, answerMs });
+  const storage = await openBridgeStorage(folders);
+  bridge = composeBridge({ ...own, ...read, storage, ending, bus, busUrl, daemon, answerMs });
   const composed = bridge;
   own.shutdown.add('the queue', () => composed.close());
   return serveService(own, {

@@ -3,12 +3,12 @@ import { BusError } from '#kit/bus/bus.ts';
 import { codeOf } from '#kit/errors.ts';
 import { silentLogger } from '#kit/log.ts';
 import { queueConfig } from '../../../test/fixtures/bridge/queue-config.ts';
+import { storageIn } from '../../../test/fixtures/bridge/storage-place.ts';
 import { failure, toyPlanning } from '../../../test/fixtures/bridge/toy-planning.ts';
 import { memoryBus } from '../../../test/fixtures/bus/memory-bus.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { EventQueue } from '../queue/event-queue.ts';
 import { eventView, type NewEvent } from '../queue/stored-event.ts';
-import { openSqliteStorage } from '../storage/sqlite/storage.ts';
 import { Processing, type ProcessingParts } from './processing.ts';
 
 const config = { automatic: true, concurrency: 2 };
@@ -44,7 +44,7 @@ describe('Processing an event', () => {
 
   beforeEach(() => {
     now = 1_000_000;
-    const storage = openSqliteStorage(temporaryFolder(), () => now);
+    const storage = storageIn(temporaryFolder(), { now: () => now });
     closeStorage = () => storage.close();
     queue = new EventQueue(storage, queueConfig);
     planning = toyPlanning();

@@ -10,15 +10,15 @@ export interface AcceptedEvent {
   readonly duplicate: boolean;
 }
 
-/** What the queue knows beside an event that comes, each asked for when it matters. */
+/** Events that the queue knows and that one that comes may repeat. */
 export interface Known {
-  byId(): StoredEvent | null;
+  readonly byId: StoredEvent | null;
   /** A delivery of a forge that had the same bytes. */
-  byBody(): StoredEvent | null;
+  readonly byBody: StoredEvent | null;
   /** The newest event of its issue, of those that contain all that it says and were not skipped. */
-  lastOfIssue(): StoredEvent | null;
+  readonly lastOfIssue: StoredEvent | null;
   /** The newest of those that `sync` took up, and that are neither skipped nor dead. */
-  takenUp(): StoredEvent | null;
+  readonly takenUp: StoredEvent | null;
 }
 
 /** What is to be done with an event that comes. `before`: the row that it takes the place of. */
@@ -32,9 +32,9 @@ export type Judgement =
  * @throws Conflict (`event_id_reused`)
  */
 export function judge(event: NewEvent, known: Known, since: number): Judgement {
-  const sameId = known.byId();
+  const sameId = known.byId;
   if (sameId !== null && !isSame(sameId, event)) throw reused(sameId);
-  const before = sameId ?? known.byBody();
+  const before = sameId ?? known.byBody;
   if (before !== null && !isJudgedAnew(before, event)) return { kind: 'repeats', event: before };
   return { kind: 'store', before, skip: event.skip ?? alreadyHandled(event, known, since) };
 }
@@ -56,7 +56,7 @@ function alreadyHandled(event: NewEvent, known: Known, since: number): Reason | 
  * is planned, or was planned since. A forge reports a new issue and each of its labels within a second.
  */
 function coveringOf(event: NewEvent, known: Known, since: number): StoredEvent | null {
-  const last = known.lastOfIssue();
+  const last = known.lastOfIssue;
   if (last === null || !mayStandFor(last, event)) return null;
   if (last.issue_sha256 !== event.issue_sha256 || last.state === 'dead') return null;
   return last.state !== 'done' || last.changed_at >= since ? last : null;
@@ -74,7 +74,7 @@ function mayStandFor(earlier: StoredEvent, { source, content }: NewEvent): boole
 /** The event that took up what this delivery says, before it came: the issue was no older then. */
 function takenUpBefore(event: NewEvent, known: Known): StoredEvent | null {
   const { issue_sha256, replan = false, content, by } = event;
-  const taken = by === takenUpBySync ? null : known.takenUp();
+  const taken = by === takenUpBySync ? null : known.takenUp;
   if (taken === null || !mayStandFor(taken, event)) return null;
   const later = Date.parse(taken.content.occurred_at) - Date.parse(content.occurred_at);
   const same = replan || taken.issue_sha256 === issue_sha256;

@@ -1,7 +1,8 @@
 import type { EventState, EventTarget } from '#kit/contracts/bridge/events.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
-import { type Due, DurableQueue, type JobClaim, type JobRows } from '#kit/jobs/durable-queue.ts';
+import type { DatabaseJobs, Due, JobClaim } from '#kit/jobs/database-jobs.ts';
+import { DurableQueue } from '#kit/jobs/durable-queue.ts';
 import { findSecrets, Redactor } from '#kit/redaction/redactor.ts';
 import type { BridgeConfig } from '../configuration.ts';
 import { type AcceptedEvent, storedEvent, targetKey } from './accept-event.ts';
@@ -31,7 +32,7 @@ export type QueueConfig = Pick<
 
 export interface EventStorage {
   readonly events: EventRows;
-  readonly eventJobs: JobRows;
+  readonly eventJobs: DatabaseJobs;
 }
 
 /** The durable queue of events. Every change is durable when its promise resolves. */

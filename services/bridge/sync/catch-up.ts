@@ -10,6 +10,7 @@ import { type ForgeWebhookSource, plannedFieldsText } from '../ingress/forge-web
 import type { AcceptedEvent } from '../queue/accept-event.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
+import type { CatchUpRows, KnownRepository } from './catch-up-rows.ts';
 
 export interface CatchUpParts {
   readonly rows: CatchUpRows;
@@ -159,22 +160,4 @@ function actionsOf(
   const labelsAlone = last?.issue_sha256 === sha256(plannedFieldsText({ ...issue, labels: before }));
   const actions = [...(isNew ? ['opened'] : []), ...(labelsAlone ? [] : ['edited']), ...label];
   return actions as [string, ...string[]];
-}
-
-export interface KnownRepository {
-  readonly forge: string;
-  readonly owner: string;
-  readonly repo: string;
-  /** Milliseconds since 1970, by the forge's clock: what changed before is known. */
-  readonly since: number;
-}
-
-/**
- * How far each repository was asked, never ahead of the store's clock: what a forge's clock said once while it was wrong counts as
- * now. One that never was begins at its first delivery: others may be missing between those that came.
- */
-export interface CatchUpRows {
-  known(): Promise<readonly KnownRepository[]>;
-  /** Everything that changed before `until` was taken up. */
-  passed(repository: Omit<KnownRepository, 'since'>, until: number): Promise<void>;
 }

@@ -1,46 +1,20 @@
 import type { SyncReply } from '#kit/contracts/bridge/sync.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { messageOf } from '#kit/errors.ts';
-import { type Due, DurableQueue, type JobClaim, type JobRows } from '#kit/jobs/durable-queue.ts';
+import type { DatabaseJobs, Due, JobClaim } from '#kit/jobs/database-jobs.ts';
+import { DurableQueue } from '#kit/jobs/durable-queue.ts';
 import type { Logger } from '#kit/log.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import type { Dashboard } from './dashboard.ts';
+import type { Delivery, DeliveryRows, NewDelivery } from './delivery-rows.ts';
 
 export interface OutboxParts {
   readonly deliveries: DeliveryRows;
-  readonly deliveryJobs: JobRows;
+  readonly deliveryJobs: DatabaseJobs;
   readonly logger: Logger;
   /** Failures after which a delivery is given up. */
   readonly attempts: number;
   readonly observe: (dashboard: string, outcome: 'delivered' | 'failed' | 'dead') => void;
-}
-
-/** That a run reached a status, for one dashboard: delivered once. */
-export interface Delivery {
-  readonly dashboard: string;
-  readonly run_id: string;
-  readonly status: string;
-}
-
-export interface NewDelivery extends Delivery {
-  readonly body: string;
-  /** When the run came to this status, as the daemon says; RFC 3339 in UTC. */
-  readonly run_updated_at: string;
-}
-
-/** Where deliveries are. Their jobs are in the same rows. */
-export interface DeliveryRows {
-  /** Those of `wanted` that are not there yet. */
-  missing(wanted: readonly Delivery[]): Promise<readonly Delivery[]>;
-  /**
-   * Adds what is not there yet, in one commit, but for a status that the run had before one that is there: whoever saw it was slow.
-   * @returns how many were added
-   */
-  add(deliveries: readonly NewDelivery[]): Promise<number>;
-  /** Why one of a dashboard failed lately; null where all goes well. */
-  problem(dashboard: string): Promise<string | null>;
-  /** Milliseconds since what waits longest was seen; null where nothing waits. */
-  oldestMs(dashboard: string): Promise<number | null>;
 }
 
 export interface Flushed {

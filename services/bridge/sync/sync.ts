@@ -9,7 +9,8 @@ import type { Daemon } from '../daemon.ts';
 import type { EventQueue } from '../queue/event-queue.ts';
 import type { StoredEvent } from '../queue/stored-event.ts';
 import type { Dashboard } from './dashboard.ts';
-import { type Delivery, deliveryKey, type NewDelivery, Outbox, type OutboxParts } from './outbox.ts';
+import type { Delivery, NewDelivery } from './delivery-rows.ts';
+import { deliveryKey, Outbox, type OutboxParts } from './outbox.ts';
 
 export interface SyncParts extends Pick<OutboxParts, 'deliveries' | 'deliveryJobs' | 'observe'> {
   readonly dashboards: readonly Dashboard[];

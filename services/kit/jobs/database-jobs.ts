@@ -4,16 +4,40 @@ import type { Database } from '../database/database.ts';
 import { rowLock } from '../database/database.ts';
 import { isUniqueViolation } from '../database/errors.ts';
 import type { ColumnTypes } from '../database/schema.ts';
-import {
-  type Columns,
-  type Due,
-  type JobClaim,
-  type JobRow,
-  type JobRows,
-  type JobTable,
-  maxAheadMs,
-  maxLeaseMs,
-} from './durable-queue.ts';
+
+/**
+ * A table of jobs. Its columns are those of `jobColumns` and its own; `state` is `pending`, `processing`, or one of those in which
+ * a job has ended: `done`, `skipped`, `dead`.
+ */
+export interface JobTable {
+  readonly name: string;
+  /** SQL that is true for a pending row `job` that may be processed beside what is processed already. */
+  readonly ready: string;
+  /** SQL of further assignments for a dead job that is revived. */
+  readonly revived?: string;
+}
+
+/** Times are milliseconds since 1970, by the clock of the database. */
+export type JobRow = Readonly<Record<string, unknown>>;
+/** Values by column: what is set, or what has to be equal. */
+export type Columns = Readonly<Record<string, string | number | null>>;
+
+/** The right to process one job, for a while. */
+export interface JobClaim {
+  readonly seq: number;
+  /** Attempts that failed before. */
+  readonly attempts: number;
+  /** Never given twice. */
+  readonly token: string;
+}
+
+/** When something is due, by the clock of the database, and how long it is until then. */
+export interface Due {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Milliseconds; negative for what is late. */
+  readonly inMs: number;
+}
 
 /** Columns of a table of jobs, beside its own. Times are milliseconds since 1970, by the clock of the database. */
 export function jobColumns({ identity, text, integer }: ColumnTypes): string {
@@ -33,7 +57,7 @@ export function jobColumns({ identity, text, integer }: ColumnTypes): string {
 export function jobIndexes(table: string): string {
   return `
     CREATE INDEX ${table}_leases ON ${table} (claimed_until) WHERE state = 'processing';
-    CREATE INDEX ${table}_due ON ${table} (due_at, seq) WHERE state = 'pending';`;
+    CREATE INDEX ${table}_due ON ${table} (state, due_at, seq);`;
 }
 
 interface Held {
@@ -50,7 +74,7 @@ const now = '(SELECT core_clock_ms())';
  * process that is gone is taken over soon. Its token is random, because a standby that takes over may give the numbers of a sequence
  * again, and every end has to name it.
  */
-export class DatabaseJobs implements JobRows {
+export class DatabaseJobs {
   readonly #database: Pick<Database, 'engine' | 'query' | 'write'>;
   readonly #table: JobTable;
   readonly #leaseMs: number;
@@ -68,7 +92,16 @@ export class DatabaseJobs implements JobRows {
     this.#leaseMs = leaseMs;
   }
 
-  async take(leaseMs: number, where: Columns, early: boolean) {
+  /**
+   * Claims the job that is due longest. Jobs whose lease is over are pending again before; they keep their place among those that are due.
+   * @param where of these jobs alone
+   * @param early also before its time
+   */
+  async take(
+    leaseMs: number,
+    where: Columns,
+    early: boolean,
+  ): Promise<{ claim: JobClaim; row: JobRow } | null> {
     await this.#free(leaseMs);
     const until = performance.now() + leaseMs;
     // What is due far ahead was due before the clock was set back.
@@ -114,6 +147,10 @@ export class DatabaseJobs implements JobRows {
     }
   }
 
+  /**
+   * Ends a claim; durable when it resolves. @param dueInMs sets when it is due again, counted from now
+   * @returns false where its lease was over, and nothing was changed
+   */
   async end({ seq, token }: JobClaim, columns: Columns, dueInMs?: number): Promise<boolean> {
     const set = Object.keys(columns).map((name, index) => `${name} = $${index + 3}`);
     if (dueInMs !== undefined) set.push(`due_at = core_clock_ms() + ${Math.ceil(dueInMs)}`);
@@ -127,6 +164,7 @@ export class DatabaseJobs implements JobRows {
     return rows.length === 1;
   }
 
+  /** Dead jobs are due now, with all their attempts. @returns how many */
   async revive(where: Columns): Promise<number> {
     const { name, revived } = this.#table;
     const rows = await this.#database.write(
@@ -138,6 +176,7 @@ export class DatabaseJobs implements JobRows {
     return rows.length;
   }
 
+  /** Jobs that wait for their next attempt are due now. */
   async hurry(where: Columns): Promise<void> {
     await this.#database.write(
       `UPDATE ${this.#table.name} SET due_at = core_clock_ms(), changed_at = core_clock_ms()
@@ -146,6 +185,7 @@ export class DatabaseJobs implements JobRows {
     );
   }
 
+  /** By state; a state without jobs is absent. */
   async counts(where: Columns): Promise<Readonly<Record<string, number>>> {
     const rows = await this.#database.query<{ state: string; n: number }>(
       `SELECT state, count(*) AS n FROM ${this.#table.name} WHERE ${equal(where, 1)} GROUP BY state`,
@@ -154,6 +194,7 @@ export class DatabaseJobs implements JobRows {
     return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
   }
 
+  /** When the next job is due; null where none is pending. */
   async nextDue(where: Columns): Promise<Due | null> {
     const [row] = await this.#database.query<{ at: number; left: number }>(
       `SELECT due_at AS at, due_at - core_clock_ms() AS left FROM ${this.#table.name}
@@ -207,4 +248,12 @@ export class DatabaseJobs implements JobRows {
 /** @param first the number of the first value */
 function equal(where: Columns, first: number): string {
   return ['true', ...Object.keys(where).map((name, index) => `${name} = $${index + first}`)].join(' AND ');
+}
+
+/** No retry waits longer: what is due later was put off by a clock that was set back since. */
+const maxAheadMs = 36 * 3_600_000;
+
+/** A claim ends later than this only by a clock that was set back since. */
+function maxLeaseMs(leaseMs: number): number {
+  return Math.max(6 * 3_600_000, 2 * leaseMs);
 }

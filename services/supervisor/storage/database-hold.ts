@@ -72,7 +72,7 @@ async function requireNoLease(held: Sql, name: string): Promise<void> {
 }
 
 /** Of each database without a move: begun by itself, and of no matter. */
-const passing: readonly string[] = ['leases', 'token_registry', 'bridge_ticks'];
+const passing: readonly string[] = ['leases', 'token_registry', 'bridge_ticks', 'bridge_delivery_lock'];
 
 /** @throws Conflict (`storage_target_not_empty`) naming what is there */
 export async function requireEmpty(sql: Sql, name: string, found: StorageState | null): Promise<void> {

@@ -1,6 +1,6 @@
 import type { PostgresSettings } from '#kit/config/storage.ts';
-import { openPostgresStorage } from '../../../services/bridge/storage/postgres/storage.ts';
 import { startBridge } from '../../fixtures/bridge/bridge-service.ts';
+import { storageIn } from '../../fixtures/bridge/storage-place.ts';
 
 /**
  * A whole core-bridge whose plans take no time: `<settings of the database, as JSON> <prefix of ids>`. For each number that it is sent
@@ -9,7 +9,7 @@ import { startBridge } from '../../fixtures/bridge/bridge-service.ts';
 const [settings = '', prefix = ''] = process.argv.slice(2);
 const postgres = JSON.parse(settings) as PostgresSettings;
 const bridge = await startBridge({ postgres, config: { processing: { automatic: true, concurrency: 8 } } });
-const { eventJobs } = openPostgresStorage(postgres);
+const { eventJobs } = storageIn(postgres);
 let sent = 0;
 
 process.on('message', async (count: number) => {

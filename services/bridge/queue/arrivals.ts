@@ -1,7 +1,7 @@
 import { inBackground } from '#kit/callbacks.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import type { Database } from '#kit/database/database.ts';
-import { sqlState, sqlStates } from '#kit/database/postgres-error.ts';
+import { type Database, valuesTable } from '#kit/database/database.ts';
+import { isUniqueViolation } from '#kit/database/errors.ts';
 import { postgresText } from '#kit/database/postgres-text.ts';
 import { CoreError, Unavailable } from '#kit/errors.ts';
 import {
@@ -9,10 +9,11 @@ import {
   type Judgement,
   judge,
   judgedColumns,
+  type Known,
   storedEvent,
   targetKey,
-} from '../../queue/accept-event.ts';
-import { type NewEvent, type StoredEvent, takenUpBySync } from '../../queue/stored-event.ts';
+} from './accept-event.ts';
+import { type NewEvent, type StoredEvent, takenUpBySync } from './stored-event.ts';
 
 interface Answer {
   resolve(accepted: AcceptedEvent): void;
@@ -31,12 +32,19 @@ interface Waiting {
 type NewRow = Extract<Judgement, { kind: 'store' }>;
 
 interface Found {
-  readonly now: string;
+  readonly now: number;
+  readonly turn: number;
+  readonly known: Known;
+}
+
+/** Numbers of events. */
+interface FoundRow {
+  readonly now: number;
   readonly turn: number | null;
-  readonly by_id: unknown;
-  readonly by_body: unknown;
-  readonly last: unknown;
-  readonly taken_up: unknown;
+  readonly by_id: number | null;
+  readonly by_body: number | null;
+  readonly last: number | null;
+  readonly taken_up: number | null;
 }
 
 /** Of one commit. */
@@ -46,18 +54,18 @@ const answerMs = 4_000;
 const problemMs = 10_000;
 
 /**
- * Stores what arrives. What comes while a commit is under way shares the next one. No transaction is open between two statements, so
+ * Stores what arrives. What comes while a commit is in progress shares the next one. No transaction is open between two statements, so
  * that a bridge that stops anywhere blocks no other one; what another bridge stored since is noticed by the unique keys of the
  * table, and judged again.
  */
 export class Arrivals {
-  readonly #database: Pick<Database, 'query'>;
+  readonly #database: Pick<Database, 'query' | 'write'>;
   /** In the order of arrival; whoever sends what waits already, waits with it. */
   #waiting = new Map<string, Waiting>();
   #running = false;
   #problem: { readonly error: unknown; readonly at: number } | null = null;
 
-  constructor(database: Pick<Database, 'query'>) {
+  constructor(database: Pick<Database, 'query' | 'write'>) {
     this.#database = database;
   }
 
@@ -67,7 +75,7 @@ export class Arrivals {
     const key = JSON.stringify([event.event_id, event.source, event.body_sha256]);
     let waiting = this.#waiting.get(key);
     if (waiting === undefined) {
-      const target = event.target === null ? null : postgresText(targetKey(event.target));
+      const target = event.target === null ? null : targetKey(event.target);
       waiting = { key, event, target, sameContentMs, answers: new Set() };
       this.#waiting.set(key, waiting);
     }
@@ -136,8 +144,8 @@ export class Arrivals {
     const fresh: { one: Waiting; row: NewRow; turn: number }[] = [];
     for (const [index, one] of round.entries()) {
       try {
-        const judgement = judgeBy(one, found[index]!);
-        const turn = (found[index]!.turn ?? 0) + 1;
+        const { now, turn, known } = found[index]!;
+        const judgement = judge(one.event, known, now - one.sameContentMs);
         if (judgement.kind === 'repeats') resolve(one, judgement.event, true);
         else fresh.push({ one, row: judgement, turn });
       } catch (error) {
@@ -157,27 +165,52 @@ export class Arrivals {
     });
   }
 
-  #find(round: readonly Waiting[]): Promise<Found[]> {
+  async #find(round: readonly Waiting[]): Promise<Found[]> {
+    const types = {
+      nth: 'bigint',
+      event_id: 'text',
+      source: 'text',
+      body_sha256: 'text',
+      target: 'text',
+    } as const;
+    const wanted = round.map(({ event, target }, nth) => ({ ...event, nth, target }));
+    const { text, values } = valuesTable('wanted', types, wanted);
     const ofIssue = (condition: string) => `
-      (SELECT to_jsonb(e.*) FROM bridge_events AS e WHERE e.target = wanted.target AND e.issue_sha256 IS NOT NULL AND ${condition}
+      (SELECT seq FROM bridge_events AS e WHERE e.target = wanted.target AND e.issue_sha256 IS NOT NULL AND ${condition}
         ORDER BY e.seq DESC LIMIT 1)`;
-    return this.#database.query<Found>(
-      `SELECT core_clock_ms() AS now,
+    const rows = await this.#database.query<FoundRow>(
+      `WITH ${text} SELECT core_clock_ms() AS now,
         (SELECT max(turn) FROM bridge_events AS e WHERE e.target = wanted.target) AS turn,
-        (SELECT to_jsonb(e.*) FROM bridge_events AS e WHERE e.event_id = wanted.event_id) AS by_id,
-        (SELECT to_jsonb(e.*) FROM bridge_events AS e WHERE e.source = wanted.source AND e.body_sha256 = wanted.body_sha256
+        (SELECT seq FROM bridge_events AS e WHERE e.event_id = wanted.event_id) AS by_id,
+        (SELECT seq FROM bridge_events AS e WHERE e.source = wanted.source AND e.body_sha256 = wanted.body_sha256
           AND e.source NOT IN ('dashboard', 'schedule')) AS by_body,
         ${ofIssue("e.state <> 'skipped'")} AS last,
-        ${ofIssue("e.state NOT IN ('skipped', 'dead') AND e.taken_up_by_sync")} AS taken_up
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY
-        AS wanted (event_id, source, body_sha256, target, nth) ORDER BY nth`,
-      [
-        round.map(({ event }) => event.event_id),
-        round.map(({ event }) => event.source),
-        round.map(({ event }) => event.body_sha256),
-        round.map(({ target }) => target),
-      ],
+        ${ofIssue("e.state NOT IN ('skipped', 'dead') AND e.taken_up_by_sync = 1")} AS taken_up
+      FROM wanted ORDER BY nth`,
+      values,
     );
+    const events = await this.#read(rows.flatMap((row) => [row.by_id, row.by_body, row.last, row.taken_up]));
+    const event = (seq: number | null) => (seq === null ? null : (events.get(seq) ?? null));
+    return rows.map(({ now, turn, by_id, by_body, last, taken_up }) => ({
+      now,
+      turn: (turn ?? 0) + 1,
+      known: {
+        byId: event(by_id),
+        byBody: event(by_body),
+        lastOfIssue: event(last),
+        takenUp: event(taken_up),
+      },
+    }));
+  }
+
+  async #read(numbers: readonly (number | null)[]): Promise<ReadonlyMap<number, StoredEvent>> {
+    const seqs = [...new Set(numbers)].filter((seq) => seq !== null);
+    if (seqs.length === 0) return new Map();
+    const rows = await this.#database.query(
+      `SELECT * FROM bridge_events WHERE seq IN (${seqs.map((_, index) => `$${index + 1}`).join(', ')})`,
+      seqs,
+    );
+    return new Map(rows.map(storedEvent).map((event) => [event.seq, event]));
   }
 
   /** @returns what was stored; what is not in it met another event of its id, its bytes, or its place behind the issue's others */
@@ -185,28 +218,20 @@ export class Arrivals {
     fresh: readonly { one: Waiting; row: NewRow; turn: number }[],
   ): Promise<Map<Waiting, StoredEvent | null>> {
     if (fresh.length === 0) return new Map();
-    const columns = fresh.map(({ one, row, turn }) => {
+    const given = fresh.map(({ one, row, turn }) => {
       const { event_id, source, body_sha256 } = one.event;
       return { event_id, source, body_sha256, ...columnsOf(one, row, turn) };
     });
-    const names = Object.keys(columns[0]!);
-    try {
-      const rows = await this.#database.query<{ row: unknown }>(
-        `INSERT INTO bridge_events (${names}, received_at, changed_at, due_at)
-        SELECT ${names}, core_clock_ms(), core_clock_ms(), CASE state WHEN 'pending' THEN core_clock_ms() END
-        FROM json_to_recordset($1::json) AS given (event_id text, source text, body_sha256 text, facts text, target text,
-          issue_sha256 text, state text, reason_code text, reason text, turn integer, taken_up_by_sync boolean, forge text,
-          owner text, repo text, occurred_at bigint)
-        ON CONFLICT DO NOTHING RETURNING to_jsonb(bridge_events.*) AS row`,
-        [JSON.stringify(columns)],
-      );
-      const events = new Map(rows.map(({ row }) => storedEvent(row)).map((event) => [event.event_id, event]));
-      return new Map(fresh.map(({ one }) => [one, events.get(one.event.event_id) ?? null]));
-    } catch (error) {
-      // Two bridges stored events that wait for each other's.
-      if (error instanceof Unavailable && error.facts.sqlstate === sqlStates.deadlock) return new Map();
-      throw error;
-    }
+    const { text, values } = valuesTable('given', newColumns, given);
+    const names = Object.keys(newColumns).join(', ');
+    const rows = await this.#database.write(
+      `WITH ${text} INSERT INTO bridge_events (${names}, received_at, changed_at, due_at)
+      SELECT ${names}, core_clock_ms(), core_clock_ms(), CASE state WHEN 'pending' THEN core_clock_ms() END
+      FROM given WHERE true ON CONFLICT DO NOTHING RETURNING *`,
+      values,
+    );
+    const events = new Map(rows.map(storedEvent).map((event) => [event.event_id, event]));
+    return new Map(fresh.map(({ one }) => [one, events.get(one.event.event_id) ?? null]));
   }
 
   /** What was skipped and is judged again keeps its place. */
@@ -217,42 +242,39 @@ export class Arrivals {
     const columns = columnsOf(one, row, turn);
     const set = Object.keys(columns).map((name, index) => `${name} = $${index + 2}`);
     try {
-      const [stored] = await this.#database.query<{ row: unknown }>(
+      const [stored] = await this.#database.write(
         `UPDATE bridge_events SET ${set.join(', ')}, changed_at = core_clock_ms(),
           due_at = ${columns.state === 'pending' ? 'core_clock_ms()' : 'NULL'}
-        WHERE seq = $1 AND state = 'skipped' RETURNING to_jsonb(bridge_events.*) AS row`,
+        WHERE seq = $1 AND state = 'skipped' RETURNING *`,
         [seq, ...Object.values(columns)],
       );
-      return stored === undefined ? null : storedEvent(stored.row);
+      return stored === undefined ? null : storedEvent(stored);
     } catch (error) {
-      if (sqlState(error) === sqlStates.uniqueViolation) return null;
+      if (isUniqueViolation(error)) return null;
       throw error;
     }
   }
 }
 
-function judgeBy({ event, sameContentMs }: Waiting, found: Found): Judgement {
-  const event_ = (row: unknown) => (row === null ? null : storedEvent(row));
-  const known = {
-    byId: () => event_(found.by_id),
-    byBody: () => event_(found.by_body),
-    lastOfIssue: () => event_(found.last),
-    takenUp: () => event_(found.taken_up),
-  };
-  return judge(event, known, Number(found.now) - sameContentMs);
-}
+const newColumns = {
+  ...({ event_id: 'text', source: 'text', body_sha256: 'text', facts: 'text', target: 'text' } as const),
+  ...({ issue_sha256: 'text', state: 'text', reason_code: 'text', reason: 'text', turn: 'bigint' } as const),
+  ...({
+    taken_up_by_sync: 'bigint',
+    forge: 'text',
+    owner: 'text',
+    repo: 'text',
+    occurred_at: 'bigint',
+  } as const),
+};
 
 function columnsOf({ event, target }: Waiting, { skip }: NewRow, turn: number) {
-  const judged = judgedColumns(event, skip);
   const occurred = Date.parse(event.content.occurred_at);
   const { forge = null, owner = null, repo = null } = event.target ?? {};
   return {
-    ...judged,
-    facts: postgresText(judged.facts),
-    reason: judged.reason === null ? null : postgresText(judged.reason),
-    target,
+    ...judgedColumns(event, skip),
     turn: target === null ? null : turn,
-    taken_up_by_sync: event.by === takenUpBySync,
+    taken_up_by_sync: event.by === takenUpBySync ? 1 : 0,
     ...{ forge, owner, repo },
     occurred_at: Number.isNaN(occurred) ? null : occurred,
   };
