@@ -147,7 +147,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     await ledger.close();
     const queue = storageIn(settings);
     await queue.events.accept(eventOf(9), 0);
-    await queue.eventJobs.take(60_000, {}, false);
+    await queue.eventJobs.take(60_000, { event_id: 'e9' }, true);
     await queue.close();
     const registry = await openRegistry(folders);
     await registry.create({ name: 'later', scopes: ['read'] });

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { BusError } from '#kit/bus/bus.ts';
 import { codeOf } from '#kit/errors.ts';
@@ -233,7 +234,7 @@ describe('Processing an event', () => {
     let atOnce = 0;
     planning.answer = async () => {
       most = Math.max(most, ++atOnce);
-      await new Promise(setImmediate);
+      await setTimeout(20);
       atOnce--;
       return undefined;
     };
