@@ -166,15 +166,8 @@ export class Arrivals {
   }
 
   async #find(round: readonly Waiting[]): Promise<Found[]> {
-    const types = {
-      nth: 'bigint',
-      event_id: 'text',
-      source: 'text',
-      body_sha256: 'text',
-      target: 'text',
-    } as const;
     const wanted = round.map(({ event, target }, nth) => ({ ...event, nth, target }));
-    const { text, values } = valuesTable('wanted', types, wanted);
+    const { text, values } = valuesTable('wanted', wantedColumns, wanted);
     const ofIssue = (condition: string) => `
       (SELECT seq FROM bridge_events AS e WHERE e.target = wanted.target AND e.issue_sha256 IS NOT NULL AND ${condition}
         ORDER BY e.seq DESC LIMIT 1)`;
@@ -191,16 +184,13 @@ export class Arrivals {
     );
     const events = await this.#read(rows.flatMap((row) => [row.by_id, row.by_body, row.last, row.taken_up]));
     const event = (seq: number | null) => (seq === null ? null : (events.get(seq) ?? null));
-    return rows.map(({ now, turn, by_id, by_body, last, taken_up }) => ({
-      now,
-      turn: (turn ?? 0) + 1,
-      known: {
-        byId: event(by_id),
-        byBody: event(by_body),
-        lastOfIssue: event(last),
-        takenUp: event(taken_up),
-      },
-    }));
+    return rows.map(({ now, turn, by_id, by_body, last, taken_up }) => {
+      const known = {
+        ...{ byId: event(by_id), byBody: event(by_body) },
+        ...{ lastOfIssue: event(last), takenUp: event(taken_up) },
+      };
+      return { now, turn: (turn ?? 0) + 1, known };
+    });
   }
 
   async #read(numbers: readonly (number | null)[]): Promise<ReadonlyMap<number, StoredEvent>> {
@@ -256,17 +246,31 @@ export class Arrivals {
   }
 }
 
+const wantedColumns = {
+  nth: 'bigint',
+  event_id: 'text',
+  source: 'text',
+  body_sha256: 'text',
+  target: 'text',
+} as const;
+
 const newColumns = {
-  ...({ event_id: 'text', source: 'text', body_sha256: 'text', facts: 'text', target: 'text' } as const),
-  ...({ issue_sha256: 'text', state: 'text', reason_code: 'text', reason: 'text', turn: 'bigint' } as const),
-  ...({
-    taken_up_by_sync: 'bigint',
-    forge: 'text',
-    owner: 'text',
-    repo: 'text',
-    occurred_at: 'bigint',
-  } as const),
-};
+  event_id: 'text',
+  source: 'text',
+  body_sha256: 'text',
+  issue_sha256: 'text',
+  facts: 'text',
+  target: 'text',
+  turn: 'bigint',
+  taken_up_by_sync: 'bigint',
+  forge: 'text',
+  owner: 'text',
+  repo: 'text',
+  occurred_at: 'bigint',
+  state: 'text',
+  reason_code: 'text',
+  reason: 'text',
+} as const;
 
 function columnsOf({ event, target }: Waiting, { skip }: NewRow, turn: number) {
   const occurred = Date.parse(event.content.occurred_at);

@@ -1,8 +1,7 @@
 import type { ScheduleResult } from '#kit/contracts/bridge/schedules.ts';
-import type { Database } from '#kit/database/database.ts';
-import { valuesTable } from '#kit/database/database.ts';
+import { type Database, valuesTable } from '#kit/database/database.ts';
 import type { ColumnTypes } from '#kit/database/schema.ts';
-import { Conflict } from '#kit/errors.ts';
+import { Conflict, codeOf } from '#kit/errors.ts';
 import { type Columns, DatabaseJobs, jobColumns, jobIndexes } from '#kit/jobs/database-jobs.ts';
 
 /** How far a schedule has come. Times are milliseconds since 1970, by the clock of the database. */
@@ -106,12 +105,9 @@ export class ScheduleRows {
     if (taken === null) return false;
     const { claim, row } = taken;
     let ended = false;
-    let lost: Conflict | null = null;
     const end = async (columns: Columns) => {
       ended = await this.#jobs.end(claim, { state: 'pending', ...columns });
-      if (ended) return;
-      lost = new Conflict('lease_lost', `schedule ${name} was taken over by another host`);
-      throw lost;
+      if (!ended) throw new Conflict('lease_lost', `schedule ${name} was taken over by another host`);
     };
     try {
       await work({
@@ -126,7 +122,7 @@ export class ScheduleRows {
       });
       return true;
     } catch (error) {
-      if (error === lost) return false;
+      if (codeOf(error) === 'lease_lost') return false;
       throw error;
     } finally {
       // Otherwise its lease ends by itself.
