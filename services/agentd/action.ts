@@ -71,6 +71,8 @@ export const ValidationPlan = t.strict({
         except: t.array(t.string),
         /** Kinds of files, as in `validation/file-kinds.ts`. */
         files: t.array(t.string),
+        /** Paths that its tests are taken from. Missing where they may be anywhere. */
+        test_paths: optional(t.array(t.string)),
       }),
     ),
   ),

@@ -163,7 +163,13 @@ export function planFromSettings(
 function coverageOf({ commands }: ValidationSettings): ValidationPlan['covers'] {
   if (commands.some(({ covers }) => covers === undefined)) return undefined;
   return commands.flatMap(({ name, covers = [] }) =>
-    covers.map(({ folder = '', except = [], files }) => ({ command: name, folder, except, files })),
+    covers.map(({ folder = '', except = [], files }) => ({
+      command: name,
+      folder,
+      except,
+      files,
+      test_paths: undefined,
+    })),
   );
 }
 

@@ -223,6 +223,78 @@ const cases: Readonly<Record<string, Case>> = {
     changed: ['x.py'],
     untested: [],
   },
+  'a Cargo workspace that excludes what a glob of its members fits': {
+    files: {
+      'Cargo.toml': '[workspace]\nmembers = ["crates/*"]\nexclude = ["crates/x"]\n',
+      'crates/a/Cargo.toml': crate,
+      'crates/x/Cargo.toml': crate,
+    },
+    runs: [
+      'cargo test --workspace --offline --no-fail-fast',
+      '(cd crates/x && cargo test --offline --no-fail-fast)',
+    ],
+    changed: ['crates/a/src/lib.rs', 'crates/x/src/lib.rs'],
+    untested: [],
+  },
+  'Go folders that go test leaves out': {
+    files: { 'go.mod': goModule },
+    runs: ['GOPROXY=off go test ./...'],
+    changed: [
+      'a.go',
+      '_tools/x.go',
+      'b/testdata/x.go',
+      'vendor/y/x.go',
+      'b/_x.go',
+      '.ci/x.go',
+      'my_vendor/x.go',
+    ],
+    untested: [
+      "not tested: _tools/x.go, b/testdata/x.go, vendor/y/x.go, b/_x.go, .ci/x.go ('go test' leaves out names that begin with _ or ., testdata and vendor)",
+    ],
+  },
+  'pytest with testpaths': {
+    files: {
+      'pyproject.toml': '[tool.pytest.ini_options]\ntestpaths = ["tests", "missing"]\n',
+      'tests/test_a.py': '',
+      'app.py': '',
+      'worker/app.py': '',
+      'svc/app.py': '',
+      'svc/tests/test_y.py': '',
+    },
+    runs: ['PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py', 'tests/test_a.py', 'worker/test_w.py', 'worker/app.py', 'svc/app.py'],
+    untested: [
+      'not tested: worker/test_w.py (pytest runs only the tests in its testpaths)',
+      'not tested: svc/app.py (its tests are outside the testpaths of pyproject.toml)',
+    ],
+  },
+  'Maven that skips the tests of a module': {
+    files: {
+      'pom.xml': '<project><modules><module>core</module></modules></project>',
+      'core/pom.xml': '<project><properties><maven.test.skip> true </maven.test.skip></properties></project>',
+    },
+    runs: ['cp -rs "$PWD/.core-cache"/m2 "$TMPDIR/m2" && mvn -B -o -Dmaven.repo.local="$TMPDIR/m2" test'],
+    changed: ['src/A.java', 'core/src/A.java'],
+    untested: ['not tested: core/src/A.java (core/pom.xml skips its tests (maven.test.skip))'],
+  },
+  'Maven that skips all tests': {
+    files: { 'pom.xml': '<project><properties><skipTests>true</skipTests></properties></project>' },
+    runs: ['cp -rs "$PWD/.core-cache"/m2 "$TMPDIR/m2" && mvn -B -o -Dmaven.repo.local="$TMPDIR/m2" test'],
+    changed: ['src/A.java'],
+    untested: ['not tested: src/A.java (pom.xml skips its tests (skipTests))'],
+  },
+  'a workspace whose member only lints': {
+    files: {
+      'package.json': workspace(['packages/*'], 'npm test --workspaces'),
+      'packages/a/package.json': node,
+      'packages/b/package.json': '{"scripts":{"test":"eslint ."}}',
+    },
+    runs: ['npm test'],
+    changed: ['packages/a/x.js', 'packages/b/x.js'],
+    untested: [
+      'not tested: packages/b/x.js (no tests: the test script of packages/b/package.json only lints)',
+    ],
+  },
   'a Makefile, which does not say what it tests': {
     files: { Makefile: 'test:\n\t./run\n' },
     runs: ['make test'],
@@ -265,6 +337,85 @@ describe('Which changed files a validation tests', () => {
       ).to.deep.equal(untested);
     });
   }
+
+  const members = { 'packages/a/package.json': node, 'packages/b/package.json': '{}' };
+  const delegating = async (script: string) => {
+    const files = { 'package.json': workspace(['packages/*'], script), ...members };
+    return (await planOf(files)).commands.length === 1;
+  };
+
+  for (const script of [
+    'npm test --workspaces --if-present',
+    'npm run -ws test',
+    'npm run build && npm t --workspaces',
+    'pnpm -r test',
+    'pnpm --recursive --if-present run test',
+    'pnpm --filter "*" test',
+    'yarn workspaces run test',
+    'yarn workspaces foreach -Apt run test',
+    'bun run --filter="*" test',
+    'npx turbo run build test --concurrency=4',
+    'nx run-many -t lint test --parallel=3',
+    'nx run-many --target=test --all',
+    'lerna run test --stream',
+  ])
+    it(`takes '${script}' for the tests of all packages`, async () => {
+      expect(await delegating(script)).to.equal(true);
+    });
+
+  for (const script of [
+    'npm test --workspaces=false',
+    'npm test --workspaces -w packages/a',
+    'npm install --workspaces && jest',
+    'npm run lint --workspaces && node --test',
+    'pnpm -r --filter ./packages/a test',
+    'pnpm --filter a -r test',
+    'pnpm -r lint',
+    'yarn workspaces foreach --include a run test',
+    'yarn workspaces foreach -A --since run test',
+    'nx run-many -t test -p a',
+    'nx run-many --target=test --exclude=b',
+    'nx run-many --target=lint --all',
+    'turbo run lint',
+    'turbo run test --affected',
+    'turbo run test --filter=a',
+    'turbo run build && node --test test/',
+    'lerna run test --ignore b',
+    'lerna run lint',
+    'pnpm -r test || true',
+  ])
+    it(`does not take '${script}' for the tests of all packages`, async () => {
+      expect(await delegating(script)).to.equal(false);
+    });
+
+  const uses = {
+    'exit 0': 'does nothing',
+    true: 'does nothing',
+    ':': 'does nothing',
+    'echo ok': 'does nothing',
+    'echo "Error: no tests yet" && exit 0': 'does nothing',
+    'eslint .': 'only lints',
+    'prettier --check . && npm run types': 'only lints and type-checks',
+    'tsc --noEmit': 'only type-checks',
+    'turbo run lint': 'only lints',
+  };
+  for (const [script, use] of Object.entries(uses))
+    it(`does not count '${script}' as tests`, async () => {
+      const scripts = { test: script, types: 'tsc -p .' };
+      const plan = await planOf({ 'package.json': JSON.stringify({ scripts }) });
+      expect(plan.commands.map(({ run }) => run)).to.deep.equal(['npm test']);
+      expect(untestedTexts(untestedFiles(plan, [{ path: 'src/a.js' }]))).to.deep.equal([
+        `not tested: src/a.js (no tests: the test script of package.json ${use})`,
+      ]);
+    });
+
+  for (const script of ['eslint . && node --test', 'npm run unit', 'npm run unit -- x', './check', 'mocha'])
+    it(`counts '${script}' as tests`, async () => {
+      const plan = await planOf({
+        'package.json': JSON.stringify({ scripts: { test: script, unit: 'ava' } }),
+      });
+      expect(untestedFiles(plan, [{ path: 'src/a.js' }])).to.deep.equal([]);
+    });
 
   it('leaves out documentation, media, data and build files, and asks for tests of all that is unknown', () => {
     const none = [

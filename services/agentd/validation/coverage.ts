@@ -1,5 +1,5 @@
 import type { ValidationPlan } from '../action.ts';
-import { kindOf, testsOf } from './file-kinds.ts';
+import { isPythonTest, kindOf, testsOf } from './file-kinds.ts';
 
 export interface ChangedFile {
   readonly path: string;
@@ -15,8 +15,11 @@ export interface UntestedFile {
   readonly certain: boolean;
 }
 
-type Coverage = Pick<ValidationPlan, 'source' | 'commands' | 'covers' | 'without_tests'>;
-type Scope = Pick<NonNullable<ValidationPlan['covers']>[number], 'folder' | 'except' | 'files'>;
+type Coverage = Pick<ValidationPlan, 'source' | 'commands' | 'without_tests'> & {
+  readonly covers?: readonly (Scope & Pick<Cover, 'command'>)[] | undefined;
+};
+type Cover = NonNullable<ValidationPlan['covers']>[number];
+type Scope = Pick<Cover, 'folder' | 'except' | 'files'> & Partial<Pick<Cover, 'test_paths'>>;
 
 /**
  * The changed files that need tests and that no command of the plan is about. A command that a person configured without saying
@@ -28,7 +31,10 @@ export function untestedFiles(plan: Coverage, files: readonly ChangedFile[]): Un
   if (silent.length > 0 && plan.source !== 'detected') return [];
   return files.flatMap(({ path, first_line }): UntestedFile[] => {
     const kind = kindOf(path, first_line);
-    if (kind === null || covers.some((scope) => isIn(scope, path, kind))) return [];
+    if (kind === null) return [];
+    const leftOut = plan.source === 'detected' ? whyLeftOut(covers, path, kind) : null;
+    if (leftOut !== null) return [{ path, certain: true, why: leftOut }];
+    if (covers.some((scope) => isIn(scope, path, kind))) return [];
     if (silent.length > 0) {
       const names = silent.map(({ run }) => `'${run}'`).join(', ');
       return [{ path, certain: false, why: `${names} does not say which files it tests` }];
@@ -48,10 +54,22 @@ export function untestedTexts(untested: readonly UntestedFile[]): string[] {
   });
 }
 
+/** Files that a runner does not look at, wherever they are in its folder. */
+function whyLeftOut(covers: readonly Scope[], path: string, kind: string): string | null {
+  const scopes = covers.filter((scope) => isIn(scope, path, kind));
+  if (kind === 'go' && /(^|\/)([_.][^/]*|(testdata|vendor)\/.*)$|(^|\/)[_.][^/]*\//.test(path))
+    return scopes.length === 0 ? null : `'go test' leaves out ${goLeavesOut}`;
+  if (kind !== 'python' || !isPythonTest(path) || scopes.length === 0) return null;
+  const missed = scopes.every(({ test_paths }) => test_paths && !test_paths.some((at) => isBelow(path, at)));
+  return missed ? 'pytest runs only the tests in its testpaths' : null;
+}
+
+const goLeavesOut = 'names that begin with _ or ., testdata and vendor';
+
 function isIn({ folder, except, files }: Scope, path: string, kind: string): boolean {
   return files.includes(kind) && isBelow(path, folder) && !except.some((part) => isBelow(path, part));
 }
 
 function isBelow(path: string, folder: string): boolean {
-  return folder === '' || path.startsWith(`${folder}/`);
+  return folder === '' || path === folder || path.startsWith(`${folder}/`);
 }

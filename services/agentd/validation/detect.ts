@@ -133,11 +133,12 @@ function detectedPlan(
     submodules: undefined,
     lfs: undefined,
     covers: tests.flatMap(({ covers }, at) =>
-      covers.map(({ folder, except, files }) => ({
+      covers.map(({ folder, except, files, test_paths }) => ({
         command: commands[at]!.name,
         folder,
         except: [...except],
         files: [...files],
+        test_paths: test_paths && [...test_paths],
       })),
     ),
     without_tests:

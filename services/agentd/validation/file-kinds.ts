@@ -81,3 +81,8 @@ export function testsOf(path: string, kind: FileKind): string {
 export function hasNoExtension(path: string): boolean {
   return posix.extname(posix.basename(path)) === '';
 }
+
+/** True for a file whose name says to pytest that it holds tests. */
+export function isPythonTest(path: string): boolean {
+  return /(^|\/)(test_[^/]*|[^/]*_test)\.py$/.test(path);
+}

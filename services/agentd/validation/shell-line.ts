@@ -18,9 +18,3 @@ export function wordsOf(line: string): string[] | null {
   while (words[0] === 'npx' || words[0] === 'cross-env') words.shift();
   return words.length === 0 ? null : words;
 }
-
-/** The commands of a line that runs each only if those before it succeeded; null if it is anything else. */
-export function chainOf(line: string): string[][] | null {
-  const all = line.split('&&').map(wordsOf);
-  return all.includes(null) ? null : (all as string[][]);
-}

@@ -100,13 +100,16 @@ function project(
   };
 }
 
-/** What `members` names, and below the workspace all that these depend on by a path. */
+/** What `members` names and `exclude` does not, and below the workspace all that these depend on by a path. */
 function membersOf(root: string, manifests: ReadonlyMap<string, CargoToml | null>): Set<string> {
   const { workspace } = manifests.get(root)!;
   const shared = workspace?.dependencies ?? {};
   const found = new Set(
     [...manifests.keys()].filter(
-      (folder) => isBelow(folder, root) && fitsGlobs(folder, root, workspace?.members ?? []),
+      (folder) =>
+        isBelow(folder, root) &&
+        fitsGlobs(folder, root, workspace?.members ?? []) &&
+        (isNamed(folder, root, workspace?.members ?? []) || !isExcluded(folder, root, manifests)),
     ),
   );
   for (const folder of [root, ...found]) addDependencies(folder);
@@ -126,10 +129,14 @@ function membersOf(root: string, manifests: ReadonlyMap<string, CargoToml | null
 }
 
 function isExcluded(folder: string, root: string, manifests: ReadonlyMap<string, CargoToml | null>): boolean {
-  const exclude = manifests.get(root)?.workspace?.exclude ?? [];
-  return exclude.some((path) => {
-    const excluded = posix.join(root, path).replace(/\/$/, '');
-    return folder === excluded || isBelow(folder, excluded);
+  return isNamed(folder, root, manifests.get(root)?.workspace?.exclude ?? []);
+}
+
+/** True if a folder is one of these, or below one. Globs name none: `exclude` takes what they fit out of `members`. */
+function isNamed(folder: string, root: string, paths: readonly string[]): boolean {
+  return paths.some((path) => {
+    const named = posix.join(root, path).replace(/\/$/, '');
+    return folder === named || isBelow(folder, named);
   });
 }
 

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import * as t from 'io-ts';
 import { parse as parseYaml } from 'yaml';
 import { decodeJson, optional } from '#kit/decode.ts';
+import { runnerOf } from '../test-runners.ts';
 import {
   type Files,
   fitsGlobs,
@@ -14,6 +15,7 @@ import {
   present,
   type WithoutTests,
 } from './project.ts';
+import { testsAllPackages, usedFor } from './test-script.ts';
 
 const PackageJson = t.type({
   scripts: optional(t.record(t.string, t.string)),
@@ -75,25 +77,23 @@ async function project(
     (members.length > 0 || needsInstall(manifest)) && !files.all.some((path) => path.startsWith(own));
   const tested = members.filter((member) => hasTests(manifests.get(member)!));
   const silent = members.filter((member) => !tested.includes(member));
-  const testsMembers = hasTests(manifest) && delegates.test(manifest.scripts!.test!);
+  const script = hasTests(manifest) ? manifest.scripts!.test! : null;
+  const testsMembers = script !== null && testsAllPackages(script);
+  /** Runners find the tests of packages without a script too. */
+  const testsSilent = script !== null && !testsMembers && runnerOf(script) !== null;
+  const idle = [folder, ...tested].filter((one) => idleText(manifests.get(one)!) !== null);
   const covers = (at: string, without: readonly string[]) => ({
     folder: at,
     except: without.filter((one) => isBelow(one, at)),
-    files: ['javascript', 'resource'] as const,
+    files: idle.includes(at) ? [] : [...codeFiles],
   });
   const tests: ProjectTest[] = [];
-  if (hasTests(manifest)) {
-    const left = [...except, ...(testsMembers ? silent : tested)];
-    tests.push({
-      run: inFolder(folder, manager.test),
-      covers: [{ ...covers(folder, left), files: [...codeFiles] }],
-    });
+  if (script !== null) {
+    const left = testsMembers ? [...silent, ...idle] : testsSilent ? tested : members;
+    tests.push({ run: inFolder(folder, manager.test), covers: [covers(folder, [...except, ...left])] });
   }
   if (!testsMembers && tested.length > 0) {
-    const scopes = tested.map((member) => ({
-      ...covers(member, [...except, ...members]),
-      files: [...codeFiles],
-    }));
+    const scopes = tested.map((member) => covers(member, [...except, ...members]));
     // Some managers also run the script that npm writes where there are no tests, which fails.
     const placeholder = silent.some((member) => manifests.get(member)!.scripts?.test !== undefined);
     if (manager.testMembers !== null && !placeholder)
@@ -109,24 +109,19 @@ async function project(
     prepared_paths: installs ? [folder, ...members].map((one) => posix.join(one, 'node_modules')) : [],
     lockfiles: installs ? lockfilesOf(files, folder, manager, members) : [],
     tests,
-    without_tests: [
-      ...(hasTests(manifest) ? [] : [folder]),
-      ...(hasTests(manifest) && !testsMembers ? [] : silent),
-    ].map(
+    without_tests: [...(script === null ? [folder] : []), ...(testsSilent ? [] : silent), ...idle].map(
       (one): WithoutTests => ({
         folder: one,
         files: ['javascript'],
-        why: `${posix.join(one, 'package.json')} has no test script`,
+        why: idle.includes(one)
+          ? `no tests: the test script of ${posix.join(one, 'package.json')} ${idleText(manifests.get(one)!)}`
+          : `${posix.join(one, 'package.json')} has no test script`,
       }),
     ),
   };
 }
 
 const codeFiles = ['javascript', 'resource'] as const;
-
-/** A root's test script that runs those of all packages. */
-const delegates =
-  /--workspaces\b|(^|\s)-ws\b|(^|\s)(pnpm|yarn)\s.*(-r|--recursive|foreach)\b|\bworkspaces run\b|\b(turbo|wsrun|ultra)\b(?!.*--filter)|\bnx\b.*\brun-many\b|\blerna run\b(?!.*--scope)|--filter[= ]["']?\*["']?(\s|$)/;
 
 async function readPackage(files: Files, folder: string): Promise<PackageJson | null> {
   const path = posix.join(folder, 'package.json');
@@ -252,4 +247,9 @@ function lockfilesOf(files: Files, folder: string, manager: Manager, members: re
 function hasTests({ scripts = {} }: PackageJson): boolean {
   const test = scripts.test?.trim() ?? '';
   return test !== '' && !test.includes('no test specified');
+}
+
+/** For example `only lints`; null for a package whose test script may test, or is missing. */
+function idleText(manifest: PackageJson): string | null {
+  return hasTests(manifest) ? usedFor(manifest.scripts!) : null;
 }

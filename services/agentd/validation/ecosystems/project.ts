@@ -30,7 +30,10 @@ export interface ProjectTest {
 export interface CoveredFolder {
   readonly folder: string;
   readonly except: readonly string[];
+  /** None for a command that runs no tests. */
   readonly files: readonly FileKind[];
+  /** Paths that its tests are taken from; all of its folder if undefined. */
+  readonly test_paths?: readonly string[];
 }
 
 /** Files of these kinds that no command tests, and why. */

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import * as t from 'io-ts';
 import { optional } from '#kit/decode.ts';
 import { shellWord } from '#kit/shell-word.ts';
+import { isPythonTest } from '../file-kinds.ts';
 import {
   type Files,
   fitsGlobs,
@@ -89,6 +90,8 @@ export async function detectPython(files: Files): Promise<Project[]> {
       const apart = distributions.filter(
         (other) => isBelow(other, folder) && !workspace?.members.includes(other),
       );
+      const test_paths = await testPathsOf(files, folder, found[0]!);
+      const elsewhere = test_paths === undefined ? [] : untestedFolders(files, folder, test_paths);
       const sources = sourcesOf(files, folder, [folder, ...(workspace?.members ?? []), home]);
       const python =
         prepare === null ? 'python3' : posix.join(posix.relative(folder, home), '.venv/bin/python');
@@ -106,11 +109,20 @@ export async function detectPython(files: Files): Promise<Project[]> {
           {
             run: inFolder(folder, test),
             covers: [
-              { folder, except: [...new Set([...below, ...apart])], files: ['python', 'resource'] as const },
+              {
+                folder,
+                except: [...new Set([...below, ...apart, ...elsewhere])],
+                files: ['python', 'resource'] as const,
+                ...(test_paths && { test_paths }),
+              },
             ],
           },
         ],
-        without_tests: [],
+        without_tests: elsewhere.map((one) => ({
+          folder: one,
+          files: ['python'] as const,
+          why: `its tests are outside the testpaths of ${found[0]}`,
+        })),
       } satisfies Project;
     }),
   );
@@ -255,4 +267,35 @@ async function pytestFiles(files: Files, folder: string): Promise<string[] | nul
     if (/^\s*(import|from) pytest\b/m.test(await files.text(path))) return [path];
   }
   return null;
+}
+
+/** Folders that pytest takes tests from; undefined if it looks everywhere, as for testpaths that do not exist. */
+async function testPathsOf(files: Files, folder: string, path: string): Promise<string[] | undefined> {
+  const text = await files.text(path);
+  const listed = path.endsWith('.toml')
+    ? /^\s*testpaths\s*=\s*(\[[^\]]*\]|"[^"]*"|'[^']*')/m.exec(text)?.[1]?.replace(/#.*$/gm, '')
+    : /^testpaths\s*=\s*(.*(?:\n[ \t]+.*)*)/m.exec(text)?.[1];
+  const words = listed?.split(/[\s,"'[\]]+/).filter((word) => word !== '') ?? [];
+  // The fixed part of a glob.
+  const paths = words.map((word) =>
+    posix.join(folder, word.replace(/(^|\/)[^/]*[*?{].*$/, '')).replace(/^\.$|\/$/, ''),
+  );
+  const there = paths.filter(
+    (one) => one === folder || files.all.some((at) => at === one || isBelow(at, one)),
+  );
+  return there.length === 0 || there.includes(folder) ? undefined : there;
+}
+
+/** Folders that have tests of their own, all outside the paths where pytest looks. */
+function untestedFolders(files: Files, folder: string, test_paths: readonly string[]): string[] {
+  const outside = files.all.filter(
+    (path) =>
+      isBelow(path, folder) &&
+      isPythonTest(path) &&
+      !test_paths.some((at) => path === at || isBelow(path, at)),
+  );
+  const homes = outside.map((path) => posix.dirname(path).replace(/(^|\/)tests?$/, '') || '.');
+  return [...new Set(homes)].filter(
+    (home) => home !== '.' && home !== folder && !test_paths.some((at) => at === home || isBelow(at, home)),
+  );
 }
