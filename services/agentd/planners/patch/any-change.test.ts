@@ -134,6 +134,56 @@ describeWith(['time'], 'any change that git can write', () => {
     );
   });
 
+  it('comes out of a log of several commits exactly as it went in', async () => {
+    const change = fc.record({
+      kind: fc.constantFrom('edit', 'rename', 'rename and edit', 'swap', 'delete', 'create'),
+      at: fc.nat(3),
+      to: name,
+      text: content,
+    });
+    const numbered = (path: string) => Array.from({ length: 12 }, (_, at) => `${path} ${at}\n`).join('');
+    function changed(
+      files: Files,
+      { kind, at, to, text }: { kind: string; at: number; to: string; text: string },
+    ) {
+      const paths = Object.keys(files);
+      const path = paths[at % paths.length]!;
+      const { [path]: was, ...others } = files as Record<string, string>;
+      if (kind === 'create') return { ...files, [to]: files[to] ?? text };
+      if (kind === 'delete') return paths.length > 1 ? others : files;
+      if (kind === 'edit') return { ...files, [path]: `${text}${was}` };
+      if (kind === 'swap')
+        return { ...files, [path]: files[to] ?? was!, ...(to in files ? { [to]: was! } : {}) };
+      return { ...others, [to]: kind === 'rename' ? was! : `${was}${text}` };
+    }
+    const series = fc.array(fc.array(change, { minLength: 1, maxLength: 2 }), { minLength: 2, maxLength: 3 });
+    const form = fc.constantFrom('log', 'without messages', 'blocks');
+    await fc.assert(
+      fc.asyncProperty(series, form, diffOptions, async (changes, how, options) => {
+        const commits: Files[] = [{ a: numbered('a'), 'd/a': numbered('d/a'), é: numbered('é') }];
+        for (const of of changes) {
+          const next = of.reduce<Files>(changed, commits.at(-1)!);
+          const [before, after] = pairOf(commits.at(-1)!, next);
+          fc.pre(Object.keys(before).length === Object.keys(commits.at(-1)!).length);
+          commits.push(after);
+        }
+        const source = repositoryOf(commits);
+        const range = `HEAD~${changes.length}..HEAD`;
+        const format = how === 'log' ? [] : [`--format=${how === 'blocks' ? '%x00' : ''}`];
+        const args = ['log', '-p', '--reverse', '--binary', ...format, ...options, range];
+        const text = (await git(args, { gitDir: source.gitDir })).stdout.toString('utf8');
+        const patch = text.replace(/^\0\n*/, '').replaceAll(/\0\n*/g, '```\nand\n```diff\n');
+        const wanted = source.git('rev-parse', 'HEAD^{tree}');
+        fc.pre(wanted !== source.git('rev-parse', `HEAD~${changes.length}^{tree}`));
+        source.git('reset', '-q', '--hard', `HEAD~${changes.length}`);
+        const { proposal, tree } = await planned(source, patch);
+        expect(proposal.kind, proposal.kind === 'comment' ? proposal.body + patch : '').to.equal('change');
+        expect(tree, patch).to.equal(wanted);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it('moves with its block if lines were inserted above it, or is refused', async () => {
     const block = fc.array(fc.constantFrom('new 1', 'new 2', 'new 3'), { minLength: 1, maxLength: 12 });
     const withIndex = fc.boolean();

@@ -18,12 +18,12 @@ import {
   hunkOf,
   type ResolvedPatch,
   renderPatch,
-  resolveNames,
   type Suggestion,
   suggestionEdits,
   writtenHunks,
 } from './render-patch.ts';
 import { suspectEntity } from './repairs.ts';
+import { isUncertainCopy, stepOf } from './steps.ts';
 
 /** Number of hunks of a file whose mismatch is explained. */
 const maxReported = 5;
@@ -67,9 +67,12 @@ export class Application {
     const { parts, suggestions } = this.#candidate;
     const problems = await this.#suggest(suggestions);
     for (const part of parts) {
-      for (const step of stepsOf(part)) {
+      for (let done = 0; done < part.length; ) {
         if (problems.length > 0) return problems;
-        problems.push(...(await this.#step(step)));
+        const files = new Set(await this.#scratch.list());
+        const step = stepOf(part.slice(done), files, (path) => this.#scratch.modeOf(path) !== null);
+        problems.push(...(await this.#step(step, files)));
+        done += step.length;
       }
       this.#origins = new Map();
     }
@@ -104,14 +107,13 @@ export class Application {
   }
 
   /** Applies patches for different files, which all stand for the tree before the step. */
-  async #step(step: readonly FilePatch[]): Promise<string[]> {
-    const files = new Set(await this.#scratch.list());
+  async #step(step: readonly ResolvedPatch[], files: ReadonlySet<string>): Promise<string[]> {
     const problems: string[] = [];
     const patches: Buffer[] = [];
     /** git writes a change of a file into a link, or of a link into a file, as a deletion and a creation. */
     const deleted = new Set<string>();
-    for (const file of step) {
-      const resolved = resolveNames(file, files);
+    for (const resolved of step) {
+      const { file } = resolved;
       const path = resolved.new_path ?? resolved.old_path ?? '';
       this.#paths.add(path);
       const hunks =
@@ -119,6 +121,10 @@ export class Application {
           ? writtenHunks(file.hunks, this.#written, this.#reading)
           : await this.#hunksOf(resolved, files);
       if (resolved.new_path === null) deleted.add(path);
+      if (isUncertainCopy(resolved, step)) {
+        const from = resolved.old_path;
+        this.notes.push(`${path}: a copy of ${from} as it was before the change in the same text`);
+      }
       if (hunks === 'already') this.already.push(path);
       else if (Array.isArray(hunks)) problems.push(...hunks);
       else patches.push(renderPatch(resolved, hunks as Buffer));
@@ -152,6 +158,9 @@ export class Application {
     if (this.#scratch.modeOf(old_path) === null) {
       if (new_path === null) return 'already';
       return this.#refused([`${old_path}: the repository has no such file${likeNames(old_path, files)}`]);
+    }
+    if (old_path !== new_path && new_path !== null && file.extended.length === 0) {
+      return this.#refused([`the patch names ${old_path} and ${new_path}, and the repository has both`]);
     }
     const content = await this.#scratch.read(old_path);
     if (content === null || file.hunks.length === 0) return direct();
@@ -253,27 +262,6 @@ function placeIn(
   return isAbsent && written === 'exact'
     ? placeHunks(lines, hunks, { ...options, ends: 'of the file' })
     : placed;
-}
-
-/** Splits where a patch changes a file that an earlier one of the same text wrote; renames of a diff belong together. */
-function stepsOf(part: readonly FilePatch[]): FilePatch[][] {
-  const steps: FilePatch[][] = [];
-  let written = new Set<string>();
-  for (const file of part) {
-    const moves = file.moved.old !== null;
-    const again = !moves && file.old_name !== null && written.has(withoutPrefix(file.old_name));
-    if (steps.length === 0 || again) {
-      steps.push([]);
-      written = new Set();
-    }
-    steps.at(-1)!.push(file);
-    if (!moves && file.new_name !== null) written.add(withoutPrefix(file.new_name));
-  }
-  return steps;
-}
-
-function withoutPrefix(name: string): string {
-  return name.replace(/^[abciow12]\//, '');
 }
 
 /** Files of the same name in other folders. */

@@ -10,7 +10,9 @@ export function isResult(file: FilePatch, content: Uint8Array): boolean {
 }
 
 /** The blobs before and after, as the `index` line of git names them; null without such a line. */
-function indexIds({ extended }: FilePatch): { readonly before: string; readonly after: string } | null {
+export function indexIds({
+  extended,
+}: FilePatch): { readonly before: string; readonly after: string } | null {
   for (const line of extended) {
     const [, before, after] = /^index ([0-9a-f]{7,64})\.\.([0-9a-f]{7,64})\b/.exec(line) ?? [];
     if (before !== undefined) return { before, after: after! };

@@ -1,4 +1,5 @@
 import { type FilePatch, scanPatches } from '#kit/git/patch.ts';
+import { isSameBelow } from './render-patch.ts';
 
 /** `[PATCH v2 1/3]` in the subject of a mail. */
 export interface SeriesMark {
@@ -38,7 +39,33 @@ export function readDiffs(written: readonly string[], firstLine: number): ReadDi
     found.problems.push(...inside.problems);
     index += indented.length - 1;
   }
+  found.problems.push(...found.files.flatMap(problemOfNames));
   return { ...found, files: found.files.sort((a, b) => a.line - b.line) };
+}
+
+/** Names that cannot be of one file. git refuses them too. */
+function problemOfNames({ extended, header, moved, named, line }: FilePatch): string[] {
+  if (extended.length === 0) return [];
+  const isSame = (one: string, other: string) => one === other || isSameBelow(one, other);
+  const isMoved = (name: string, path: string) => name === path || name.endsWith(`/${path}`);
+  const sides = (['old', 'new'] as const).map((side) => ({
+    names: [header?.[side], named?.[side]].filter((name) => typeof name === 'string'),
+    moved: moved[side],
+  }));
+  for (const { names, moved: path } of sides) {
+    const [one, other] = names;
+    const wrong = names.find((name) => path !== null && !isMoved(name, path));
+    const pair = wrong !== undefined ? [wrong, path] : [one, other];
+    const differ = one !== undefined && other !== undefined && !isSame(one, other);
+    if (wrong === undefined && !differ) continue;
+    return [`line ${line}: the first lines of this diff contradict each other: ${pair.join(' and ')}`];
+  }
+  const [old, now] = sides.map(({ names }) => names[0]);
+  const isMove = moved.old !== null && moved.new !== null;
+  if (isMove || old === undefined || now === undefined || isSame(old, now)) return [];
+  return [
+    `line ${line}: this diff names ${old} and ${now}, but has no \`rename from\` and \`rename to\`; ${howToDiff}`,
+  ];
 }
 
 interface OtherForm {

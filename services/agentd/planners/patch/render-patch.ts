@@ -26,6 +26,11 @@ export function resolveNames(file: FilePatch, files: ReadonlySet<string>): Resol
   const old_path = old_name === null ? null : stripped(old_name, strip);
   const new_path = new_name === null ? null : stripped(new_name, strip);
   const isNew = creates && (old_path === null || !files.has(old_path));
+  if (file.extended.length === 0 && !isNew && old_path !== null && new_path !== null) {
+    // A copy that an editor kept, for example `--- greet.js.orig`.
+    const [path, second] = [...new Set([old_path, new_path])].filter((one) => files.has(one));
+    if (path !== undefined && second === undefined) return { file, old_path: path, new_path: path };
+  }
   return { file, old_path: isNew ? null : old_path, new_path: deletes ? null : new_path };
 }
 
@@ -35,8 +40,13 @@ function prefixOf(old_name: string | null, new_name: string | null, files: Reado
   if (hasGitPrefix(old_name, new_name)) return 1;
   const found = nearest(old_name ?? new_name ?? '', files);
   if (found > 0) return found;
-  const differ = old_name !== null && new_name !== null;
-  return differ && stripped(old_name, 1) === stripped(new_name, 1) ? 1 : 0;
+  return old_name !== null && new_name !== null && isSameBelow(old_name, new_name) ? 1 : 0;
+}
+
+/** True for names that differ in their first folder only. */
+export function isSameBelow(one: string, other: string): boolean {
+  const below = stripped(one, 1);
+  return below !== null && below === stripped(other, 1);
 }
 
 /** The fewest folders to take away until a file of the repository is named; 0 where none is. */
