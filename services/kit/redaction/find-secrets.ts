@@ -69,23 +69,30 @@ export interface SecretSpan {
 }
 
 export function secretSpans(text: string, rules: readonly SecretRule[] = secretRules): SecretSpan[] {
-  if (!anyKeyword.test(text)) return [];
+  const lower = text.toLowerCase();
   const spans: SecretSpan[] = [];
-  for (const { kind, keywords, pattern, entropy, allow, accept } of rules) {
-    if (!keywords.some((word) => text.includes(word))) continue;
+  for (const rule of rules) {
+    const { kind, pattern, entropy, allow, accept } = rule;
+    if (!wordsOf(rule).some((word) => lower.includes(word))) continue;
     for (const match of text.matchAll(pattern)) {
       const [start, end] = match.indices!.groups!.secret!;
       const secret = text.slice(start, end);
       if (entropyOf(secret) < entropy || allow.some((harmless) => harmless.test(secret))) continue;
-      if (accept?.(secret) === false) continue;
+      if (accept?.(secret, /["'`]/.test(text[start - 1] ?? '')) === false) continue;
       spans.push({ kind, start, end });
     }
   }
   return withoutOverlaps(spans);
 }
 
-/** One test is enough for most text, which has none. */
-const anyKeyword = new RegExp(secretRules.flatMap(({ keywords }) => keywords.map(RegExp.escape)).join('|'));
+const words = new WeakMap<SecretRule, readonly string[]>();
+function wordsOf(rule: SecretRule): readonly string[] {
+  const known = words.get(rule);
+  if (known !== undefined) return known;
+  const made = rule.keywords.map((word) => word.toLowerCase());
+  words.set(rule, made);
+  return made;
+}
 
 /** The widest span wins, and of equal ones the rule that comes first. */
 function withoutOverlaps(spans: readonly SecretSpan[]): SecretSpan[] {

@@ -71,8 +71,8 @@ const harmless = fc.constantFrom(
 
 describe('A value beside a name such as password', () => {
   for (const [expected, ...rest] of lines) {
-    const line = rest.join('\t');
-    it(`is ${expected === 'yes' ? '' : 'not '}a secret: ${line}`, () => {
+    const line = rest.join('\t').replaceAll('\\n', '\n');
+    it(`is ${expected === 'yes' ? '' : 'not '}a secret: ${rest.join(' ')}`, () => {
       expect(findSecrets(line).map(({ kind }) => kind)).to.deep.equal(
         expected === 'yes' ? ['generic_secret'] : [],
       );

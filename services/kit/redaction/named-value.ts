@@ -1,33 +1,46 @@
 /** Values beside a name such as `password`: which of them are secrets, and which are placeholders, references or words. */
 
 /** What stands for a value in documents, tests and templates. */
-const placeholder =
-  /example|placeholder|change[_-]?(?:me|it|this)|your[_-]|xxxx|\*{4}|\.\.\.|redacted|0123456789|1234567890|abcdefgh|replace|insert|dummy|sample|fake|mock|todo/i;
+const placeholder = /x{4}|\*{4}|\.\.\.|redacted|0123456789|1234567890|abcdefgh/i;
+/** Words of such values, which may also stand by chance in a random one. */
+const placeholderWords =
+  /example|placeholder|change[_-]?(?:me|it|this)|your[_-]|replace|insert|dummy|sample|fake|mock|todo/gi;
 /** Words of test values; what is left beside them is too little to be a secret. */
 const testWords =
   /pass(?:word|wd|phrase)?|pwd|secret|token|test(?:ing)?|user(?:name)?|admin|root|key|qwerty|letmein|welcome|foo|bar|baz|abc|xyz|default|demo|auth|hello|world|my|the|new|old|1234+/gi;
 
 /** Values that name a place where the secret is, in the syntax of some language or tool. */
 const references: readonly RegExp[] = [
-  // ${X}, $X, $(x), {{ x }}, #{x}, %X%, %(x)s, <x>, @x, ENC[...], a call, a pattern, a path of Windows.
-  /[\\{}()[\]|<>]|^[$%@!&*#~]/,
+  // ${X}, $(x), {{ x }}, #{x}, %(x)s, <x>, <%= x %>, ENC[...], a call, a pattern, a path of Windows.
+  /\\|[$#%@!]\s?[{([]|\{\{|<%|%[\w-]+%|^[{[<(].*[}\]>)]$|^[A-Za-z_][\w.:]*(?:\(.*\)|\[.*\]|<.*>|\{.*\})$/,
   // vault:kv/data/app#key, file:/run/x, arn:aws:…, std::env
+  /^(?:[a-z][a-z+.-]+|[A-Z]{2,}|s3|k8s|[A-Za-z_]\w*:):/,
+  // Names of classes and settings, and of variables of the environment.
+  /^[A-Za-z_$]+(?:\.[A-Za-z_$]+)+$/,
+  /^\$[A-Z_]+[A-Z0-9_]*$|^[$@][a-z_]+\d*$/,
+  // Paths.
+  /^\.{1,2}\/|^~?\/.*\/|^[a-z][a-z.-]{2,}\/|\/.*\/.*\.|\.(?:pem|key|txt|json|ya?ml|env|crt|ts|js|py)$/,
+  // Escapes of addresses and formats.
+  /%[0-9a-f]{2}|%[sdxvfq]/i,
+];
+/** References without quotes; in quotes they are values. */
+const bareReferences: readonly RegExp[] = [
+  /[{}()[\]|<>]|^[$%@!&*#~]/,
   /^[A-Za-z][A-Za-z0-9+.-]*:/,
   // process.env.X, os.environ, settings.database1
   /^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+(?:[-+]\d+)?[.?!]?$/,
-  // Names of constants and variables of the environment.
-  /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/,
-  // Paths.
-  /^\.{0,2}\/|^[a-z][a-z.-]{2,}\/|\/.*\/.*\.|\.(?:pem|key|txt|json|ya?ml|env|crt|ts|js|py)$/,
 ];
+const constant = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
 
 /** Ids, versions, times and digests. */
 const ids: readonly RegExp[] = [
   /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i,
-  /^[v^~=]?\d+(?:\.\d+)+/i,
+  /^[v^~=]?\d+(?:\.\d+)+(?:[-+][\w.-]*)?$/i,
   /^\d{4}-\d\d-\d\d/,
   /^(?:sha(?:1|224|256|384|512)|md5|blake[23][bs]?)[-:=]/i,
   /^(?:0x)?[\d_.,:-]+$/,
+  // Package@version, mail addresses.
+  /@[\^~]?\d|^[^@]+@[\w-]+\.[a-z]/i,
 ];
 
 /** Technical names with a number. */
@@ -35,16 +48,59 @@ const technical =
   /(?:(?<![A-Za-z0-9])|(?=[A-Z][a-z]))(?:utf|base|sha|md|oauth|u?int|float|http|ed|aes|rsa|[hepr]s|iso|ipv)[-_]?\d{1,5}/gi;
 
 /** True for a value of at least 8 characters that neither stands for another nor is made of words. */
-export function isSecretValue(value: string): boolean {
-  if ([...references, ...ids, placeholder].some((harmless) => harmless.test(value))) return false;
+export function isSecretValue(value: string, isQuoted = false): boolean {
+  if (isNumberByChance(value)) return true;
+  if (isHarmless(value, isQuoted)) return false;
+  if (/^[0-9a-f]{10,}$/i.test(value)) return true;
+  const plain = value.replaceAll(placeholderWords, '');
+  if (plain !== value) return isRandom(plain);
+  // A word with digits and a sign is a password, such as Summer2024!
+  if (isWordWithSigns(value, isQuoted)) return true;
   const rest = value.replace(testWords, '').replace(/[^A-Za-z0-9]|\d+$/g, '');
   if (rest.length < 4) return false;
+  if (/[{}()[\]|<>]|^[/$%@!&*#~]/.test(value)) return isRandom(value);
   const bare = value.replace(technical, '');
   if (bare.length < 6 || isPhrase(bare)) return false;
   const random = randomLength(bare) / bare.replace(/[^A-Za-z0-9]/g, '').length;
   const mixed = isMixed(bare);
   if (value.length < 20) return mixed || random >= 0.5;
   return random >= (mixed ? 0.25 : 0.6);
+}
+
+/** True for a value that looks random even where prose would have the same form. */
+export function isRandomValue(value: string, isQuoted = false): boolean {
+  return !isHarmless(value, isQuoted) && isRandom(value.replaceAll(placeholderWords, ''));
+}
+
+function isHarmless(value: string, isQuoted: boolean): boolean {
+  const harmless = [placeholder, ...references, ...ids, ...(isQuoted ? [] : bareReferences)];
+  if (harmless.some((form) => form.test(value))) return true;
+  return constant.test(value) && !isRandom(value);
+}
+
+function isRandom(value: string): boolean {
+  const bare = value.replace(technical, '').replaceAll(testWords, '');
+  const alphanumeric = bare.replace(/[^A-Za-z0-9]/g, '');
+  if (alphanumeric.length < 6 || isPhrase(bare)) return false;
+  return isMixed(alphanumeric) && randomLength(bare) / alphanumeric.length >= 0.5;
+}
+
+/** Digits alone: neither round nor counted, nor a date or a time of Unix. */
+function isNumberByChance(value: string): boolean {
+  if (!/^\d{8,20}$/.test(value) || /^(?:19|20)\d{6}$|^1[4-9]\d{8}(?:\d{3})?$|000/.test(value)) return false;
+  const steps = new Set(
+    [...value].slice(1).map((digit, at) => (Number(digit) - Number(value[at]) + 10) % 10),
+  );
+  return new Set(value).size >= 5 && steps.size >= 4;
+}
+
+/** Letters, digits and a sign that names of code do not have. */
+function isWordWithSigns(value: string, isQuoted: boolean): boolean {
+  if (!/[A-Za-z]{2}/.test(value) || !/\d/.test(value) || /[(){}[\]<>|/=:]/.test(value)) return false;
+  if (isQuoted) return /.[!#$%&*^@?]/.test(value);
+  // In code an exclamation mark may follow a variable with a number, and signs stand between variables.
+  const isVariable = /^[A-Za-z_$][\w$]*(?<!\d{3})!$/.test(value);
+  return !isVariable && /.[!#$%^@]/.test(value) && /\d{2}|\d.*[!#%^@].*[a-z]/i.test(value);
 }
 
 /** True for a value of at least 6 characters, as people write passwords in prose: with a digit or a sign, and not a place, a time or a name of code. */

@@ -1,10 +1,10 @@
-import { isPassword, isSecretValue } from './named-value.ts';
+import { isPassword, isRandomValue, isSecretValue } from './named-value.ts';
 import tokens from './secret-tokens.json' with { type: 'json' };
 
 /** A form that secrets are known by. */
 export interface SecretRule {
   readonly kind: string;
-  /** Words of which one must be in the text, so that most text is never matched at all. */
+  /** Words of which one must be in the text, in any casing, so that most text is never matched at all. */
   readonly keywords: readonly string[];
   /** The group `secret` is the part to hide. */
   readonly pattern: RegExp;
@@ -13,7 +13,7 @@ export interface SecretRule {
   /** What matches and is no secret. */
   readonly allow: readonly RegExp[];
   /** What else the secret must be; a pattern alone would match names and references too. */
-  readonly accept?: (secret: string) => boolean;
+  readonly accept?: (secret: string, isQuoted: boolean) => boolean;
 }
 
 /** Such as `glpat-put-the-token-here`; no random value has neither digits nor capitals. */
@@ -29,35 +29,72 @@ const before = '(?:(?<![A-Za-z0-9_])|(?<=%[0-9A-Fa-f]{2}))';
 const after = '(?![A-Za-z0-9_])';
 
 /** Names that give their value away; words before and after them are common. */
-const tellingPassword = 'pass(?:word|wd|phrase)|pwd|secret';
-const telling = `${tellingPassword}|token|api[_ -]?key|private[_-]?key|access[_-]?key|secret[_-]?key`;
-const nameWords = ['pass', 'pwd', 'secret', 'token', 'key'].flatMap((word) => {
-  const upper = word.toUpperCase();
-  return [word, upper, upper[0] + word.slice(1)];
-});
+const tellingPassword = 'pass(?:word|wd|phrase|wort)|kennwort|contraseña|пароль|pwd|(?<=[_.-])pass|secret';
+const telling = `${tellingPassword}|token|(?:api|private|access|secret)[_ .-]?key`;
+/** In lower case, as the text is compared. */
+const nameWords = ['pass', 'kennwort', 'contrase', 'пароль', 'pwd', 'secret', 'token', 'key'];
 /** Behind the telling word: `DB_PASSWORD_PROD2`, and not `token_id`, `passwordHash`, `PASSWORD_MIN_LENGTH`. */
 const suffix =
-  '(?:[_.-]?(?:key|value|text|prod(?:uction)?|dev|test|staging|live|main|new|old|primary|secondary|[0-9]{1,3})){0,2}s?';
+  '(?:[_.-]?(?:key|value|text|prod(?:uction)?|dev|test|staging|live|main|new|old|primary|secondary|base|db|database|root|admin|for_[a-z]{1,12}|[0-9]{1,3})){0,2}s?';
+/** Types between name and value, in TypeScript, Python, Kotlin, Rust. */
+const type = "(?:&[ ]?(?:'static )?)?(?:mut )?(?:str|string)\\??";
 /** `name = `, `"name": `, `name: string = ` and the like. */
 const assignedTo = (names: string) =>
-  `(?:${names})${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}(?:str|String|string)[ \\t]{0,5}=|=>|:=|[:=])[ \\t]{0,20}`;
+  `(?:${names})${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}${type}[ \\t]{0,5}=|=>|->|:=|[:=]|%3d)[ \\t]{0,20}`;
 const assigned = assignedTo(telling);
+/** A value at the beginning of the next line. */
+const nextLine = '(?:\\\\?\\r?\\n[ \\t]{1,40})?';
+/** `Some(`, `String::from(`, and what a default stands behind: `process.env.PW ?? `. */
+const wrapped = '(?:[\\w.:]{1,40}\\(|[\\w.]{1,60}[ \\t]{0,3}(?:\\|\\||\\?\\?)[ \\t]{0,3})?';
+const quoted = '(?<quote>["\'`])(?<secret>[^\\s"\'`]{8,200})\\k<quote>';
 /** A character of a value without quotes; an ampersand ends it before the next parameter of an address. */
 const bare = '(?:[^\\s"\'`,;&<>]|&(?![\\w.-]+=))';
+/** Names of variables in code seldom have digits. */
+const bareWithDigit = `(?=${bare}{0,200}\\d)(?<secret>${bare}{8,200})(?=[\\s"'\`,;&]|$)`;
 const named: readonly RegExp[] = [
-  new RegExp(`${assigned}(?:[bfru]|@)?(?<quote>["'\`])(?<secret>[^\\s"'\`]{8,200})\\k<quote>`, 'dgi'),
-  // Without quotes, as in YAML and addresses: names of variables in code seldom have digits.
-  new RegExp(`${assigned}(?=${bare}{0,200}\\d)(?<secret>${bare}{8,200})(?=[\\s"'\`,;&]|$)`, 'dgi'),
+  new RegExp(`${assigned}${nextLine}${wrapped}(?:[bfru]|@)?${quoted}`, 'dgi'),
+  new RegExp(`${assigned}(?:!!str[ ])?"""(?<secret>[^\\s"]{8,200})"""`, 'dgi'),
+  // Without quotes, as in YAML and addresses.
+  new RegExp(`${assigned}(?:!!str[ ])?${bareWithDigit}`, 'dgi'),
+  // The next lines of YAML.
+  new RegExp(`(?:${telling})${suffix}["']?:[ \\t]{0,5}[|>]?[+-]?\\r?\\n[ \\t]{1,40}${bareWithDigit}`, 'dgi'),
   // A line of .env.
   new RegExp(`^(?:export )?[\\w.-]{0,40}(?:${telling})${suffix}=(?<secret>[A-Za-z]{8,200})$`, 'dgim'),
   new RegExp(`<[\\w.:-]{0,30}(?:${telling})${suffix}>(?<secret>[^\\s<>]{8,200})</`, 'dgi'),
+  // Name and value side by side, as in lists of variables and in settings of XML.
+  new RegExp(
+    `\\b(?:name|key)["']?[ \\t]{0,5}[:=][ \\t]{0,5}["']?[\\w.-]{0,40}(?:${telling})${suffix}["']?[\\s,]{1,40}["']?value["']?[ \\t]{0,5}[:=][ \\t]{0,5}(?<quote>["']?)(?<secret>[^\\s"'\`,;<>]{8,200})\\k<quote>`,
+    'dgi',
+  ),
+  // Defaults and arguments: define('DB_PASSWORD', 'x'), setPassword("x"), DB_PASSWORD || 'x', ["--password", "x"].
+  new RegExp(
+    `(?:${telling})${suffix}(?:["'][ \\t]{0,3},|\\(|[ \\t]{0,3}(?:\\|\\||\\?\\?))[ \\t]{0,3}${quoted}`,
+    'dgi',
+  ),
+  new RegExp(`\\$\\{\\w{0,40}(?:${telling})${suffix}:?[-=](?<secret>[^\\s"'\`}]{8,200})\\}`, 'dgi'),
+];
+/** Only a space between name and value: options of commands, Dockerfile, .netrc, SQL, Redis. Prose has the same form. */
+const spaced: readonly RegExp[] = [
+  new RegExp(
+    `(?:--[\\w-]{0,30}(?:${telling})|\\b[\\w-]{0,30}(?:${tellingPassword})|requirepass|identified by)${suffix}[ \\t]{1,5}(?<secret>[\\w!#$%*+./=@^~-]{8,200})(?=[\\s"'\`,;&]|$)`,
+    'dgi',
+  ),
+  new RegExp(`(?:(?:${telling})${suffix}|identified by)[ \\t]{1,5}${quoted}`, 'dgi'),
 ];
 
+/** Names of passwords in prose, shorter ones too. */
+const spoken = `${tellingPassword}|\\bpw|\\bpass|mot de passe|senha`;
+/** Between name and value in prose: `is`, an arrow, a bracket. */
+const copula = `["'\`*_]{0,3}(?:[ \\t]{0,5}(?:=>|->|:=|[:=→–—])|(?:[ \\t]{1,5}|['’])(?:is|was|ist|war|est|es|are|s|-)(?=[ \\t])(?:[ \\t]now)?[ \\t]{0,3}:?|[ \\t]{1,3}(?=["'\`(]))[ \\t]{0,20}[(*_]{0,3}`;
 /** Passwords that people write in prose: shorter ones too, and what follows a sentence's end is not theirs. */
 const inProse: readonly RegExp[] = [
-  new RegExp(`${assignedTo(tellingPassword)}(?<quote>["'\`])(?<secret>[^\\s"'\`]{6,200})\\k<quote>`, 'dgi'),
+  new RegExp(`(?:${spoken})${suffix}${copula}(?<quote>["'\`])(?<secret>[^\\s"'\`]{6,200})\\k<quote>`, 'dgi'),
   new RegExp(
-    `${assignedTo(tellingPassword)}(?!=)(?<secret>${bare}{6,200}?)(?=[.:?]{0,3}(?:[\\s"'\`,;&]|$))`,
+    `(?:${spoken})${suffix}${copula}(?!=)(?<secret>${bare}{6,200}?)(?=[.:?)*_]{0,4}(?:[\\s"'\`,;&]|$))`,
+    'dgi',
+  ),
+  new RegExp(
+    `(?:token|(?:api|private|access|secret)[_ .-]?key)${copula}["'\`]?(?<secret>[\\w!#$%+/=@^~-]{8,200})`,
     'dgi',
   ),
 ];
@@ -155,6 +192,16 @@ export const secretRules: readonly SecretRule[] = [
       accept: isSecretValue,
     }),
   ),
+  ...spaced.map(
+    (pattern): SecretRule => ({
+      kind: 'generic_secret',
+      keywords: [...nameWords, 'identified by'],
+      pattern,
+      entropy: 1.9,
+      allow: [],
+      accept: isRandomValue,
+    }),
+  ),
 ];
 
 /** Secrets in what people write: beside those of known forms, short passwords. In code there would be too many that are none. */
@@ -163,7 +210,7 @@ export const proseRules: readonly SecretRule[] = [
   ...inProse.map(
     (pattern): SecretRule => ({
       kind: 'password',
-      keywords: nameWords,
+      keywords: [...nameWords, 'pw', 'mot de passe', 'senha'],
       pattern,
       entropy: 0,
       allow: [],
