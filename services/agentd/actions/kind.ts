@@ -144,7 +144,7 @@ export interface ChangeFacts {
   readonly install_scripts: readonly string[];
   /** How many earlier proposals for the issue were rejected. */
   readonly rejected_before: number;
-  /** Changed files that no command of the validation is about. */
+  /** Changed files that no command of the validation is about, and those that take tests away. */
   readonly untested: readonly UntestedFile[];
   /** How its patch was repaired to fit, for example `HTML entities`; null if it was used as written. */
   readonly repair: string | null;

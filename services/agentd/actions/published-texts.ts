@@ -110,7 +110,7 @@ export function pullRequestBody(options: {
   readonly number: number | null;
   readonly explanation: string;
   readonly patch_by: PatchAuthor;
-  /** Changed files that no command of the validation is about. */
+  /** Changed files that no command of the validation is about, and those that take tests away. */
   readonly untested: readonly UntestedFile[];
   readonly actions: readonly { readonly ordinal: number; readonly kind: string; readonly what: string }[];
 }): string {
@@ -144,9 +144,9 @@ ${marker(options.run_id, options.action_id)}
 }
 
 function untestedList(untested: readonly UntestedFile[]): string {
-  const rows = untested.map(({ path, why, certain }) => {
-    const what = certain ? 'Not tested' : 'May not be tested';
-    return `- ${what}: ${withoutSlots(inlineCode(path))} (${withoutSlots(inlineCode(why))})\n`;
+  const rows = untested.map(({ path, why, what }) => {
+    const name = `${what[0]!.toUpperCase()}${what.slice(1)}`;
+    return `- ${name}: ${withoutSlots(inlineCode(path))} (${withoutSlots(inlineCode(why))})\n`;
   });
   return rows.length === 0 ? '' : `\n${rows.join('')}`;
 }

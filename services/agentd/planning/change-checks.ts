@@ -13,6 +13,7 @@ import { canonicalPath, maySpellSame } from '../git/path-spelling.ts';
 import type { TreeReader } from '../git/tree.ts';
 import type { Policy } from '../policy.ts';
 import { type ChangedFile, untestedFiles } from '../validation/coverage.ts';
+import { fewerTests } from '../validation/fewer-tests.ts';
 import { hasNoExtension } from '../validation/file-kinds.ts';
 
 /** What the change touches beyond its lines: the validation's own configuration, install scripts, outsiders' words. */
@@ -45,7 +46,10 @@ export async function changeFacts(
     validation_files,
     install_scripts,
     rejected_before: rejectedBefore,
-    untested: validation === null ? [] : untestedFiles(validation, await changedFiles(files, base, after)),
+    untested: [
+      ...(validation === null ? [] : untestedFiles(validation, await changedFiles(files, base, after))),
+      ...(await fewerTests(files, base, after)),
+    ],
   };
 }
 

@@ -11,8 +11,8 @@ export interface UntestedFile {
   readonly path: string;
   /** For example `no Python tests configured`. */
   readonly why: string;
-  /** False if a command may test the file, but does not say which files it tests. */
-  readonly certain: boolean;
+  /** A command may test the file if it does not say which files it tests; `fewer tests` if the change takes some away. */
+  readonly what: 'not tested' | 'may not be tested' | 'fewer tests';
 }
 
 type Coverage = Pick<ValidationPlan, 'source' | 'commands' | 'without_tests'> & {
@@ -33,25 +33,24 @@ export function untestedFiles(plan: Coverage, files: readonly ChangedFile[]): Un
     const kind = kindOf(path, first_line);
     if (kind === null) return [];
     const leftOut = plan.source === 'detected' ? whyLeftOut(covers, path, kind) : null;
-    if (leftOut !== null) return [{ path, certain: true, why: leftOut }];
+    if (leftOut !== null) return [{ path, what: 'not tested', why: leftOut }];
     if (covers.some((scope) => isIn(scope, path, kind))) return [];
     if (silent.length > 0) {
       const names = silent.map(({ run }) => `'${run}'`).join(', ');
-      return [{ path, certain: false, why: `${names} does not say which files it tests` }];
+      return [{ path, what: 'may not be tested', why: `${names} does not say which files it tests` }];
     }
     const reason = without_tests
       .filter((scope) => isIn({ ...scope, except: [] }, path, kind))
       .toSorted((a, b) => b.folder.length - a.folder.length)[0];
-    return [{ path, certain: true, why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
+    return [{ path, what: 'not tested', why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
   });
 }
 
 /** A line for each reason, for example `not tested: api/app.py (no Python tests configured)`. */
 export function untestedTexts(untested: readonly UntestedFile[]): string[] {
-  return [...Map.groupBy(untested, ({ why }) => why)].map(([why, files]) => {
-    const what = files[0]!.certain ? 'not tested' : 'may not be tested';
-    return `${what}: ${files.map(({ path }) => path).join(', ')} (${why})`;
-  });
+  return [...Map.groupBy(untested, ({ why }) => why)].map(
+    ([why, files]) => `${files[0]!.what}: ${files.map(({ path }) => path).join(', ')} (${why})`,
+  );
 }
 
 /** Files that a runner does not look at, wherever they are in its folder. */

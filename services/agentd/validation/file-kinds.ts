@@ -86,3 +86,15 @@ export function hasNoExtension(path: string): boolean {
 export function isPythonTest(path: string): boolean {
   return /(^|\/)(test_[^/]*|[^/]*_test)\.py$/.test(path);
 }
+
+/** True for code whose name or folder says that it holds tests. */
+export function isTestFile(path: string): boolean {
+  const kind = kindOf(path);
+  if (kind === null || kind === 'resource' || kind === 'other') return false;
+  return (
+    isPythonTest(path) ||
+    /(^|\/)(__tests__|tests?|spec)\/|[._-](test|spec|cy)\.\w+$|(Tests?|IT|Spec)\.(java|kt|scala|groovy|cs|swift)$/.test(
+      path,
+    )
+  );
+}
