@@ -166,14 +166,27 @@ function suite(bench: DialectBench): void {
 
   it('gives of the headers and the query of a run only those on that agents send', async () => {
     const { key } = await keyOf(1);
-    const kept = { 'anthropic-beta': 'a-1', 'x-stainless-os': 'Linux', 'user-agent': 'agent/1' };
+    const kept = {
+      'anthropic-beta': 'effort-2025-11-24',
+      'x-stainless-os': 'Linux',
+      'user-agent': 'agent/1',
+    };
     const steering = { 'x-portkey-config': 'https://example.org', 'x-litellm-tags': 'a', 'x-provider': 'b' };
+    const betas = {
+      'anthropic-beta': 'context-1m-2025-08-07, effort-2025-11-24,fast-mode-2026-02-01',
+      'anthropic-workspace': 'a',
+      'openai-beta': 'assistants=v2',
+    };
     const path = bench.path('small', false);
     const query = bench.name === 'Google' ? '' : '?beta=true&provider=b&route=c';
-    const options = { body: bench.request('small', 'Hello', false), headers: { ...kept, ...steering } };
+    const options = {
+      body: bench.request('small', 'Hello', false),
+      headers: { ...kept, ...steering, ...betas },
+    };
     expect((await gateway.ask(`${path}${query}`, { ...options, token: key })).status).to.equal(200);
     const { headers, path: asked } = upstream.requests.at(-1)!;
-    expect(headers).to.include(kept).and.to.not.have.any.keys(Object.keys(steering));
+    expect(headers).to.not.have.any.keys([...Object.keys(steering), 'anthropic-workspace', 'openai-beta']);
+    expect(headers).to.include(kept);
     expect(asked).to.equal(`${bench.upstreamPath(false)}${query === '' ? '' : '?beta=true'}`);
     await gateway.ask(path, options);
     expect(upstream.requests.at(-1)!.headers).to.include(steering);

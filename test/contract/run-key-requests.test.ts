@@ -101,6 +101,14 @@ describe('A request with the key of a run', () => {
           'data:text/plain,https://example.org',
           ' https://example.org',
           'data:image/png;base64,AA== https://example.org',
+          'data:image/svg+xml;base64,PHN2Zz4=',
+          'data:;url=https://example.org;base64,AA==',
+          'data:text/html;base64,AAAA',
+          '/etc/passwd',
+          '/etc/ssh/key',
+          '//localhost/x',
+          '//server/abc',
+          'data:image/png;base64,AAA',
         ]) {
           const request = requestWith(`${place}=${JSON.stringify(address)}`, shape);
           expect(firstNotAllowed(request, shape)?.path, `${place} ${address}`).to.equal(plainPath(place));
@@ -124,6 +132,52 @@ describe('A request with the key of a run', () => {
       );
   });
 
+  const hosted = [{ type: 'web_search' }];
+  const outward: Readonly<Record<string, readonly (readonly [request: object, path: string])[]>> = {
+    chat: [
+      [{ chat_template_kwargs: { chat_template: '{{ x }}' } }, 'chat_template_kwargs.chat_template'],
+      [{ chat_template_kwargs: { enable_search: true } }, 'chat_template_kwargs.enable_search'],
+      [{ chat_template_kwargs: { enable_thinking: 'x' } }, 'chat_template_kwargs.enable_thinking'],
+      [{ metadata: { tags: ['paid'] } }, 'metadata.tags'],
+      [{ metadata: { api_base: 'https://example.org' } }, 'metadata.api_base'],
+      [{ tool_choice: 'web_search' }, 'tool_choice'],
+      [{ function_call: 'web_search' }, 'function_call'],
+      [
+        { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: hosted } } },
+        'tool_choice.allowed_tools.tools[0]',
+      ],
+    ],
+    responses: [
+      [{ metadata: { model_group: 'x' } }, 'metadata.model_group'],
+      [{ tool_choice: 'web_search' }, 'tool_choice'],
+      [{ tool_choice: { type: 'allowed_tools', mode: 'auto', tools: hosted } }, 'tool_choice.tools[0]'],
+    ],
+    messages: [
+      [{ metadata: { tags: 'x' } }, 'metadata.tags'],
+      [{ tool_choice: { type: 'web_search' } }, 'tool_choice'],
+    ],
+  };
+  for (const [dialect, cases] of Object.entries(outward))
+    it(`may not choose a route, a template or a tool of the upstream in ${dialect}`, () => {
+      const [, shape] = requests[dialect]!;
+      for (const [request, path] of cases) expect(firstNotAllowed(request, shape)?.path).to.equal(path);
+    });
+
+  it('may hold the values beside them that agents send, and sounds that begin with a slash', () => {
+    const request = {
+      ...{ metadata: { user_id: 'a' }, chat_template_kwargs: { enable_thinking: false } },
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'a' } }] },
+      },
+      messages: ['//uQ', '/9j/', 'SUQz'].map((beginning) => ({
+        role: 'user',
+        content: [{ type: 'input_audio', input_audio: { data: beginning + 'A'.repeat(4_096) } }],
+      })),
+    };
+    expect(firstNotAllowed(request, allowedChat)).to.equal(null);
+  });
+
   it('may hold a schema whose references stay inside', () => {
     const tool = (parameters: object) => ({
       tools: [{ type: 'function', function: { name: 'a', parameters } }],
@@ -133,6 +187,11 @@ describe('A request with the key of a run', () => {
       properties: { $ref: { $ref: '#/$defs/a' } },
     };
     expect(firstNotAllowed(tool(inside), allowedChat)).to.equal(null);
+    for (const name of ['$ref', '$dynamicRef', '$recursiveRef', '$id', '$schema', 'id'])
+      for (const address of ['https://example.org/a', '//example.org/a'])
+        expect(firstNotAllowed(tool({ [name]: address }), allowedChat)?.path).to.equal(
+          `tools[0].function.parameters.${name}`,
+        );
     const outside = { properties: { a: { anyOf: [{ $ref: 'https://example.org/a.json' }] } } };
     expect(firstNotAllowed(tool(outside), allowedChat)?.path).to.equal(
       'tools[0].function.parameters.properties.a.anyOf[0].$ref',

@@ -13,7 +13,7 @@ export type Shape =
   /** A JSON schema; its references stay inside it. */
   | { readonly is: 'schema' }
   | { readonly is: 'values'; readonly values: readonly (string | boolean)[]; readonly anyCase: boolean }
-  | { readonly is: 'text'; readonly pattern: RegExp; readonly must: string }
+  | { readonly is: 'text'; readonly keeps: (text: string) => boolean; readonly must: string }
   | { readonly is: 'list'; readonly of: Shape }
   | { readonly is: 'object'; readonly members: Readonly<Record<string, Shape>> }
   /** Objects of several kinds, told apart by one member. */
@@ -70,17 +70,51 @@ export function each<K extends string>(names: readonly K[], shape: Shape): Recor
   return Object.fromEntries(names.map((name) => [name, shape])) as Record<K, Shape>;
 }
 
+export const trueOrFalse: Shape = values(true, false);
+
+/** Pictures that refer to nothing outside, unlike SVG. */
+const pictures = /^data:image\/(?:png|jpe?g|gif|webp|bmp|tiff|avif|hei[cf]);base64,/i;
+const files =
+  /^data:(?:application\/(?:pdf|json)|text\/(?!html|xml)[\w.+-]+|image\/(?:png|jpe?g|gif|webp))(?:;charset=[\w-]+)?;base64,/i;
+
+/** The picture of a data URL, in base64. */
 export const dataUrl: Shape = {
   is: 'text',
-  pattern: /^data:[^,\s]{1,200};base64,[A-Za-z0-9+/=_%-]*$/i,
-  must: 'a data URL in base64',
+  keeps: (text) => isDataUrl(text, pictures),
+  must: 'a data URL of a picture in base64 (PNG, JPEG, GIF, WebP, BMP, TIFF, AVIF or HEIC)',
 };
-export const base64: Shape = { is: 'text', pattern: /^[A-Za-z0-9+/=_\s-]*$/, must: 'base64' };
+export const base64: Shape = { is: 'text', keeps: isRawBase64, must: 'padded base64 of its content' };
 export const inlineData: Shape = {
   is: 'text',
-  pattern: /^(?:data:[^,\s]{1,200};base64,)?[A-Za-z0-9+/=_\s-]*$/i,
-  must: 'base64, or a data URL in base64',
+  keeps: (text) => isDataUrl(text, files) || isRawBase64(text),
+  must: 'padded base64 of its content, or a data URL in base64 of a PDF, text, JSON or a picture',
 };
+/** The provider’s id of something that was given to it before. */
+export const givenId: Shape = {
+  is: 'text',
+  keeps: (text) => /^[\w-]{1,200}$/.test(text),
+  must: 'an id of the provider (letters, digits, _ and -)',
+};
+
+function isDataUrl(text: string, beginning: RegExp): boolean {
+  const [found] = beginning.exec(text) ?? [];
+  return found !== undefined && isBase64(text.slice(found.length));
+}
+
+function isBase64(text: string): boolean {
+  const digits = text.replace(/\s/g, '');
+  return digits.length % 4 === 0 && /^[A-Za-z0-9+/_-]*={0,2}$/.test(digits);
+}
+
+/** Fewer bytes are no sound. */
+const minSoundBytes = 1_024;
+
+/** Base64 that nobody could take for a path: of what begins with a slash, JPEG and the frames of MP3 and AAC are known. */
+function isRawBase64(text: string): boolean {
+  if (!isBase64(text)) return false;
+  if (!text.startsWith('/') || text.startsWith('/9j/')) return true;
+  return /^\/\/[E-Pk-v]/.test(text) && (text.length * 3) / 4 >= minSoundBytes;
+}
 
 /** What is not allowed, and why. */
 export interface NotAllowed {
@@ -114,7 +148,7 @@ export function firstNotAllowed(
     case 'values':
       return valueProblem(value, shape, path);
     case 'text':
-      if (typeof value === 'string' && shape.pattern.test(value)) return null;
+      if (typeof value === 'string' && shape.keeps(value)) return null;
       return {
         path,
         why: `it must be ${shape.must}, as the upstream itself would read an address, outside of every sandbox`,
@@ -186,15 +220,27 @@ function isPlain(value: unknown): boolean {
     : ['string', 'number', 'boolean'].includes(typeof value);
 }
 
+const references = new Set(['$ref', '$dynamicRef', '$recursiveRef', '$id']);
+/** Source: json-schema.org, "Specification". */
+const knownSchema = /^https?:\/\/json-schema\.org\/draft(?:-0[3-7]|\/20(?:19-09|20-12))\/schema#?$/;
+
+/** Why a member of a schema leads out of it; null if it does not. */
+function whyOutward(name: string, value: unknown): string | null {
+  if (typeof value !== 'string' || value.startsWith('#')) return null;
+  if (references.has(name)) return 'it must begin with #, as a reference inside the schema';
+  if (name === '$schema' && !knownSchema.test(value)) return 'it must be a version of json-schema.org';
+  // The name of `$id` in draft 4, and a usual name of properties.
+  return name === 'id' && value.includes('//') ? 'it must not be an address' : null;
+}
+
 /** Some servers follow the references of a schema wherever they lead. */
 function outwardReference(value: unknown, path: string): NotAllowed | null {
   if (Array.isArray(value))
     return firstOf(value.entries(), ([index, inner]) => outwardReference(inner, `${path}[${index}]`));
   if (!isObject(value)) return null;
   return firstOf(Object.entries(value), ([name, inner]) => {
-    const isReference = (name === '$ref' || name === '$dynamicRef') && typeof inner === 'string';
-    if (isReference && !inner.startsWith('#'))
-      return { path: `${path}.${name}`, why: 'it must begin with #, as a reference inside the schema' };
+    const why = whyOutward(name, inner);
+    if (why !== null) return { path: `${path}.${name}`, why };
     return outwardReference(inner, `${path}.${name}`);
   });
 }

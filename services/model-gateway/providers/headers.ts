@@ -44,11 +44,37 @@ export function requestHeaders(headers: IncomingHttpHeaders): Record<string, str
 
 /** What the official clients and the known agents say of themselves and of their request. */
 const ofAgents =
-  /^(?:user-agent|originator|x-app|x-goog-api-client|openai-beta|x-client-request-id|(?:session|thread|conversation)[-_]id|accept-language|(?:anthropic|x-stainless|x-claude-code|x-codex)-.+)$/;
+  /^(?:user-agent|originator|x-app|x-goog-api-client|openai-beta|x-client-request-id|(?:session|thread|conversation)[-_]id|accept-language|anthropic-(?:version|beta|dangerous-direct-browser-access)|(?:x-stainless|x-claude-code|x-codex)-.+)$/;
+
+/** Values by which the price stays what is known here, and no tool of the upstream is added. A run's others are left out. */
+const betasOfRun: Readonly<Record<string, ReadonlySet<string>>> = {
+  'openai-beta': new Set(['responses=experimental']),
+  'anthropic-beta': new Set([
+    ...['claude-code-20250219', 'interleaved-thinking-2025-05-14', 'context-management-2025-06-27'],
+    ...['structured-outputs-2025-11-13', 'structured-outputs-2025-12-15', 'effort-2025-11-24'],
+    ...['tool-search-tool-2025-10-19', 'advanced-tool-use-2025-11-20', 'token-counting-2024-11-01'],
+    ...['prompt-caching-2024-07-31', 'prompt-caching-scope-2026-01-05', 'extended-cache-ttl-2025-04-11'],
+    ...['fine-grained-tool-streaming-2025-05-14', 'token-efficient-tools-2025-02-19'],
+    ...['token-efficient-tools-2026-03-28', 'compact-2026-01-12', 'compact-2026-09-04'],
+    ...['computer-use-2024-10-22', 'computer-use-2025-01-24', 'computer-use-2025-11-24'],
+    ...['redact-thinking-2026-02-12', 'dev-full-thinking-2025-05-14', 'thinking-token-count-2026-05-13'],
+    ...['thinking-display-updates-2026-08-18', 'thinking-binding-controls-2026-08-01'],
+    ...['task-budgets-2026-03-13', 'model-context-window-exceeded-2025-08-26', 'pdfs-2024-09-25'],
+    ...['files-api-2025-04-14', 'output-128k-2025-02-19', 'cache-diagnosis-2026-04-07'],
+  ]),
+};
 
 /** Of these, the headers that a run may send: proxies of models take their settings from others, an address too. */
 export function headersOfRun(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => ofAgents.test(name)));
+  const given = Object.entries(headers).flatMap(([name, value]) => {
+    if (!ofAgents.test(name)) return [];
+    const known = betasOfRun[name];
+    if (known === undefined) return [[name, value] as const];
+    const values = value.split(',').map((one) => one.trim());
+    const text = values.filter((one) => known.has(one)).join(',');
+    return text === '' ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(given);
 }
 
 /** Of a query, what a run may send. */

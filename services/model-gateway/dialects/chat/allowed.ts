@@ -4,6 +4,7 @@ import {
   dataUrl,
   each,
   either,
+  givenId,
   inlineData,
   kinds,
   list,
@@ -12,6 +13,7 @@ import {
   plainly,
   type Shape,
   schema,
+  trueOrFalse,
   values,
   words,
 } from '../allowed.ts';
@@ -39,8 +41,9 @@ const parts = kinds({
     ...caching,
   }),
   file: object({
-    ...plainly('type', 'file_id'),
-    file: object({ file_data: inlineData, ...plainly('file_id', 'filename') }),
+    ...plainly('type'),
+    file_id: givenId,
+    file: object({ file_data: inlineData, file_id: givenId, ...plainly('filename') }),
     ...caching,
   }),
   refusal: object(plainly('type', 'refusal')),
@@ -86,6 +89,10 @@ const messages = kinds(
 const described = { ...plainly('name', 'description', 'strict'), parameters: schema };
 const grammar = object({ ...plainly('type'), grammar: object(plainly('definition', 'syntax')) });
 const named = object(plainly('name'));
+const chosen = {
+  function: object({ ...plainly('type'), function: named }),
+  custom: object({ ...plainly('type'), custom: named }),
+};
 
 /** A request of chat completions with the key of a run: what OpenAI's client knows, and what other servers take for the same. */
 export const allowedChat: Shape = object({
@@ -97,7 +104,8 @@ export const allowedChat: Shape = object({
   ...plainly('random_seed', 'safe_prompt', 'prompt_mode', 'reasoning_split'),
   messages: list(messages),
   stream_options: object(plainly('include_usage', 'include_obfuscation')),
-  metadata: data,
+  // Proxies of models choose upstreams and payers by others.
+  metadata: object(plainly('user_id')),
   logit_bias: data,
   modalities: list(values('text')),
   service_tier: words('auto', 'default', 'flex', 'standard_only'),
@@ -106,7 +114,9 @@ export const allowedChat: Shape = object({
   prediction: object({ ...plainly('type'), content: either(plain, list(textPart)) }),
   reasoning: object(plainly('effort', 'max_tokens', 'exclude', 'enabled', 'summary')),
   thinking: object(plainly('type', 'budget_tokens', 'clear_thinking')),
-  chat_template_kwargs: data,
+  chat_template_kwargs: object(
+    each(['enable_thinking', 'thinking', 'clear_thinking', 'preserve_thinking'], trueOrFalse),
+  ),
   usage: object(plainly('include')),
   response_format: kinds({
     text: object(plainly('type')),
@@ -133,18 +143,17 @@ export const allowedChat: Shape = object({
     ),
   ),
   tool_choice: either(
-    plain,
+    values('none', 'auto', 'required', 'any'),
     kinds({
-      function: object({ ...plainly('type'), function: named }),
-      custom: object({ ...plainly('type'), custom: named }),
+      ...chosen,
       allowed_tools: object({
         ...plainly('type'),
-        allowed_tools: object({ ...plainly('mode'), tools: data }),
+        allowed_tools: object({ ...plainly('mode'), tools: list(kinds(chosen, 'function')) }),
       }),
     }),
   ),
   functions: list(object(described)),
-  function_call: either(plain, named),
+  function_call: either(values('none', 'auto'), named),
 });
 
 export const allowedEmbeddings: Shape = object({

@@ -25,7 +25,7 @@ const file = object({
   ...plainly('mimeType', 'displayName'),
   fileUri: {
     is: 'text',
-    pattern: /^https:\/\/generativelanguage\.googleapis\.com\/v1(?:beta)?\/files\/[\w-]+$/,
+    keeps: (text) => /^https:\/\/generativelanguage\.googleapis\.com\/v1(?:beta)?\/files\/[\w-]+$/.test(text),
     must: 'a file of the Gemini API',
   },
 });

@@ -3,6 +3,7 @@ import {
   data,
   each,
   either,
+  givenId,
   kinds,
   list,
   object,
@@ -23,7 +24,7 @@ const image = object({
   ...plainly('type'),
   source: kinds({
     base64: object({ ...plainly('type', 'media_type'), data: base64 }),
-    file: object(plainly('type', 'file_id')),
+    file: object({ ...plainly('type'), file_id: givenId }),
   }),
   transformations: object(plainly('oversized_image')),
   ...caching,
@@ -34,7 +35,7 @@ const document = object({
   source: kinds({
     base64: object({ ...plainly('type', 'media_type'), data: base64 }),
     text: object(plainly('type', 'media_type', 'data')),
-    file: object(plainly('type', 'file_id')),
+    file: object({ ...plainly('type'), file_id: givenId }),
     content: object({ ...plainly('type'), content: either(plain, list(kinds({ text, image }))) }),
   }),
   ...caching,

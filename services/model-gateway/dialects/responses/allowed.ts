@@ -3,6 +3,7 @@ import {
   dataUrl,
   each,
   either,
+  givenId,
   inlineData,
   kinds,
   list,
@@ -22,12 +23,13 @@ const caching = { prompt_cache_breakpoint: object(cacheTime) };
 const caller = kinds({ direct: object(plainly('type')) });
 const facts = plainly('type', 'id', 'call_id', 'status');
 
-const image = object({ ...plainly('type', 'detail', 'file_id'), image_url: dataUrl, ...caching });
+const image = object({ ...plainly('type', 'detail'), file_id: givenId, image_url: dataUrl, ...caching });
 const parts = kinds({
   input_text: object({ ...plainly('type', 'text'), ...caching }),
   input_image: image,
   input_file: object({
-    ...plainly('type', 'detail', 'file_id', 'filename'),
+    ...plainly('type', 'detail', 'filename'),
+    file_id: givenId,
     file_data: inlineData,
     ...caching,
   }),
@@ -89,7 +91,7 @@ const items = kinds(
     computer_call: object({ ...facts, action: data, actions: data, pending_safety_checks: data }),
     computer_call_output: object({
       ...facts,
-      output: object({ ...plainly('type', 'file_id'), image_url: dataUrl }),
+      output: object({ ...plainly('type'), file_id: givenId, image_url: dataUrl }),
       acknowledged_safety_checks: data,
     }),
     tool_search_call: object({ ...facts, ...plainly('execution'), arguments: data }),
@@ -103,26 +105,31 @@ const items = kinds(
 );
 
 const choices = object(plainly('type', 'name', 'namespace'));
+const chosen = {
+  ...each(['function', 'custom', 'apply_patch', 'local_shell'], choices),
+  ...each(['computer', 'computer_use', 'computer_use_preview'], choices),
+};
 
 /** A request of Responses with the key of a run. */
 export const allowedResponses: Shape = object({
   ...plainly('model', 'stream', 'instructions', 'max_output_tokens', 'max_tool_calls', 'temperature'),
-  ...plainly('top_p', 'top_logprobs', 'parallel_tool_calls', 'previous_response_id', 'prompt_cache_key'),
+  ...plainly('top_p', 'top_logprobs', 'parallel_tool_calls', 'prompt_cache_key'),
   ...plainly('prompt_cache_retention', 'safety_identifier', 'store', 'truncation', 'user', 'background'),
+  previous_response_id: givenId,
   input: either(plain, list(items)),
   tools,
   tool_choice: either(
-    plain,
+    values('none', 'auto', 'required'),
     kinds({
-      ...each(['function', 'custom', 'apply_patch', 'local_shell'], choices),
-      ...each(['computer', 'computer_use', 'computer_use_preview'], choices),
-      allowed_tools: object({ ...plainly('type', 'mode'), tools: data }),
+      ...chosen,
+      allowed_tools: object({ ...plainly('type', 'mode'), tools: list(kinds(chosen, 'function')) }),
     }),
   ),
-  conversation: either(plain, object(plainly('id'))),
+  conversation: either(givenId, object({ id: givenId })),
   context_management: list(object(plainly('type', 'compact_threshold'))),
   client_metadata: data,
-  metadata: data,
+  // Proxies of models choose upstreams and payers by others.
+  metadata: object(plainly('user_id')),
   include: list(
     values(
       'reasoning.encrypted_content',
