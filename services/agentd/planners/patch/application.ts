@@ -202,14 +202,17 @@ export class Application {
     hunks: Buffer,
   ): Promise<Buffer | readonly string[] | 'already'> {
     const path = new_path ?? '';
-    const added = file.hunks.flatMap(({ lines }) =>
-      lines.map((line) => (line.startsWith('\\') ? '' : line.slice(1))),
-    );
-    const content = Buffer.from(`${added.join('\n')}\n`);
-    if (this.#scratch.modeOf(path) !== null && file.binary.length === 0) {
+    const content = Buffer.from(file.hunks.flatMap(addedTexts).join(''));
+    const mode = this.#scratch.modeOf(path);
+    if (mode !== null && file.binary.length === 0) {
       const now = await this.#scratch.read(path);
-      if (now !== null && Buffer.from(now).equals(content)) return 'already';
-      return this.#refused([`${path}: the patch creates this file, but the repository already has it`]);
+      const isSame = now !== null && Buffer.from(now).equals(content);
+      const [wanted = mode] = file.extended.flatMap((line) => /^new file mode (\d+)$/.exec(line)?.[1] ?? []);
+      if (isSame && mode === wanted) return 'already';
+      const but = isSame
+        ? ` with the same content and mode ${mode}, not ${wanted}; give the change of the mode as the output of \`git diff\``
+        : '';
+      return this.#refused([`${path}: the patch creates this file, but the repository already has it${but}`]);
     }
     this.#lookForEntities(file, path, '', content);
     return hunks;
@@ -247,6 +250,13 @@ const markup =
 export function textsOf({ hunks }: FilePatch): string[] {
   return hunks.flatMap(({ lines }) =>
     lines.filter((line) => !line.startsWith('\\')).map((line) => line.slice(1)),
+  );
+}
+
+/** Of a new file, with the line feeds that it has. */
+function addedTexts({ lines }: Hunk): string[] {
+  return lines.flatMap((line, index) =>
+    line.startsWith('\\') ? [] : [line.slice(1), lines[index + 1]?.startsWith('\\') ? '' : '\n'],
   );
 }
 

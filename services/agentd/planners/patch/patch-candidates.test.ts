@@ -44,7 +44,7 @@ describe('the patches of an issue', () => {
       ['a change', fenced(diff('old step 3', 'step 3', 3))],
       [
         'a change further down',
-        fenced('--- a/steps.txt\n+++ b/steps.txt\n@@ -7,2 +7,2 @@\n-old step 3\n+step 3\n step 4\n'),
+        fenced('--- a/steps.txt\n+++ b/steps.txt\n@@ -7,3 +7,3 @@\n step 2\n-old step 3\n+step 3\n step 4\n'),
       ],
       ['an insertion without context', fenced('--- a/steps.txt\n+++ b/steps.txt\n@@ -2,0 +3 @@\n+step 3\n')],
       ['a new file', fenced('--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+# Notes\n')],
@@ -81,6 +81,28 @@ describe('the patches of an issue', () => {
     it('are not taken for applied because of one line in another place', async () => {
       const body = fenced(diff('old step 3', 'step 3', 7));
       expect(await comment({ body })).to.match(/steps\.txt, line 7: the lines of the hunk are not there/);
+    });
+
+    it('are not taken for applied because of lines in another place that show nothing around them', async () => {
+      for (const lines of ['-go\n+step 2\n+step 3\n', '-go\n+step 2\n step 3\n', ' step 2\n-go\n+step 3\n']) {
+        const [old, now] = [/^[- ]/gm, /^[+ ]/gm].map((sign) => lines.match(sign)!.length);
+        const body = fenced(`--- a/steps.txt\n+++ b/steps.txt\n@@ -9,${old} +9,${now} @@\n${lines}`);
+        expect(await comment({ body })).to.match(/steps\.txt, line 9: the lines of the hunk are not there/);
+      }
+    });
+
+    it('are not taken for applied if a new file has another mode or another end', async () => {
+      const create = (mode: string, end = '') =>
+        fenced(
+          `diff --git a/notes.md b/notes.md\nnew file mode ${mode}\n--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+# Notes\n${end}`,
+        );
+      expect(await comment({ body: create('100644') })).to.match(/is already applied/);
+      for (const mode of ['100755', '120000']) {
+        const words = new RegExp(`notes\\.md: .* same content and mode 100644, not ${mode}`);
+        expect(await comment({ body: create(mode) })).to.match(words);
+      }
+      const open = create('100644', '\\ No newline at end of file\n');
+      expect(await comment({ body: open })).to.match(/notes\.md: .*already has it/);
     });
 
     it('are refused if only a part is applied, which is named', async () => {

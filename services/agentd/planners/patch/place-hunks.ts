@@ -73,7 +73,7 @@ export function placeHunks(
 
 /**
  * True if all hunks can be taken back, so that the file is as they make it. A hunk that only removes lines must show what is on
- * both sides of them, and one that is not at its line must have more than one line to know it by.
+ * both sides of them, and so must a hunk that is not at its line, except at the ends of the file.
  */
 export function isApplied(lines: readonly string[], hunks: readonly Hunk[], ends: LineEnds): boolean {
   const options = { ends, reading: plainReading, moves: null, positions: (index: number) => [index] };
@@ -83,7 +83,11 @@ export function isApplied(lines: readonly string[], hunks: readonly Hunk[], ends
     const body = bodyOf(hunk, options);
     const isShown = body.some(({ sign }) => sign === '-') || (isContext(body[0]) && isContext(body.at(-1)));
     const { atHeader, places } = placesOf({ keys, known }, body, hunk, options);
-    return isShown && (atHeader.length > 0 || (places.length === 1 && oldSide(body).length > 1));
+    if (!isShown || atHeader.length > 0) return isShown;
+    const [at] = places;
+    if (at === undefined || places.length > 1) return false;
+    const isAtEnd = at + oldSide(body).length === keys.length;
+    return (isContext(body[0]) || at === 0) && (isContext(body.at(-1)) || isAtEnd) && body.some(isContext);
   });
 }
 
