@@ -13,17 +13,10 @@ import {
   placeHunks,
   type Reading,
 } from './place-hunks.ts';
-import {
-  filePatch,
-  hunkOf,
-  type ResolvedPatch,
-  renderPatch,
-  type Suggestion,
-  suggestionEdits,
-  writtenHunks,
-} from './render-patch.ts';
+import { filePatch, hunkOf, type ResolvedPatch, renderPatch, writtenHunks } from './render-patch.ts';
 import { suspectEntity } from './repairs.ts';
 import { isUncertainCopy, stepOf } from './steps.ts';
+import { placedNow, type Suggestion, suggestionEdits } from './suggestions.ts';
 
 /** Number of hunks of a file whose mismatch is explained. */
 const maxReported = 5;
@@ -98,7 +91,18 @@ export class Application {
         continue;
       }
       const lines = linesOf(content!);
-      const edits = suggestionEdits(lines, ofFile);
+      const placed: Suggestion[] = [];
+      for (const one of ofFile) {
+        const now = await placedNow(this.#scratch.gitDir, one, content!);
+        if (typeof now === 'string') {
+          problems.push(`${path}: ${now}`);
+          continue;
+        }
+        placed.push(now.placed);
+        if (now.note !== null) this.notes.push(`${path}: ${now.note}`);
+      }
+      if (placed.length < ofFile.length) continue;
+      const edits = suggestionEdits(lines, placed);
       if ('problem' in edits) problems.push(`${path}: ${edits.problem}`);
       else patches.push(filePatch(path, this.#change(path, lines, edits)));
     }

@@ -3,10 +3,10 @@ import { type FilePatch, withoutReturn } from '#kit/git/patch.ts';
 import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence, isTrustedAssociation } from '../../planning/influences.ts';
 import { commentPlace, issuePlace, type PlannedIssue } from '../../planning/issue-text.ts';
-import type { Author, Comment, RepositoryRef } from '../../ports/forge.ts';
+import type { Author, Comment } from '../../ports/forge.ts';
 import { type Segment, segmentsOf } from './markdown.ts';
 import { readDiffs, type SeriesMark } from './read-diffs.ts';
-import { locationIn, type Suggestion } from './render-patch.ts';
+import { type LinkedRepository, locationIn, type Suggestion } from './suggestions.ts';
 
 const maxSuggestions = 200;
 
@@ -41,7 +41,7 @@ export interface Candidate {
 
 /** Candidates in the order of preference: trusted authors, the author of the issue, others, quotes; the newest first in each. */
 export function candidatesOf(
-  ref: RepositoryRef,
+  ref: LinkedRepository,
   issue: PlannedIssue,
   comments: readonly Comment[],
 ): Candidate[] {
@@ -61,7 +61,7 @@ export function candidatesOf(
       return { label: influence.source, place: commentPlace(comment), influence, author, at, body };
     }),
   ];
-  const found = joinSeries(texts.flatMap(({ body, ...source }) => candidatesIn(body, source))).reverse();
+  const found = joinSeries(texts.flatMap(({ body, ...source }) => candidatesIn(body, source, ref))).reverse();
   const rank = (one: Candidate) => (one.quoted ? 3 : isTrusted(one) ? 0 : isOwn(one, issue) ? 1 : 2);
   return found.sort((left, right) => rank(left) - rank(right));
 }
@@ -112,19 +112,22 @@ interface Series {
   readonly parts: ReadonlyMap<number, readonly FilePatch[]>;
 }
 
-function candidatesIn(body: string, source: Source): Found[] {
+function candidatesIn(body: string, source: Source, ref: LinkedRepository): Found[] {
   const segments = segmentsOf(body);
-  const own = candidateIn(segments, false, source);
+  const own = candidateIn(segments, false, source, ref);
   // A quote does not speak for the author who quotes: the change may be there to be refused.
-  const quoted = candidateIn(segments, true, {
-    ...source,
-    label: `a quote in ${source.label}`,
-    influence: { ...source.influence, trusted: false },
-  });
+  const label = `a quote in ${source.label}`;
+  const influence = { ...source.influence, trusted: false };
+  const quoted = candidateIn(segments, true, { ...source, label, influence }, ref);
   return [own, quoted].filter((candidate) => candidate !== null);
 }
 
-function candidateIn(segments: readonly Segment[], quoted: boolean, source: Source): Found | null {
+function candidateIn(
+  segments: readonly Segment[],
+  quoted: boolean,
+  source: Source,
+  ref: LinkedRepository,
+): Found | null {
   const blocks: (readonly FilePatch[])[] = [];
   const marks: SeriesMark[] = [];
   const suggestions: Suggestion[] = [];
@@ -134,7 +137,7 @@ function candidateIn(segments: readonly Segment[], quoted: boolean, source: Sour
     if (segment.quoted !== quoted) continue;
     if (segment.info === 'suggestion') {
       if (suggestions.length + problems.length >= maxSuggestions) continue;
-      const suggestion = suggestionIn(segment, segments[index - 1]);
+      const suggestion = suggestionIn(segment, segments[index - 1], ref);
       if (typeof suggestion === 'string') problems.push(suggestion);
       else suggestions.push(suggestion);
       continue;
@@ -214,12 +217,14 @@ function inOrder({ series, ...candidate }: Found): Candidate {
   return { ...candidate, parts, problems: [...candidate.problems, problem] };
 }
 
-function suggestionIn(segment: Segment, above: Segment | undefined): Suggestion | string {
+function suggestionIn(
+  segment: Segment,
+  above: Segment | undefined,
+  ref: LinkedRepository,
+): Suggestion | string {
   const prose = above?.kind === 'prose' && above.quoted === segment.quoted ? above.lines : [];
-  const location = locationIn(prose);
-  if (location === null) {
-    return `line ${segment.line - 1}: the suggestion does not say which file and lines it replaces`;
-  }
+  const location = locationIn(prose, ref);
+  if (typeof location === 'string') return `line ${segment.line - 1}: ${location}`;
   return { ...location, lines: segment.lines.map(withoutReturn) };
 }
 

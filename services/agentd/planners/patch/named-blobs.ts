@@ -27,7 +27,35 @@ export async function movesSince(
   content: Uint8Array,
 ): Promise<PlacingOptions['moves']> {
   const id = indexIds(file)?.before;
-  if (id === undefined) return null;
+  return id === undefined ? null : movesSinceBlob(gitDir, id, content);
+}
+
+/** `moves` of a file since a commit, or in words why they are unknown. @param commit may be abbreviated */
+export async function movesSinceCommit(
+  gitDir: string,
+  commit: string,
+  path: string,
+  content: Uint8Array,
+): Promise<NonNullable<PlacingOptions['moves']> | string> {
+  const idOf = async (name: string) => {
+    const found = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', name], {
+      gitDir,
+      accept: [1, 128],
+    });
+    return found.stdout.toString().trim();
+  };
+  const id = await idOf(`${commit}^{commit}`);
+  if (id === '') return `the repository has no commit ${commit}`;
+  const blob = await idOf(`${id}:${path}`);
+  const moves = blob === '' ? null : await movesSinceBlob(gitDir, blob, content);
+  return moves ?? `commit ${commit} has no such file`;
+}
+
+async function movesSinceBlob(
+  gitDir: string,
+  id: string,
+  content: Uint8Array,
+): Promise<PlacingOptions['moves']> {
   if (isBlob(content, id)) return (index) => index;
   const now = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: content });
   const args = ['diff', '-U0', '--text', '--no-color', '--no-ext-diff', '--no-textconv'];

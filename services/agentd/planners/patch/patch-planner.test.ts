@@ -103,7 +103,7 @@ describe('the patch planner', () => {
     ],
     [
       'a suggestion under a permanent link',
-      `https://github.com/demo/hello/blob/0123456789/src/greet.js#L2\n${fenced("  return 'Hello ' + (name || 'stranger');\n", 'suggestion')}`,
+      `https://github.com/demo/hello/blob/${source.git('rev-parse', 'HEAD')}/src/greet.js#L2\n${fenced("  return 'Hello ' + (name || 'stranger');\n", 'suggestion')}`,
     ],
   ];
   for (const [what, body] of forms) {
