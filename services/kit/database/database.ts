@@ -39,6 +39,11 @@ export function rowLock({ engine }: Pick<Sql, 'engine'>, lock: string): string {
   return engine === 'postgres' ? lock : '';
 }
 
+/** `$1, $2` …: a place for each value. @param first the number of the first value */
+export function places(values: readonly unknown[], first = 1): string {
+  return values.map((_, index) => `$${first + index}`).join(', ');
+}
+
 /**
  * The rows of a list of values as a table to select from, with the names of its columns: `(VALUES …) AS given (a, b)`.
  * @param types by column, of SQL: `bigint`, `text`

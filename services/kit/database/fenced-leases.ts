@@ -4,7 +4,7 @@ import { Conflict, codeOf } from '../errors.ts';
 import { type Moment, momentIn, msUntil } from '../moment.ts';
 import { type Permit, PermitEnded } from '../permit.ts';
 import { isRunning, thisProcess } from '../storage/process-identity.ts';
-import { type Database, rowLock, type Sql } from './database.ts';
+import { type Database, places, rowLock, type Sql } from './database.ts';
 import type { ColumnTypes } from './schema.ts';
 
 /** A named, exclusive right for a while; renews itself until released. */
@@ -294,9 +294,4 @@ function heldBy(name: string, { pid, host, acquired_at, expires_at, left_ms }: R
 
 function at(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-/** @param first the number of the first value */
-function places(values: readonly unknown[], first: number): string {
-  return values.map((_, index) => `$${first + index}`).join(', ');
 }

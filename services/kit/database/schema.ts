@@ -20,4 +20,9 @@ export interface Schema extends StoredThing {
    * Raised by a migration that takes something away.
    */
   readonly lowestVersion?: number;
+  /**
+   * Commits to a file do not wait for the disk: they survive the end of the process, and a power cut may cost those of so many
+   * milliseconds. Default: each commit is on the disk.
+   */
+  readonly powerCutMs?: number;
 }

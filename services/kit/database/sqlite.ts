@@ -10,6 +10,7 @@ import type { Database, Sql } from './database.ts';
 import { postgresText } from './postgres-text.ts';
 import type { ColumnTypes, Schema } from './schema.ts';
 import type { Signals } from './signals.ts';
+import { LogSync } from './sqlite-log-sync.ts';
 
 export interface SqliteOptions {
   /** Milliseconds since 1970; default the clock. */
@@ -59,6 +60,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
   let closed = false;
+  const logSync = schema.powerCutMs === undefined ? null : new LogSync(path, schema.powerCutMs);
   const signals = localSignals(() => (open === null ? 0 : open.reader.dataVersion()));
 
   return { engine: 'sqlite', name: path, statementMs, query, transaction, write, signals, close };
@@ -120,6 +122,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
         }
       }
       writer.run('COMMIT');
+      logSync?.committed();
       return settled;
     } catch (error) {
       if (writer.isTransaction) writer.run('ROLLBACK');
@@ -161,6 +164,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
   async function close(): Promise<void> {
     await signals.close();
     await writing;
+    await logSync?.close();
     closed = true;
     open?.reader.close();
     open?.writer.close();
@@ -188,8 +192,9 @@ function connect(path: string, schema: Schema, now: () => number): Connections {
 }
 
 function prepare(writer: Connection, path: string, schema: Schema): void {
-  const { codePrefix, name, migrations } = schema;
-  writer.run('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  const { codePrefix, name, migrations, powerCutMs } = schema;
+  const synchronous = powerCutMs === undefined ? 'FULL' : 'NORMAL';
+  writer.run(`PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`);
   const [id, present, tables] = [
     'PRAGMA application_id',
     'PRAGMA user_version',
