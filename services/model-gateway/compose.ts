@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LiveConfig } from '#kit/config/live-config.ts';
 import { readSettings } from '#kit/config/settings.ts';
-import { readPostgresSettings, type StorageKind } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { Probe } from '#kit/health/probe.ts';
@@ -17,11 +16,10 @@ import { checkHealth, reachUpstreams } from './health.ts';
 import { keyRoutes } from './http/key-routes.ts';
 import { callRoutes, errorReply, modelListRoutes } from './http/model-routes.ts';
 import { usageRoutes } from './http/usage-routes.ts';
-import { withRunKeys } from './ledger/accounts.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { type PriceList, priceOf } from './ledger/money.ts';
-import { openSqliteStore } from './ledger/sqlite/store.ts';
-import type { LedgerStore } from './ledger/store.ts';
+import { withRunKeys } from './ledger/run-keys.ts';
+import { openLedgerStore } from './ledger/store.ts';
 import { createCallMetrics } from './metrics.ts';
 import { askContextTokens } from './providers/context-window.ts';
 import { credentialReader, KnownSecrets } from './providers/credential.ts';
@@ -68,21 +66,10 @@ const fixedAtStart = [
   'recordings',
 ] as const;
 
-/** Where the ledger is kept. The client of PostgreSQL is loaded where it is. */
-const ledgerStores: Readonly<
-  Record<StorageKind, (folders: GatewayParts['folders']) => Promise<LedgerStore>>
-> = {
-  files: async ({ state }) => openSqliteStore(state),
-  async postgres(folders) {
-    const { openPostgresStore } = await import('./ledger/postgres/store.ts');
-    return openPostgresStore(readPostgresSettings(folders)!);
-  },
-};
-
 /**
  * The composition root of core-model-gateway, without its HTTP server. Its `tokens` are those of the installation and keys of runs.
  * Models, retries, queues and the budget of the day follow models.json.
- * @throws what `openSqliteStore` throws
+ * @throws what `openLedgerStore` throws
  */
 export async function composeGateway(parts: GatewayParts) {
   const { folders, config: first, logger, redactor, version } = parts;
@@ -94,8 +81,7 @@ export async function composeGateway(parts: GatewayParts) {
     prices: mode === 'replay' ? new Map() : priceList(config),
     dayBudget: config.budgets.day,
   });
-  const storage = readPostgresSettings(folders) === null ? 'files' : 'postgres';
-  const ledger = new Ledger(await ledgerStores[storage](folders), spending(first));
+  const ledger = new Ledger(await openLedgerStore(folders), spending(first));
   const sources = { folders, environment };
   const asRead = readGatewayConfig(sources);
 

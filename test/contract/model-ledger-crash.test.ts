@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
-import { openSqliteStore } from '../../services/model-gateway/ledger/sqlite/store.ts';
+import { ledgerInFile } from '../fixtures/gateway/ledger-stores.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { type OwnMounts, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { describeWith } from '../needs.ts';
@@ -23,10 +23,10 @@ describe('The ledger of model calls, when its process is killed', () => {
     const seen = { begun: 0, ended: 0, cost: 0 };
     for (let round = 1; round <= rounds; round++) {
       await spendUntilKilled(state, 40 + ((round * 97) % 400), seen);
-      const ledger = openLedger(state);
+      const ledger = await openLedger(state);
       const [row] = await ledger.usage({ by: 'model', from: null, to: null, run: null });
       await ledger.close();
-      const { calls, total } = readLedgerFile(state);
+      const { calls, total } = await readLedgerFile(state);
       expect(row!.calls, `calls of round ${round}`).to.be.at.least(seen.begun);
       expect(Math.round(row!.cost * 1_000_000), `cost of round ${round}`).to.be.at.least(seen.cost);
       expect(calls.filter((call) => call.state === 'under_way')).to.deep.equal([]);
@@ -36,7 +36,7 @@ describe('The ledger of model calls, when its process is killed', () => {
       expect(total.unsettled).to.equal(cutOff.length);
       expect(cutOff.every((call) => call.cost === reservedForTestCall)).to.equal(true);
     }
-    expect(readLedgerFile(state).total.unsettled).to.be.greaterThan(rounds - 1);
+    expect((await readLedgerFile(state)).total.unsettled).to.be.greaterThan(rounds - 1);
     expect(seen.ended).to.be.greaterThan(rounds * 20);
   });
 
@@ -45,7 +45,7 @@ describe('The ledger of model calls, when its process is killed', () => {
     const child = start(state, 'once', { CORE_CRASH_AT: 'ledger.reserved' });
     const [, signal] = await once(child, 'exit');
     expect(signal).to.equal('SIGKILL');
-    const ledger = openLedger(state);
+    const ledger = await openLedger(state);
     expect((await ledger.health()).detail).to.contain('1 cut off');
     const [row] = await ledger.usage({ by: 'run', from: null, to: null, run: null });
     expect(row).to.include({
@@ -66,7 +66,7 @@ describe('The ledger of model calls, when its process is killed', () => {
     await once(child.stdout!, 'data');
     let refusal: unknown;
     try {
-      openLedger(state);
+      await openLedger(state);
     } catch (error) {
       refusal = error;
     }
@@ -107,11 +107,11 @@ describeWith(['mounts'], 'The ledger of model calls on a full disk', () => {
       }
       if (line.startsWith('refused')) disk.free();
     }
-    expect(lines).to.include('refused ledger_unavailable failing');
+    expect(lines).to.include('refused disk_full failing');
     expect(lines.slice(-2)).to.deep.equal(['again', 'closed']);
     const copied = join(home, 'copied');
     cpSync(disk.state, copied, { recursive: true });
-    const { calls, total } = readLedgerFile(copied);
+    const { calls, total } = await readLedgerFile(copied);
     const cost = (all: readonly string[]) =>
       all.flatMap((line) => (line.startsWith('ended ') ? [Number(line.slice(6))] : []));
     expect(total.calls).to.equal(cost(lines).length);
@@ -148,12 +148,12 @@ async function spendUntilKilled(
 }
 
 async function openedAgain(state: string): Promise<string> {
-  const ledger = openLedger(state);
+  const ledger = await openLedger(state);
   const { detail } = await ledger.health();
   await ledger.close();
   return detail;
 }
 
-function openLedger(state: string): Ledger {
-  return new Ledger(openSqliteStore(state), { prices: testPrices, dayBudget: null });
+async function openLedger(state: string): Promise<Ledger> {
+  return new Ledger(await ledgerInFile(state), { prices: testPrices, dayBudget: null });
 }

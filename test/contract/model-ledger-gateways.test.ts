@@ -7,9 +7,9 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { type CoreError, codeOf } from '#kit/errors.ts';
 import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
-import type { PresenceOptions } from '../../services/model-gateway/ledger/postgres/presence.ts';
-import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
+import type { PresenceOptions } from '../../services/model-gateway/ledger/presence.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
+import { ledgerInDatabase } from '../fixtures/gateway/ledger-stores.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { startPostgresPair } from '../fixtures/postgres-standby.ts';
 import { until } from '../fixtures/until.ts';
@@ -54,7 +54,7 @@ describeWith(['postgres'], 'gateways that share a ledger', () => {
     dayBudget: number | null = null,
     at: PostgresSettings = settings,
   ): Ledger {
-    const ledger = new Ledger(openPostgresStore(at, options), { prices: testPrices, dayBudget });
+    const ledger = new Ledger(ledgerInDatabase(at, options), { prices: testPrices, dayBudget });
     opened.push(ledger);
     return ledger;
   }

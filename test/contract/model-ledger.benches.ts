@@ -1,32 +1,39 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import { databaseFile } from '#kit/database/open-database.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
-import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
-import { ledgerFolder, openSqliteStore } from '../../services/model-gateway/ledger/sqlite/store.ts';
+import { gatewaySchema } from '../../services/model-gateway/schema.ts';
+import { ledgerInDatabase, ledgerInFile } from '../fixtures/gateway/ledger-stores.ts';
 import type { PostgresServer } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
-import { type CallState, type Counted, type LedgerBench, testPrices } from './model-ledger.scene.ts';
+import { type Counted, type LedgerBench, testPrices } from './model-ledger.scene.ts';
 
 const start = Date.parse('2026-11-22T23:50:00Z');
 
 export async function sqliteBench(): Promise<LedgerBench> {
   const state = temporaryFolder();
+  const path = databaseFile({ state }, gatewaySchema);
   let time = start;
   return {
-    open: (dayBudget = null) =>
-      new Ledger(
-        openSqliteStore(state, () => time),
-        { prices: testPrices, dayBudget },
-      ),
+    open: async (dayBudget = null) =>
+      new Ledger(await ledgerInFile(state, () => time), { prices: testPrices, dayBudget }),
     now: () => time,
     async pass(ms) {
       time += ms;
     },
-    counted: async () => readLedgerFile(state),
+    counted: () => readLedgerFile(state),
+    async refuseWrites() {
+      const db = new DatabaseSync(path);
+      db.exec(
+        "CREATE TRIGGER no_room BEFORE UPDATE ON gateway_balances BEGIN SELECT RAISE(ABORT, 'no room'); END",
+      );
+      return async () => {
+        db.exec('DROP TRIGGER no_room');
+        db.close();
+      };
+    },
     async dump() {
-      const path = join(ledgerFolder(state), 'ledger.sqlite');
       return [path, `${path}-wal`].map((name) => readFileSync(name, 'latin1')).join('');
     },
     async end() {},
@@ -48,13 +55,24 @@ export async function postgresBench(server: PostgresServer): Promise<LedgerBench
   await server.ask(settings, `ALTER DATABASE ${database} SET search_path = public, standing, pg_catalog`);
   let time = start;
   return {
-    open: (dayBudget = null) => new Ledger(openPostgresStore(settings), { prices: testPrices, dayBudget }),
+    open: async (dayBudget = null) =>
+      new Ledger(ledgerInDatabase(settings), { prices: testPrices, dayBudget }),
     now: () => time,
     async pass(ms) {
       time += ms;
       await server.ask(settings, 'UPDATE standing.clock SET at = $1', [new Date(time)]);
     },
     counted: () => readLedgerDatabase(server, settings),
+    async refuseWrites() {
+      await server.ask(
+        settings,
+        `CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no room'; END $$;
+        CREATE TRIGGER no_room BEFORE UPDATE ON gateway_balances EXECUTE FUNCTION no_room()`,
+      );
+      return async () => {
+        await server.ask(settings, 'DROP TRIGGER no_room ON gateway_balances');
+      };
+    },
     async dump() {
       const tables = ['keys', 'balances', 'calls', 'totals'];
       const rows = tables.map((name) => server.ask(settings, `SELECT * FROM gateway_${name}`));
@@ -65,40 +83,31 @@ export async function postgresBench(server: PostgresServer): Promise<LedgerBench
 }
 
 /** What is in the ledger of a database. */
-export async function readLedgerDatabase(
+export function readLedgerDatabase(
   server: Pick<PostgresServer, 'ask'>,
   settings: PostgresSettings,
 ): Promise<Counted> {
-  const [total] = await server.ask<Counted['total']>(
-    settings,
-    `SELECT coalesce(sum(calls), 0)::int AS calls, coalesce(sum(unsettled), 0)::int AS unsettled,
-       coalesce(sum(cost), 0)::float8 AS cost FROM gateway_totals`,
-  );
-  const calls = await server.ask<Counted['calls'][number]>(
-    settings,
-    'SELECT state, cost::float8 AS cost FROM gateway_calls',
-  );
-  return { calls, total: total! };
+  return countedBy((text) => server.ask(settings, text));
 }
 
-const states: readonly CallState[] = ['under_way', 'done', 'aborted', 'failed', 'unsettled'];
-
 /** What is in the ledger of a state folder, read beside whoever holds it. */
-export function readLedgerFile(state: string): Counted {
-  const db = new DatabaseSync(join(ledgerFolder(state), 'ledger.sqlite'), { readOnly: true, timeout: 5_000 });
+export async function readLedgerFile(state: string): Promise<Counted> {
+  const path = databaseFile({ state }, gatewaySchema);
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {
-    const total = db
-      .prepare('SELECT sum(calls) AS calls, sum(unsettled) AS unsettled, sum(cost) AS cost FROM totals')
-      .get() as { calls: number | null; unsettled: number | null; cost: number | null };
-    const calls = db.prepare('SELECT state, cost FROM calls').all() as unknown as {
-      state: number;
-      cost: number;
-    }[];
-    return {
-      calls: calls.map((call) => ({ ...call, state: states[call.state]! })),
-      total: { calls: total.calls ?? 0, unsettled: total.unsettled ?? 0, cost: total.cost ?? 0 },
-    };
+    return await countedBy(async (text) => db.prepare(text).all() as never);
   } finally {
     db.close();
   }
+}
+
+async function countedBy(ask: <R extends object>(text: string) => Promise<R[]>): Promise<Counted> {
+  const sums = ['calls', 'unsettled', 'cost'].map(
+    (name) => `CAST(coalesce(sum(${name}), 0) AS float8) AS ${name}`,
+  );
+  const [total] = await ask<Counted['total']>(`SELECT ${sums.join(', ')} FROM gateway_totals`);
+  const calls = await ask<Counted['calls'][number]>(
+    'SELECT state, CAST(cost AS float8) AS cost FROM gateway_calls',
+  );
+  return { calls: calls.map((call) => ({ ...call })), total: { ...total! } };
 }

@@ -25,7 +25,7 @@ export function ledgerContract(name: string, makeBench: () => Promise<LedgerBenc
     let ledger: Ledger;
     beforeEach(async () => {
       bench = await makeBench();
-      ledger = bench.open();
+      ledger = await bench.open();
     });
     afterEach(async () => {
       await ledger.close();
@@ -34,7 +34,7 @@ export function ledgerContract(name: string, makeBench: () => Promise<LedgerBenc
 
     async function reopen(dayBudget: number | null = null): Promise<void> {
       await ledger.close();
-      ledger = bench.open(dayBudget);
+      ledger = await bench.open(dayBudget);
     }
 
     async function found(text: string): Promise<Account | null> {
@@ -363,6 +363,20 @@ export function ledgerContract(name: string, makeBench: () => Promise<LedgerBenc
       });
       const [row] = await ledger.usage(everything);
       expect(row).to.include({ calls: 1, unsettled: 1 });
+    });
+
+    it('keeps what ended until it can be written, refuses calls until then, and continues without being asked', async () => {
+      const held = [await ledger.reserve(token, testCall), await ledger.reserve(token, testCall)];
+      const writable = await bench.refuseWrites();
+      const error = await refusal(token);
+      expect([error.code, error.status]).to.deep.equal(['ledger_unavailable', 503]);
+      expect(error.message).to.contain('so it is not made: no room');
+      for (const reservation of held) reservation.settle({ ...spentBy(10), upstream: 'first' });
+      expect((await ledger.health()).status).to.equal('failing');
+      expect((await refused(() => ledger.usage(everything))).status).to.equal(503);
+      await writable();
+      await until('the end of the problem', async () => (await ledger.health()).status === 'ok');
+      expect((await bench.counted()).total).to.deep.equal({ calls: 2, unsettled: 0, cost: 4_200 });
     });
 
     it('estimates what an upstream reported as 0, and what came after its report', async () => {

@@ -51,10 +51,12 @@ export type CallState = 'under_way' | 'done' | 'aborted' | 'failed' | 'unsettled
 /** One ledger, for the contract that every store of it passes. */
 export interface LedgerBench {
   /** As a gateway that starts has it. Where only one may have it, the one before must be closed. */
-  open(dayBudget?: number | null): Ledger;
+  open(dayBudget?: number | null): Promise<Ledger>;
   now(): number;
   pass(ms: number): Promise<void>;
   counted(): Promise<Counted>;
+  /** Makes every change of a balance fail until the result is called. */
+  refuseWrites(): Promise<() => Promise<void>>;
   /** All that is stored, as text. */
   dump(): Promise<string>;
   end(): Promise<void>;

@@ -4,9 +4,8 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { Account } from '../../services/model-gateway/ledger/accounts.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
-import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
 import type { CallResult } from '../../services/model-gateway/ledger/settlement.ts';
-import { openSqliteStore } from '../../services/model-gateway/ledger/sqlite/store.ts';
+import { ledgerInDatabase, ledgerInFile } from '../fixtures/gateway/ledger-stores.ts';
 import { spentBy, testCall, testPrices, token } from './model-ledger.scene.ts';
 
 export interface SharedLedger {
@@ -22,10 +21,8 @@ export interface SharedLedger {
 const [place = '', mode = 'spend'] = process.argv.slice(2);
 const shared: SharedLedger | null = place.startsWith('{') ? JSON.parse(place) : null;
 const account = shared?.account ?? token;
-const ledger = new Ledger(shared === null ? openSqliteStore(place) : openPostgresStore(shared.settings), {
-  prices: testPrices,
-  dayBudget: shared?.dayBudget ?? null,
-});
+const store = shared === null ? await ledgerInFile(place) : ledgerInDatabase(shared.settings);
+const ledger = new Ledger(store, { prices: testPrices, dayBudget: shared?.dayBudget ?? null });
 
 /** Written when it returns. A pipe that is full for a moment takes it a moment later. */
 function say(line: string): void {

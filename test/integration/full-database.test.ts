@@ -7,12 +7,12 @@ import { isConnectionLoss } from '#kit/database/postgres-error.ts';
 import { codeOf } from '#kit/errors.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
-import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
 import { eventOf } from '../contract/bridge-queue.contract.ts';
 import { readLedgerDatabase } from '../contract/model-ledger.benches.ts';
 import { spentBy, testCall, testPrices, token } from '../contract/model-ledger.scene.ts';
 import { sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { storageIn } from '../fixtures/bridge/storage-place.ts';
+import { ledgerInDatabase } from '../fixtures/gateway/ledger-stores.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { unprivileged } from '../fixtures/postgres-cluster.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -84,7 +84,7 @@ describeWith(['mounts', 'postgres'], 'a database whose disk is full', () => {
   }
 
   function reserving(): Worker {
-    const ledger = new Ledger(openPostgresStore(settings), { prices: testPrices, dayBudget: null });
+    const ledger = new Ledger(ledgerInDatabase(settings), { prices: testPrices, dayBudget: null });
     closing.push(() => ledger.close());
     return working(async (number) => {
       const reservation = await ledger.reserve(token, testCall);

@@ -12,14 +12,13 @@ import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
-import { openPostgresStore } from '../../services/model-gateway/ledger/postgres/store.ts';
-import { openSqliteStore } from '../../services/model-gateway/ledger/sqlite/store.ts';
 import { type MoveRequest, migrateStorage } from '../../services/supervisor/storage/migrate-storage.ts';
 import { eventOf } from '../contract/bridge-queue.contract.ts';
 import { everything, spentBy, testCall, testPrices, token } from '../contract/model-ledger.scene.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
 import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { failure } from '../fixtures/failure.ts';
+import { ledgerInDatabase, ledgerInFile } from '../fixtures/gateway/ledger-stores.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { type Installation, makeInstallation, storedIn } from '../fixtures/storage/installation.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
@@ -95,8 +94,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     const there = await move('postgres');
     expect(there.parts.map(({ name, entries }) => `${entries} ${name}`)).to.deep.equal([
       ...['6 tokens', '4 runs', '4 rows of notifications'],
-      ...['2 keys of runs', '4 calls of models'],
-      ...['3 sums of calls by day', '3 budgets', '8 rows of the queue'],
+      ...['12 rows of the ledger', '8 rows of the queue'],
     ]);
     expect(readPostgresSettings(folders)?.url).to.equal(settings.url);
     expect([filesCode(), await databaseCode()]).to.deep.equal(['storage_moved', 'none']);
@@ -117,8 +115,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     await Promise.all([store.close(), files.close()]);
 
     const back = await move('files');
-    const shaOf = ({ parts }: typeof there) =>
-      parts.filter(({ name }) => name !== 'budgets').map(({ name, sha256: sha }) => [name, sha]);
+    const shaOf = ({ parts }: typeof there) => parts.map(({ name, sha256: sha }) => [name, sha]);
     expect(shaOf(back)).to.deep.equal(shaOf(there));
     expectStored(folders, original);
     expect(readPostgresSettings(folders)).to.equal(null);
@@ -140,7 +137,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     });
     const { run_id } = await store.create(sampleRequest(), 'a task');
     await store.close();
-    const ledger = new Ledger(openPostgresStore(settings), { prices: testPrices, dayBudget: null });
+    const ledger = new Ledger(ledgerInDatabase(settings), { prices: testPrices, dayBudget: null });
     (await ledger.reserve(token, testCall)).settle({ ...spentBy(7), upstream: 'first' });
     await ledger.reserve(token, testCall);
     const used = await ledger.usage(everything);
@@ -165,8 +162,8 @@ describeWith(['postgres'], 'a move of the storage', () => {
       rows('bridge/queue.sqlite bridge_events').map(({ event_id, state }) => `${event_id} ${state}`),
     ).to.include('e9 processing');
     expect(String(after.registry)).to.include('"later"');
-    expect(rows('model-gateway/ledger.sqlite calls')).to.have.length(6);
-    const again = new Ledger(openSqliteStore(folders.state), { prices: testPrices, dayBudget: null });
+    expect(rows('model-gateway/ledger.sqlite gateway_calls')).to.have.length(6);
+    const again = new Ledger(await ledgerInFile(folders.state), { prices: testPrices, dayBudget: null });
     const [now] = await again.usage(everything);
     expect(now).to.deep.include({ calls: used[0]!.calls + 1, unsettled: used[0]!.unsettled + 1 });
     await again.close();
@@ -215,7 +212,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     await files.putArtifact(installation.runs[1]!, 'added since');
     await files.writeViews(run_id);
     await files.close();
-    const ledger = new Ledger(openSqliteStore(installation.folders.state), {
+    const ledger = new Ledger(await ledgerInFile(installation.folders.state), {
       prices: testPrices,
       dayBudget: null,
     });
@@ -231,11 +228,11 @@ describeWith(['postgres'], 'a move of the storage', () => {
     const run = installation.runs[3]!;
     const { state } = installation.folders;
     appendFileSync(join(state, 'runs', run, 'events.jsonl'), '{"seq":');
-    const cut = new Ledger(openSqliteStore(state), { prices: testPrices, dayBudget: null });
+    const cut = new Ledger(await ledgerInFile(state), { prices: testPrices, dayBudget: null });
     await cut.reserve(token, testCall);
     await cut.close();
     await move('postgres');
-    const gateway = new Ledger(openPostgresStore(settings), { prices: testPrices, dayBudget: null });
+    const gateway = new Ledger(ledgerInDatabase(settings), { prices: testPrices, dayBudget: null });
     expect((await gateway.usage(everything))[0]).to.deep.include({ calls: 5, unsettled: 2 });
     await gateway.close();
     await move('files');
@@ -262,7 +259,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     );
     await lease.release();
     await files.close();
-    const gateway = openSqliteStore(folders.state);
+    const gateway = await ledgerInFile(folders.state);
     expect(await refusal(move('postgres'))).to.include({ code: 'ledger_held' });
     await gateway.close();
     await move('postgres');
@@ -381,10 +378,19 @@ describeWith(['postgres'], 'a move of the storage', () => {
     );
     const done = await typed('postgres');
     expect(done.code, done.stderr).to.equal(0);
-    expect(done.stdout).to.match(/^From .*state\nto {3}postgres:.*\n {2}6 {2}tokens\n {2}4 {2}runs\n/);
-    expect(done.stdout).to.match(/Moved and compared.*\n {2}6 {2}tokens +sha256 [0-9a-f]{12}\n/);
+    expect(done.stdout).to.match(/^From .*state\nto {3}postgres:.*\n {3}6 {2}tokens\n {3}4 {2}runs\n/);
+    expect(done.stdout).to.match(/Moved and compared.*\n {3}6 {2}tokens +sha256 [0-9a-f]{12}\n/);
     const again = await typed('postgres');
     expect(again.stderr).to.include('core.json says postgres already: there is nothing to move');
+  });
+
+  it('brings files from a database that a service never used, and so has no tables of it', async () => {
+    await move('postgres');
+    for (const table of ['keys', 'balances', 'calls', 'totals'])
+      await server.ask(settings, `DROP TABLE gateway_${table}`);
+    await server.ask(settings, "DELETE FROM core_schemas WHERE service = 'ledger'");
+    const names = (await move('files')).parts.map(({ name }) => name);
+    expect(names).to.include('runs').and.not.include('rows of the ledger');
   });
 
   it('guards every table that there is', async () => {

@@ -41,14 +41,13 @@ export class MovedSchema implements MovePart {
   }
 
   async count(): Promise<number> {
-    return this.#countIn(this.#source);
+    return this.#countIn(this.source);
   }
 
-  /** Makes the tables, where the target has none yet. */
+  /** Makes the tables where the database has none yet: perhaps the service never ran on it. */
   async prepare(): Promise<void> {
-    const { database, to } = this.#move;
-    if (to === 'postgres')
-      await database.transaction((sql) => migrateSchema(sql, this.#options.schema, database.name));
+    const { database } = this.#move;
+    await database.transaction((sql) => migrateSchema(sql, this.#options.schema, database.name));
   }
 
   /** Each page is a commit. A move that was cut off begins its table again. */
@@ -57,7 +56,7 @@ export class MovedSchema implements MovePart {
     for (const table of await this.#tables()) {
       await this.#target.write(`DELETE FROM ${table.name}`);
       if (this.#options.notMoved.includes(table.name)) continue;
-      for await (const rows of pagesOf(this.#source, table)) {
+      for await (const rows of pagesOf(this.source, table)) {
         await this.#target.transaction((sql) => insert(sql, table, rows));
         crashPoint('storage.rows_written');
         entries += rows.length;
@@ -73,7 +72,7 @@ export class MovedSchema implements MovePart {
     let entries = 0;
     for (const table of await this.#movedTables()) {
       const other = pagesOf(this.#target, table);
-      for await (const rows of pagesOf(this.#source, table)) {
+      for await (const rows of pagesOf(this.source, table)) {
         const { value = [] } = await other.next();
         rows.forEach((row, index) => {
           const line = canonical(row, table);
@@ -101,7 +100,7 @@ export class MovedSchema implements MovePart {
     return this.#file.close();
   }
 
-  get #source(): Database {
+  protected get source(): Database {
     return this.#move.to === 'postgres' ? this.#file : this.#move.database;
   }
 

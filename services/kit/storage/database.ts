@@ -10,18 +10,13 @@ export interface DatabaseKind extends StoredThing {
 
 /**
  * Opens the file, makes it where it is missing, and brings its tables up to date.
- * @param durability `full`: a commit survives a power cut; `normal`: it survives the end of the process
  * @throws Failed (`…_damaged`, `…_newer`, `disk_failed`), Unavailable (`disk_full`)
  */
-export function openDatabase(
-  path: string,
-  kind: DatabaseKind,
-  durability: 'full' | 'normal' = 'full',
-): DatabaseSync {
+export function openDatabase(path: string, kind: DatabaseKind): DatabaseSync {
   let db: DatabaseSync | null = null;
   try {
     db = new DatabaseSync(path, { timeout: 5_000 });
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability}`);
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     migrate(db, kind);
     return db;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { KeyRequest, KeysReply, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import { type Route, route, routeWithBody } from '#kit/http/route.ts';
-import type { RunKeys } from '../ledger/store.ts';
+import type { RunKeys } from '../ledger/run-keys.ts';
 
 /** A key of a run lives no longer; a planning takes minutes. */
 const maxLifeMs = 24 * 3_600_000;

@@ -1,7 +1,9 @@
 import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import type { Account } from './accounts.ts';
+import type { UsageQuestion } from './ledger-rows.ts';
 import { maxCostOf, moneyOf, type PriceList, priceAt } from './money.ts';
+import type { RunKeys } from './run-keys.ts';
 import {
   type CallResult,
   costOfLost,
@@ -11,7 +13,7 @@ import {
   type Settlement,
   settlementOf,
 } from './settlement.ts';
-import type { LedgerStore, OpenedCall, RunKeys, UsageQuestion } from './store.ts';
+import type { LedgerStore, OpenedCall } from './store.ts';
 
 /** Money set aside for one call. It is on record before this is given out. */
 export interface Reservation {

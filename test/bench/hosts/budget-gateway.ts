@@ -1,8 +1,8 @@
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import type { Account } from '../../../services/model-gateway/ledger/accounts.ts';
 import { Ledger } from '../../../services/model-gateway/ledger/ledger.ts';
-import { openPostgresStore } from '../../../services/model-gateway/ledger/postgres/store.ts';
 import { spentBy, testCall, testPrices } from '../../contract/model-ledger.scene.ts';
+import { ledgerInDatabase } from '../../fixtures/gateway/ledger-stores.ts';
 
 /**
  * The ledger of one core-model-gateway: `<settings of the database, and an account, as JSON>`. For each number that it is sent it
@@ -12,7 +12,7 @@ const { settings, account } = JSON.parse(process.argv[2]!) as {
   settings: PostgresSettings;
   account: Account;
 };
-const ledger = new Ledger(openPostgresStore(settings), { prices: testPrices, dayBudget: 1_000_000 });
+const ledger = new Ledger(ledgerInDatabase(settings), { prices: testPrices, dayBudget: 1_000_000 });
 
 process.on('message', async (count: number) => {
   let begun = 0;

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Account } from '../../../services/model-gateway/ledger/accounts.ts';
-import { openPostgresStore } from '../../../services/model-gateway/ledger/postgres/store.ts';
+import { ledgerInDatabase } from '../../fixtures/gateway/ledger-stores.ts';
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import type { Comparison } from '../comparison.ts';
 import { besideCommits, type Fleet } from './fleets.ts';
@@ -26,7 +26,7 @@ export async function budgetsOnHosts(server: PostgresServer): Promise<Comparison
 /** So many gateways on a database of their own, each in its process. */
 async function fleet(server: PostgresServer, count: number): Promise<Fleet> {
   const settings = await server.database();
-  const store = openPostgresStore(settings);
+  const store = ledgerInDatabase(settings);
   const { keys } = store;
   const expires_at = new Date(Date.now() + 12 * 3_600_000).toISOString();
   const { key } = await keys.mint({ run: 'run_1', models: null, budget: 1_000_000, expires_at });

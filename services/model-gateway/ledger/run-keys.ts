@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyRequest, MintedKey, RunKey } from '#kit/contracts/model-gateway/keys.ts';
 import { outcomeOf } from '#kit/database/commit-unknown.ts';
-import type { Database, Sql } from '#kit/database/database.ts';
+import { type Database, places, type Sql } from '#kit/database/database.ts';
 import { sha256 } from '#kit/digest.ts';
+import { NotFound, Unauthorized } from '#kit/errors.ts';
 import { type Moment, momentIn, msUntil } from '#kit/moment.ts';
 import { newTokenText } from '#kit/tokens/token.ts';
-import type { Account } from '../accounts.ts';
-import { dollarsOf, type Money, moneyOf } from '../money.ts';
-import { keyEnded, noSuchKey, type RunKeys, runKeyPrefix } from '../store.ts';
+import type { Tokens } from '#kit/tokens/tokens.ts';
+import type { Account, RunIdentity } from './accounts.ts';
+import { runBalance } from './ledger-rows.ts';
+import { dollarsOf, type Money, moneyOf } from './money.ts';
 import { notRecorded } from './not-recorded.ts';
-import { runBalance } from './statements.ts';
 
 /** A key in force, where what it may do is decided. */
 export interface LiveKey {
@@ -19,33 +20,55 @@ export interface LiveKey {
 }
 
 interface KeyRow extends LiveKey {
-  readonly models: readonly string[] | null;
-  readonly created_at: Date;
-  readonly expires_at: Date;
-  readonly revoked_at: Date | null;
+  /** JSON. */
+  readonly models: string | null;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly revoked_at: number | null;
   /** Of the whole run. */
   readonly used: Money;
   readonly reserved: Money;
 }
 
-const inForce = 'revoked_at IS NULL AND expires_at > clock_timestamp()';
-const columns = `id, run, models, budget::float8 AS budget, created_at, expires_at, revoked_at,
-  coalesce(used, 0)::float8 AS used, coalesce(reserved, 0)::float8 AS reserved`;
+/** Keys begin like every token of Core, so that what hides tokens hides them. */
+const runKeyPrefix = 'core_run-key_';
+const inForce = 'revoked_at IS NULL AND expires_at > (SELECT core_clock_ms())';
+const columns = `id, run, models, budget, created_at, expires_at, revoked_at,
+  coalesce(used, 0) AS used, coalesce(reserved, 0) AS reserved`;
 const keys = "gateway_keys LEFT JOIN gateway_balances ON gateway_balances.name = 'run:' || run";
 
 /** Milliseconds for which a key that was found is taken to be in force; whether it is, is looked at again with each reservation. */
 export const knownMs = 1_000;
 
 /** Those in force, of these runs. */
-export function keysOf(sql: Sql, runs: readonly string[]): Promise<LiveKey[]> {
+export async function keysOf(sql: Sql, runs: readonly string[]): Promise<LiveKey[]> {
+  if (runs.length === 0) return [];
   return sql.query<LiveKey>(
-    `SELECT id, run, budget::float8 AS budget FROM gateway_keys WHERE run = ANY($1) AND ${inForce}`,
-    [runs],
+    `SELECT id, run, budget FROM gateway_keys WHERE run IN (${places(runs)}) AND ${inForce}`,
+    runs,
   );
 }
 
-/** Made at one gateway, good at all of them, and ended at all of them. */
-export class PostgresRunKeys implements RunKeys {
+/** Tokens of the installation, and keys of runs. A key may ask models, and see them. */
+export function withRunKeys(tokens: Tokens, keys: RunKeys): Tokens {
+  return {
+    lookUp: (text) => keys.lookUp(text) ?? tokens.lookUp?.(text) ?? null,
+    authenticate(text) {
+      const account = keys.find(text);
+      if (account === null) return tokens.authenticate(text);
+      const identity: RunIdentity = { name: account.key, scopes: ['read', 'model'], account };
+      return identity;
+    },
+    list: () => tokens.list(),
+    now: () => tokens.now(),
+  };
+}
+
+/**
+ * Keys of runs: shown once, kept as a hash, valid until they expire or are revoked. A key made at one gateway is valid at all of them,
+ * and ended at all of them.
+ */
+export class RunKeys {
   readonly #database: Database;
   readonly #known = new Map<string, { readonly account: Account; readonly until: Moment }>();
   readonly #asked = new Map<string, Promise<void>>();
@@ -59,6 +82,7 @@ export class PostgresRunKeys implements RunKeys {
     this.#settled = settled;
   }
 
+  /** @param request checked. @throws Unavailable */
   async mint({ run, models = null, budget = null, expires_at }: KeyRequest): Promise<MintedKey> {
     const text = newTokenText('run-key');
     const id = `key_${randomBytes(8).toString('hex')}`;
@@ -68,9 +92,12 @@ export class PostgresRunKeys implements RunKeys {
           runBalance(run),
         ]);
         await sql.query(
-          `INSERT INTO gateway_keys (id, sha256, run, models, budget, expires_at) VALUES ($1, $2, $3, $4, $5, $6)
-           ON CONFLICT (id) DO NOTHING`,
-          [id, sha256(text), run, models, budget === null ? null : moneyOf(budget), expires_at],
+          `INSERT INTO gateway_keys (id, sha256, run, models, budget, created_at, expires_at)
+          VALUES ($1, $2, $3, $4, $5, core_clock_ms(), $6) ON CONFLICT (id) DO NOTHING`,
+          [
+            ...[id, sha256(text), run, models === null ? null : JSON.stringify(models)],
+            ...[budget === null ? null : moneyOf(budget), Date.parse(expires_at)],
+          ],
         );
         return find(sql, id);
       });
@@ -79,11 +106,13 @@ export class PostgresRunKeys implements RunKeys {
     return { key: text, ...shown(row!) };
   }
 
+  /** The account of a key that was looked up; null if there is none, or the key ended. */
   find(text: string): Account | null {
     if (!text.startsWith(runKeyPrefix)) return null;
     return this.#known.get(sha256(text))?.account ?? null;
   }
 
+  /** Asks for what `find` does not know yet; null where it knows. Rejects with Unavailable. */
   lookUp(text: string): Promise<void> | null {
     if (!text.startsWith(runKeyPrefix)) return null;
     const hash = sha256(text);
@@ -107,12 +136,15 @@ export class PostgresRunKeys implements RunKeys {
     if (msUntil(known) > 0) return known;
     const until = momentIn(knownMs);
     const [row] = await this.#recorded(() =>
-      this.#database.query(`SELECT 1 FROM gateway_keys WHERE id = substr($1, 5) AND ${inForce}`, [key]),
+      this.#database.query(`SELECT 1 FROM gateway_keys WHERE id = $1 AND ${inForce}`, [
+        key.slice('key:'.length),
+      ]),
     );
     if (row === undefined) throw keyEnded();
     return until;
   }
 
+  /** Those in force, newest first. */
   async list(): Promise<readonly RunKey[]> {
     const rows = await this.#recorded(async () => {
       await this.#settled();
@@ -123,6 +155,7 @@ export class PostgresRunKeys implements RunKeys {
     return rows.map(shown);
   }
 
+  /** Also of one that has ended. @throws NotFound (`key_not_found`), Unavailable */
   async get(id: string): Promise<RunKey> {
     const row = await this.#recorded(async () => {
       await this.#settled();
@@ -132,10 +165,11 @@ export class PostgresRunKeys implements RunKeys {
     return shown(row);
   }
 
+  /** Again, it changes nothing. @throws NotFound (`key_not_found`), Unavailable */
   async revoke(id: string): Promise<RunKey> {
     const row = await this.#recorded(async () => {
-      await this.#database.query(
-        'UPDATE gateway_keys SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL',
+      await this.#database.write(
+        'UPDATE gateway_keys SET revoked_at = core_clock_ms() WHERE id = $1 AND revoked_at IS NULL',
         [id],
       );
       this.#endedHere.set(`key:${id}`, performance.now());
@@ -163,7 +197,7 @@ export class PostgresRunKeys implements RunKeys {
     if (row === undefined) this.#known.delete(hash);
     else {
       const { id, run, models, budget } = row;
-      this.#known.set(hash, { account: { key: `key:${id}`, run, models, budget }, until });
+      this.#known.set(hash, { account: { key: `key:${id}`, run, models: modelsIn(models), budget }, until });
     }
   }
 
@@ -181,26 +215,31 @@ async function find(sql: Sql, id: string): Promise<KeyRow | null> {
   return row ?? null;
 }
 
-function shown({
-  id,
-  run,
-  models,
-  budget,
-  created_at,
-  expires_at,
-  revoked_at,
-  used,
-  reserved,
-}: KeyRow): RunKey {
+function shown({ id, run, models, budget, used, reserved, ...times }: KeyRow): RunKey {
   return {
     id,
     run,
-    models: models === null ? null : [...models],
+    models: modelsIn(models),
     budget: budget === null ? null : dollarsOf(budget),
-    created_at: created_at.toISOString(),
-    expires_at: expires_at.toISOString(),
-    revoked_at: revoked_at?.toISOString() ?? null,
+    created_at: new Date(times.created_at).toISOString(),
+    expires_at: new Date(times.expires_at).toISOString(),
+    revoked_at: times.revoked_at === null ? null : new Date(times.revoked_at).toISOString(),
     used: dollarsOf(used),
     reserved: dollarsOf(reserved),
   };
+}
+
+function modelsIn(text: string | null): string[] | null {
+  return text === null ? null : JSON.parse(text);
+}
+
+export function keyEnded(): Unauthorized {
+  return new Unauthorized('token_invalid', 'the key was revoked or has expired');
+}
+
+function noSuchKey(id: string): NotFound {
+  return new NotFound(
+    'key_not_found',
+    `there is no key ${JSON.stringify(id)}; GET /v1/keys lists those in force`,
+  );
 }
