@@ -103,7 +103,7 @@ function requireOneSubject(number: number | null, task: string | undefined): voi
 
 /** Both are stored as they are. @throws InvalidInput (`task_holds_secret`, `note_holds_secret`) */
 function requireNoSecret(what: 'task' | 'note', text: string, secrets: SecretFinder): void {
-  if (secrets.mask(text) === text) return;
+  if (secrets.prose.mask(text) === text) return;
   throw new InvalidInput(
     what === 'task' ? 'task_holds_secret' : 'note_holds_secret',
     `the ${what} holds what looks like a secret, and ${what}s are stored`,

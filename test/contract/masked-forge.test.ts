@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { CoreError } from '#kit/errors.ts';
 import { problemOf } from '#kit/http/problem.ts';
+import { maskedText } from '#kit/redaction/masked-text.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import type { ConfiguredForge } from '../../services/agentd/forges/configured-forge.ts';
@@ -187,6 +188,24 @@ describe('A masked answer', () => {
       const released = new MaskedForge(bench.forge, secretFinder([found.masked![0]!.fingerprint]));
       expect((await released.repository(bench.ref)).default_branch).to.equal(text);
       expect(found).not.to.have.property('html_url', text);
+    } finally {
+      await bench.close();
+    }
+  });
+
+  it('is masked by the rules for prose, as reasons are', async () => {
+    const bench = await githubBench();
+    try {
+      const issue = await furnished(bench);
+      const forge = masking(bench);
+      for (const text of ['PaSsWoRd=hunter2!x', 'DB_PASSWORD=hunter2', 'the password is Summer2024!']) {
+        for (const place of ['.title', '.body'] as const) {
+          bench.server.change = (body) => planted(body, place, () => text);
+          const found = await forge.issue(bench.ref, issue);
+          expect(found[place === '.title' ? 'title' : 'body'], place).to.equal(maskedText(text));
+          expect(maskedText(text)).to.contain('[redacted ');
+        }
+      }
     } finally {
       await bench.close();
     }

@@ -154,6 +154,7 @@ export class MaskedForge implements ConfiguredForge {
  * @throws InvalidInput (`forge_reply_holds_secret`)
  */
 export function maskedAnswer<T extends object>(secrets: SecretFinder, answer: T, what: string): T {
+  const { prose } = secrets;
   const found = new Map<string, HiddenSecret>();
   const entries = Object.entries(answer).map(([member, value]): [string, unknown] => {
     if (!exact.has(member)) return [member, mapTexts(value, (text) => masked(text))];
@@ -169,9 +170,9 @@ export function maskedAnswer<T extends object>(secrets: SecretFinder, answer: T,
   return found.size === 0 ? whole : { ...whole, masked: [...found.values()] };
 
   function masked(text: string): string {
-    const shown = withoutHidingEscapes(text, (plain) => secrets.find(plain));
-    for (const secret of secrets.find(shown)) found.set(secret.fingerprint, hidden(secret));
-    return secrets.mask(shown);
+    const shown = withoutHidingEscapes(text, (plain) => prose.find(plain));
+    for (const secret of prose.find(shown)) found.set(secret.fingerprint, hidden(secret));
+    return prose.mask(shown);
   }
 }
 

@@ -14,8 +14,8 @@ export interface FoundSecret {
 }
 
 /** Secrets that a text seems to hold, in order of place, none inside another. */
-export function findSecrets(text: string): FoundSecret[] {
-  const spans = secretSpans(text);
+export function findSecrets(text: string, rules: readonly SecretRule[] = secretRules): FoundSecret[] {
+  const spans = secretSpans(text, rules);
   const found: FoundSecret[] = [];
   let line = 1;
   let counted = 0;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { secretSamples } from '../../../test/fixtures/redaction/secret-samples.ts';
 import { decode, NonEmptyString } from '../decode.ts';
@@ -11,6 +12,15 @@ describe('What people write', () => {
     expect(maskedText(text)).to.equal('the database has password=[redacted password] since May');
     expect(findSecrets(text)).to.deep.equal([]);
   });
+
+  const prose = readFileSync(new URL('../../../test/fixtures/redaction/prose.tsv', import.meta.url), 'utf8');
+  for (const line of prose.trimEnd().split('\n')) {
+    const [expected, text = ''] = line.split('\t');
+    it(`is ${expected === 'yes' ? '' : 'not '}masked, whatever stands between name and value: ${text}`, () => {
+      if (expected === 'no') expect(maskedText(text)).to.equal(text);
+      else expect(maskedText(text)).to.match(/^\D*\[redacted (?:password|generic_secret)\]\D*$/);
+    });
+  }
 
   it('stays as it is when it is masked again', () => {
     const once = maskedText('pwd: 12345678. Password: s3cret!');

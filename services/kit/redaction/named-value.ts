@@ -106,10 +106,14 @@ function isWordWithSigns(value: string, isQuoted: boolean): boolean {
 /** True for a value of at least 6 characters, as people write passwords in prose: with a digit or a sign, and not a place, a time or a name of code. */
 export function isPassword(value: string): boolean {
   if (!/[\d!@#$%^&*+=~|?]/.test(value) || /[\\(){}[\]<>]/.test(value)) return false;
-  if (/^[$%@]\{?[A-Za-z_]\w*%?\}?$/.test(value) || /^[~.]{0,2}\/|^[A-Za-z]:\\|:\/\//.test(value))
+  if (
+    /^[$%@]\{?[A-Za-z_]\w*%?\}?$/.test(value) ||
+    /^[~.]{0,2}\/|^[A-Za-z]:\\|:\/\/|^(?:vault|op|file|arn|env):/.test(value)
+  )
     return false;
   if (/^[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+$/.test(value)) return false;
-  if (/^\d{4}-\d\d-\d\d/.test(value)) return false;
+  // Dates, counts such as 12/20, percentages, versions.
+  if (/^\d{4}-\d\d-\d\d|^v?\d+(?:[/.,:]\d+)+%?$/.test(value)) return false;
   return !/^(?:argon2|bcrypt|scrypt|pbkdf2|sha-?\d|md5|base\d\d|oauth|utf-?\d|x{3,}|\*{3,})|example|changeme|placeholder|redacted/i.test(
     value,
   );

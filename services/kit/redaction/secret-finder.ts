@@ -1,23 +1,25 @@
 import { mapTexts } from '../map-texts.ts';
 import { type FoundSecret, findSecrets, maskSpans } from './find-secrets.ts';
+import { proseRules, type SecretRule, secretRules } from './secret-rules.ts';
 
 /** Finds and masks what looks like a secret, except what a person released by its fingerprint. */
 export interface SecretFinder {
   find(text: string): readonly FoundSecret[];
   /** The text with a mark in place of each detected secret. */
   mask(text: string): string;
+  /** The same for what people write, with the rules for prose. */
+  readonly prose: Pick<SecretFinder, 'find' | 'mask'>;
 }
 
 /** @param released fingerprints, for example `sha256:0123456789abcdef` */
 export function secretFinder(released: readonly string[]): SecretFinder {
   const harmless = new Set(released);
-  function find(text: string): FoundSecret[] {
-    return findSecrets(text).filter(({ fingerprint }) => !harmless.has(fingerprint));
+  function finderBy(rules: readonly SecretRule[]): Pick<SecretFinder, 'find' | 'mask'> {
+    const find = (text: string) =>
+      findSecrets(text, rules).filter(({ fingerprint }) => !harmless.has(fingerprint));
+    return { find, mask: (text) => maskSpans(text, find(text)) };
   }
-  return {
-    find,
-    mask: (text) => maskSpans(text, find(text)),
-  };
+  return { ...finderBy(secretRules), prose: finderBy(proseRules) };
 }
 
 /** One secret that was masked: which, and where it stood. */
@@ -39,6 +41,10 @@ export class MaskTally implements SecretFinder {
 
   get found(): readonly MaskedSecret[] {
     return [...this.#found.values()];
+  }
+
+  get prose(): SecretFinder['prose'] {
+    return this.#secrets.prose;
   }
 
   find(text: string): readonly FoundSecret[] {

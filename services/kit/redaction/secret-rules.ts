@@ -93,11 +93,13 @@ const inProse: readonly RegExp[] = [
     `(?:${spoken})${suffix}${copula}(?!=)(?<secret>${bare}{6,200}?)(?=[.:?)*_]{0,4}(?:[\\s"'\`,;&]|$))`,
     'dgi',
   ),
-  new RegExp(
-    `(?:token|(?:api|private|access|secret)[_ .-]?key)${copula}["'\`]?(?<secret>[\\w!#$%+/=@^~-]{8,200})`,
-    'dgi',
-  ),
 ];
+
+/** Tokens in prose, with a space between or a word. */
+const spokenToken = new RegExp(
+  `(?:${telling})${suffix}(?:${copula}|[ \\t]{1,3})["'\`]?(?<secret>[\\w!#$%+/=@^~-]{8,200})(?=[.:?)*_]{0,4}(?:[\\s"'\`,;&]|$))`,
+  'dgi',
+);
 
 /** A token by its form: `mark` stands for itself, `token` is a word, `assigned` differs from an id only by the name before it. */
 interface TokenForm {
@@ -217,4 +219,12 @@ export const proseRules: readonly SecretRule[] = [
       accept: isPassword,
     }),
   ),
+  {
+    kind: 'generic_secret',
+    keywords: nameWords,
+    pattern: spokenToken,
+    entropy: 1.9,
+    allow: [],
+    accept: isRandomValue,
+  },
 ];
