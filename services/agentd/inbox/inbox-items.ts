@@ -90,13 +90,16 @@ export function inboxItems(run: Run, current: Omit<ApprovalsNow, 'signatures'>, 
   const at = now.toISOString() > updated_at ? now.toISOString() : updated_at;
   const texts = [...new Set(ofGate.flatMap((one) => approvalProgress(one, at)?.text ?? []))];
   const by = patchAuthorText(run.plan);
+  const end = approvalEnd(first);
+  // One that does not count any more for another reason ended before its time.
+  const since = lapsed && end !== null && end <= at ? end : updated_at;
   const text = `${ofGate.length} ${ofGate.length === 1 ? 'action' : 'actions'} of the ${gate} gate${texts.length === 0 ? '' : `: ${texts.join('; ')}`}${by === null ? '' : `; ${by}`}`;
   return [
     ...done,
     {
-      ...item(kind, lapsed ? `${gate} ${approvalEnd(first)}` : gate, text, 'approve', run_id, '--gate', gate),
+      ...item(kind, lapsed ? `${gate} ${since}` : gate, text, 'approve', run_id, '--gate', gate),
       gate,
-      since: lapsed ? (approvalEnd(first) ?? updated_at) : updated_at,
+      since,
       people: whoMayDecide(ofGate, current, at),
     },
   ];

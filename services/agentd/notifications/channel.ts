@@ -7,6 +7,8 @@ import type { Letter } from './notice.ts';
 export interface Channel {
   /** Where it leads, for people; never a secret. */
   readonly place: string;
+  /** Why nothing arrives there from this machine, which is no failure; null where it does. */
+  readonly idle?: string | null;
   /** Resolves when the other side has taken it. @throws DeliveryFailed, CoreError where it is not set up */
   send(letter: Letter, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;

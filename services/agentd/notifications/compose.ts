@@ -107,7 +107,7 @@ export function openNotifications(options: NotificationOptions) {
             (error) => redactor.redact(messageOf(error)),
           );
           signal.throwIfAborted();
-          yield { person: name, channel, place: placeOf(opened), problem };
+          yield { person: name, channel, place: placeOf(opened), problem: problem ?? idleOf(opened) };
         }
     },
     async health(): Promise<HealthCheck> {
@@ -129,6 +129,10 @@ export function openNotifications(options: NotificationOptions) {
     },
     registry: (): Registry => createNotificationMetrics(() => queue.counts()),
   };
+}
+
+function idleOf(channel: Channel | null): string | null {
+  return channel?.idle ?? null;
 }
 
 function placeOf(channel: Channel | null): string | null {

@@ -22,7 +22,8 @@ function showing(path: string): ((title: string, text: string) => readonly [stri
 /** On the screen of whoever runs this; where nothing can show it, it is let go. */
 export function desktopChannel({ path }: Pick<ChannelParts, 'path'>): Channel {
   return {
-    place: showing(path) === null ? 'the desktop: no notify-send or osascript here' : 'the desktop',
+    place: 'the desktop',
+    idle: showing(path) === null ? 'neither notify-send nor osascript is on PATH' : null,
     async send(letter, signal) {
       const show = showing(path);
       if (show === null) return;
