@@ -239,7 +239,7 @@ describe('The model gateway with the official client', () => {
         { ...hello, model: 'm'.repeat(1e6) },
         400,
         'invalid_input',
-        /^model is "m{76}…: must be the name of a model, of 1 to 100 characters$/,
+        /^model is "m{78}…: must be the name of a model, of 1 to 100 characters$/,
       ],
     ];
     for (const [body, status, code, message] of cases) {
