@@ -5,8 +5,7 @@ import { databaseFile } from '../database/open-database.ts';
 import { migrateSchema } from '../database/postgres-migrations.ts';
 import type { Schema } from '../database/schema.ts';
 import { openSqlite } from '../database/sqlite.ts';
-import { differs } from './moved-tables.ts';
-import type { Compared, MoveOptions, MovePart } from './part.ts';
+import { type Compared, differs, type MoveOptions, type MovePart } from './part.ts';
 
 interface Table {
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { StorageKind } from '../config/storage.ts';
 import type { Database, Sql } from '../database/database.ts';
 import { noSignals } from '../database/signals.ts';
-import { Conflict } from '../errors.ts';
+import { Conflict, Failed } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 
 export interface MoveOptions {
@@ -59,4 +59,11 @@ export function withinTransaction({ name, statementMs }: Database, sql: Sql): Da
 
 export function inUse(what: string, hint: string): Conflict {
   return new Conflict('storage_in_use', what, { hint });
+}
+
+export function differs(name: string, what: string): Failed {
+  return new Failed('storage_move_differs', `${name}: ${what}`, {
+    facts: { records: name },
+    hint: 'Nothing was switched over: what was in use before is in use still. Run the command again.',
+  });
 }

@@ -2,9 +2,9 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { Conflict, codeOf } from '#kit/errors.ts';
+import { Conflict } from '#kit/errors.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { type DatabaseKind, openDatabase, openDisposableDatabase, transaction } from './database.ts';
+import { type DatabaseKind, migrate, openDisposableDatabase, transaction } from './database.ts';
 import { isDiskFull } from './storage-error.ts';
 import { WriteBatch } from './write-batch.ts';
 
@@ -31,8 +31,8 @@ describe('a database', () => {
     rmSync(folder, { recursive: true });
   });
 
-  function opened(with_ = kind): DatabaseSync {
-    const db = openDatabase(path, with_);
+  function opened(): DatabaseSync {
+    const db = openDisposableDatabase(path, (fresh) => migrate(fresh, kind));
     open.push(db);
     return db;
   }
@@ -42,24 +42,6 @@ describe('a database', () => {
       .prepare('SELECT text FROM notes ORDER BY text')
       .all()
       .map(({ text }) => text);
-
-  it('keeps its rows when a migration is added, and refuses the file of a newer Core', () => {
-    opened().exec("INSERT INTO notes VALUES ('a')");
-    const newer = { ...kind, migrations: [...kind.migrations, 'ALTER TABLE notes ADD COLUMN at INTEGER'] };
-    expect(texts(opened(newer))).to.deep.equal(['a']);
-    expect(() => opened()).to.throw('the notes is of version 2: this Core knows versions up to 1');
-  });
-
-  it('names its file and what to do when it is damaged', () => {
-    writeFileSync(path, 'this is no database, and long enough to be taken for one'.repeat(40));
-    try {
-      opened();
-      expect.fail('it opened');
-    } catch (error) {
-      expect(codeOf(error)).to.equal('notes_damaged');
-      expect(error).to.include({ hint: 'Move it away.' });
-    }
-  });
 
   it('begins again where it can be rebuilt', () => {
     writeFileSync(path, 'this is no database, and long enough to be taken for one'.repeat(40));

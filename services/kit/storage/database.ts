@@ -1,28 +1,11 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Failed } from '../errors.ts';
-import { isSqliteDamage, type StoredThing, storageError } from './storage-error.ts';
+import { isSqliteDamage, type StoredThing } from './storage-error.ts';
 
 export interface DatabaseKind extends StoredThing {
   /** Entry n brings the tables from version n to n + 1; entries are only ever added. */
   readonly migrations: readonly string[];
-}
-
-/**
- * Opens the file, makes it where it is missing, and brings its tables up to date.
- * @throws Failed (`…_damaged`, `…_newer`, `disk_failed`), Unavailable (`disk_full`)
- */
-export function openDatabase(path: string, kind: DatabaseKind): DatabaseSync {
-  let db: DatabaseSync | null = null;
-  try {
-    db = new DatabaseSync(path, { timeout: 5_000 });
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-    migrate(db, kind);
-    return db;
-  } catch (error) {
-    db?.close();
-    throw storageError(error, path, kind);
-  }
 }
 
 /**
