@@ -29,6 +29,18 @@ describe('An error on a terminal', () => {
     ]);
   });
 
+  it('wraps a sentence that begins with a command as a sentence', async () => {
+    const error = new Conflict('there', 'it is there already', {
+      hint: './core token rotate jo gives it a new text. To take it away: ./core token revoke jo',
+    });
+    expect(await reported(error, { width: 40 })).to.deep.equal([
+      'refused  it is there already  [there]',
+      '   do  ./core token rotate jo gives it a',
+      '       new text. To take it away: ./core',
+      '       token revoke jo',
+    ]);
+  });
+
   it('is no error where a person stopped the command', async () => {
     const stopped = new Interrupted('interrupted', 'stopped by you; nothing was taken back');
     expect(await reported(stopped, {})).to.deep.equal([

@@ -106,7 +106,8 @@ function labelOf(error: unknown): 'error' | 'refused' | 'stopped' {
   return error.exitCode === exitCodes.refused ? 'refused' : 'error';
 }
 
-/** Whether a line is a command and nothing else, so that it is wrapped as one. */
+/** Whether a line is a command and nothing else, so that it is wrapped as one: no sentence that begins with one. */
 function isCommand(line: string, program: string): boolean {
-  return line.startsWith(`${launcherOf(program)} `) && !/\S {2,}\S/.test(line);
+  const unquoted = line.replaceAll(/'[^']*'/g, '');
+  return line.startsWith(`${launcherOf(program)} `) && !/\S {2,}\S|[.:;](?: |$)/.test(unquoted);
 }
