@@ -178,7 +178,7 @@ function describeRuns(name: string, needs: readonly ('postgres' | 'git')[]): voi
       for (const { schema, name } of tables) {
         const rows = await postgres.ask<{ row: string }>(
           storage,
-          `SELECT row_to_json(one)::text AS row FROM "${schema}"."${name}" AS one`,
+          `SELECT row_to_json(whole_row)::text AS row FROM "${schema}"."${name}" AS whole_row`,
         );
         output.add(`the table ${name}`, rows.map(({ row }) => unhex(row)).join('\n'));
       }

@@ -286,6 +286,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
         return rows;
       };
       const [holder, other] = [jobs(), jobs()];
+      await holder!.counts({});
       await pair.ask(
         settings,
         `INSERT INTO notification_jobs (person, channel, notice_id, notice, state, created_at, changed_at, due_at)
