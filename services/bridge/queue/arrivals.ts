@@ -1,6 +1,6 @@
 import { inBackground } from '#kit/callbacks.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { type Database, valuesTable } from '#kit/database/database.ts';
+import { type Database, places, valuesTable } from '#kit/database/database.ts';
 import { isUniqueViolation } from '#kit/database/errors.ts';
 import { postgresText } from '#kit/database/postgres-text.ts';
 import { CoreError, Unavailable } from '#kit/errors.ts';
@@ -197,7 +197,7 @@ export class Arrivals {
     const seqs = [...new Set(numbers)].filter((seq) => seq !== null);
     if (seqs.length === 0) return new Map();
     const rows = await this.#database.query(
-      `SELECT * FROM bridge_events WHERE seq IN (${seqs.map((_, index) => `$${index + 1}`).join(', ')})`,
+      `SELECT * FROM bridge_events WHERE seq IN (${places(seqs)})`,
       seqs,
     );
     return new Map(rows.map(storedEvent).map((event) => [event.seq, event]));

@@ -45,18 +45,16 @@ export function places(values: readonly unknown[], first = 1): string {
 }
 
 /**
- * The rows of a list of values as a table to select from, with the names of its columns: `(VALUES …) AS given (a, b)`.
- * @param types by column, of SQL: `bigint`, `text`
- * @param first the number of the first value
+ * Rows of values as a table, to stand behind `WITH`: `given (a, b) AS (VALUES …)`. Its values are the first of the statement.
+ * @param types by column, of SQL
  */
 export function valuesTable(
   name: string,
   types: Readonly<Record<string, 'bigint' | 'text'>>,
   rows: readonly Readonly<Record<string, unknown>>[],
-  first = 1,
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const columns = Object.keys(types);
-  let number = first;
+  let number = 1;
   const row = () => `(${columns.map((column) => `CAST($${number++} AS ${types[column]})`).join(', ')})`;
   const values = rows.flatMap((given) => columns.map((column) => given[column]));
   const table = `${name} (${columns.join(', ')}) AS (VALUES ${rows.map(row).join(', ')})`;

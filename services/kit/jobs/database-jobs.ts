@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { guarded } from '../callbacks.ts';
-import type { Database } from '../database/database.ts';
-import { rowLock } from '../database/database.ts';
+import { type Database, places, rowLock } from '../database/database.ts';
 import { isUniqueViolation } from '../database/errors.ts';
 import type { ColumnTypes } from '../database/schema.ts';
 
@@ -60,11 +59,6 @@ export function jobIndexes(table: string): string {
     CREATE INDEX ${table}_due ON ${table} (state, due_at, seq);`;
 }
 
-interface Held {
-  /** Until when it is renewed, by this process's own clock, in milliseconds. */
-  readonly until: number;
-}
-
 /** So often a claim is tried again that another host was faster with. */
 const attempts = 20;
 const now = '(SELECT core_clock_ms())';
@@ -78,7 +72,8 @@ export class DatabaseJobs {
   readonly #database: Pick<Database, 'engine' | 'query' | 'write'>;
   readonly #table: JobTable;
   readonly #leaseMs: number;
-  readonly #held = new Map<string, Held>();
+  /** By token, until when a claim is renewed, by this process's own clock in milliseconds. */
+  readonly #held = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
   /** @param options `leaseMs`: how long a claim outlives its holder; renewed three times as often */
@@ -213,7 +208,7 @@ export class DatabaseJobs {
 
   #hold({ seq, attempts, claim }: JobRow, until: number): JobClaim {
     const token = String(claim);
-    this.#held.set(token, { until });
+    this.#held.set(token, until);
     this.#timer ??= setInterval(
       guarded('the queue of jobs', () => this.#renew()),
       this.#leaseMs / 3,
@@ -230,14 +225,13 @@ export class DatabaseJobs {
 
   /** A lease that is over stays so, also where nobody took it: its holder learns it when it ends its claim. */
   async #renew(): Promise<void> {
-    for (const [token, { until }] of this.#held) if (until <= performance.now()) this.#forget(token);
+    for (const [token, until] of this.#held) if (until <= performance.now()) this.#forget(token);
     const tokens = [...this.#held.keys()];
     if (tokens.length === 0) return;
-    const mine = tokens.map((_, index) => `$${index + 2}`).join(', ');
     await this.#database
       .write(
         `UPDATE ${this.#table.name} SET claimed_until = ${now} + $1
-        WHERE claim IN (${mine}) AND state = 'processing' AND claimed_until >= ${now}`,
+        WHERE claim IN (${places(tokens, 2)}) AND state = 'processing' AND claimed_until >= ${now}`,
         [this.#leaseMs, ...tokens],
       )
       // The database is away: the next turn tries again.

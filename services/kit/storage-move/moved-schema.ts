@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { crashPoint } from '../crash-point.ts';
-import type { Database, Sql } from '../database/database.ts';
+import { type Database, places, type Sql } from '../database/database.ts';
 import { databaseFile } from '../database/open-database.ts';
 import { migrateSchema } from '../database/postgres-migrations.ts';
 import type { Schema } from '../database/schema.ts';
@@ -139,10 +139,7 @@ export class MovedSchema implements MovePart {
 async function* pagesOf(database: Database, { name, columns, key }: Table): AsyncGenerator<readonly Row[]> {
   let last: Row | null = null;
   for (;;) {
-    const after: string =
-      last === null
-        ? ''
-        : `WHERE (${key.join(', ')}) > (${key.map((_, index) => `$${index + 1}`).join(', ')})`;
+    const after: string = last === null ? '' : `WHERE (${key.join(', ')}) > (${places(key)})`;
     const rows: Row[] = await database.query<Row>(
       `SELECT ${columns.join(', ')} FROM ${name} ${after} ORDER BY ${key.join(', ')} LIMIT ${pageRows}`,
       last === null ? [] : key.map((column) => last![column]),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { outcomeOf } from '#kit/database/commit-unknown.ts';
-import type { Database, Sql } from '#kit/database/database.ts';
+import { type Database, places, type Sql } from '#kit/database/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/database/fenced-leases.ts';
 import { sha256 } from '#kit/digest.ts';
 import { mapTexts } from '#kit/map-texts.ts';
@@ -369,7 +369,7 @@ export class PostgresRunStore implements RunStore {
     const values = [runId, run.head.seq, run.head.hash, event.type, ...valuesOf(run, stored.size)];
     const write = async (sql: Sql): Promise<void> => {
       const made = await sql.query(
-        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}) VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})
+        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}) VALUES (${places(values)})
          ON CONFLICT DO NOTHING RETURNING 1`,
         values,
       );

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Sql } from '#kit/database/database.ts';
+import { places, type Sql } from '#kit/database/database.ts';
 import { Conflict } from '#kit/errors.ts';
 import { digestOfArtifact, readArtifact } from '../log/artifacts.ts';
 import { lineOf, soundEvents } from '../log/event-line.ts';
@@ -34,7 +34,7 @@ export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   const names = ['run_id', 'seq', 'hash', 'type', ...summaryColumns];
   const values = [runId, run.head.seq, run.head.hash, events.at(-1)!.type, ...valuesOf(run, size)];
   await sql.query(
-    `INSERT INTO runs (${names.join(', ')}) VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})
+    `INSERT INTO runs (${names.join(', ')}) VALUES (${places(values)})
     ON CONFLICT (run_id) DO UPDATE SET changed_at = clock_timestamp(), ${names
       .slice(1)
       .map((name) => `${name} = excluded.${name}`)
