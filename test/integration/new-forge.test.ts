@@ -13,6 +13,7 @@ export const toy = {
     deliveryHeader: 'x-toy-delivery',
     signatureHeader: 'x-toy-signature',
     signaturePrefix: 'toy:',
+    contentTypeSetting: 'the type of content of the webhook',
     actions: ['opened', 'edited', 'closed'],
     kinds: { opened: 'issue.created', edited: 'issue.updated', closed: 'issue.status_changed' },
     labelAction: () => 'edited',

@@ -252,7 +252,7 @@ async function download(
     const next = answered.location;
     if (statusCode < 300 || statusCode >= 400 || typeof next !== 'string')
       throw new NotFetched(`${target.host} answers with status ${statusCode}`);
-    if (redirects >= maxRedirects || !URL.canParse(next, target))
+    if (redirects >= maxRedirects || !URL.canParse(next, target.href))
       throw new NotFetched(`${target.host} sends us on to other addresses again and again`);
     const before = target.origin;
     target = allowed(new URL(next, target).href, origin);
