@@ -187,7 +187,9 @@ function describeRuns(name: string, needs: readonly ('postgres' | 'git')[]): voi
     async function planned(): Promise<string> {
       const where = ['--owner', ref.owner, '--repo', ref.repo];
       const number = await tellingIssue();
-      const text = await typed('plan-issue', ...where, '--number', number, '--note', long, '--json');
+      await typed('plan-issue', ...where, '--number', number, '--note', long);
+      expect(output.has('[note_holds_secret]'), 'a note was refused').to.equal(true);
+      const text = await typed('plan-issue', ...where, '--number', number, '--json');
       expect(JSON.parse(text).actions, text).to.have.length(7);
       return JSON.parse(text).run_id;
     }

@@ -42,8 +42,6 @@ describe('What people write in options and arguments', () => {
       }
     }
     expect([...masked]).to.include.members([
-      './core plan --task <text>',
-      './core plan-issue --note <text>',
       './core reject --reason <text>',
       './core forge issue new --title <text>',
       './core context remember <text>',
@@ -111,22 +109,22 @@ describe('What people write in requests', () => {
     );
     requireDeclared(texts);
     expect(placesOf(texts, 'masked')).to.include.members([
-      'POST /v1/runs.task',
-      'POST /v1/runs.note',
       'POST /v1/runs/{run_id}/actions/{action_id}/approval.reason',
       'POST /v1/runs/{run_id}/cancel.reason',
       'POST /v1/memory/record.content',
       'POST /v1/memory/record.steps',
       'POST /v1/memory/forget.reason',
       'POST /v1/graphrag/search.query',
-      'POST /plan.task',
-      'POST /runs/{run_id}/plan.note',
       'POST /runs/{run_id}/decisions.reason',
       'POST /runs/{run_id}/cancel.reason',
       'POST /batch.reason',
     ]);
     expect(placesOf(texts, 'refused')).to.include.members([
       'POST /v1/runs.owner',
+      'POST /v1/runs.task',
+      'POST /v1/runs.note',
+      'POST /plan.task',
+      'POST /runs/{run_id}/plan.note',
       'POST /v1/memory/record.key',
     ]);
   });
@@ -139,9 +137,8 @@ describe('What people write in requests', () => {
     };
     const texts = Object.entries(tools).flatMap(([name, { codec }]) => textsOf(codec, name));
     requireDeclared(texts);
+    expect(placesOf(texts, 'refused')).to.include.members(['plan_issue.task', 'plan_issue.note']);
     expect(placesOf(texts, 'masked')).to.include.members([
-      'plan_issue.task',
-      'plan_issue.note',
       'remember.content',
       'search.query',
       'memory_lookup.query',

@@ -3,7 +3,7 @@ import { NoteText } from '#kit/contracts/plan.ts';
 import { decode, optional } from '#kit/decode.ts';
 import { CoreError, InvalidInput, messageOf } from '#kit/errors.ts';
 import type { Route } from '#kit/http/route.ts';
-import { ComparedText, textMasked, withoutSecrets } from '#kit/redaction/masked-text.ts';
+import { ComparedText, secretsRefusedInUse, withoutSecrets } from '#kit/redaction/masked-text.ts';
 import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import { formRoute, goTo, htmlReply, pageRoute } from './page.ts';
 import { planPage } from './plan-page.ts';
@@ -13,12 +13,12 @@ const PlanForm = t.strict({
   csrf: ComparedText,
   repository: withoutSecrets(t.string),
   number: optional(withoutSecrets(t.string)),
-  task: optional(textMasked(t.string)),
+  task: optional(secretsRefusedInUse(t.string)),
   list: optional(t.literal('yes')),
 });
 type PlanForm = t.TypeOf<typeof PlanForm>;
 
-const AgainForm = t.strict({ csrf: ComparedText, note: optional(textMasked(t.string)) });
+const AgainForm = t.strict({ csrf: ComparedText, note: optional(secretsRefusedInUse(t.string)) });
 
 const repositoryParameter = {
   repository: {

@@ -1,4 +1,5 @@
 import { CoreError, messageOf } from '#kit/errors.ts';
+import { maskedText } from '#kit/redaction/masked-text.ts';
 import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import type { IssuePage, ListedIssue } from '../planning/issues.ts';
 import { moment, statusBadge } from './badges.ts';
@@ -42,7 +43,7 @@ ${lists ? html`<h2>By number, or in words</h2>` : nothing}
 <datalist id="repositories">${known.map((name) => html`<option value="${name}"></option>`)}</datalist>
 <label for="number">Number of the issue</label><input id="number" name="number" value="${fields.number ?? ''}" inputmode="numeric" autocomplete="off">
 <label for="task">Or, without an issue: what is to be done</label><textarea id="task" name="task" rows="4">
-${fields.task ?? ''}</textarea>
+${maskedText(fields.task ?? '')}</textarea>
 <div class="decide"><button class="primary">Plan</button><button name="list" value="yes">Show open issues</button></div></form></div>`,
     });
   };

@@ -4,7 +4,7 @@ import { decodeConcern, mergedDocument, readConcernDocument } from '#kit/config/
 import type { KnownForge } from '#kit/config/known-forges.ts';
 import { ForgeName, OwnerName, RepoName, textOfAtMost } from '#kit/contracts/bridge/text.ts';
 import { issueStates } from '#kit/contracts/issues.ts';
-import { WholeTaskText } from '#kit/contracts/plan.ts';
+import { TaskText } from '#kit/contracts/plan.ts';
 import { integerBetween, nullable, oneOf, optional, stringThat } from '#kit/decode.ts';
 import { type FieldError, InvalidInput } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -59,7 +59,7 @@ const ScheduleEntry = t.strict({
   /** Key or name; left out, the default role. */
   role: optional(nullable(textOfAtMost(100))),
   /** Planned each time in place of issues; its first line is the title. */
-  task: optional(nullable(WholeTaskText)),
+  task: optional(nullable(TaskText)),
 });
 
 /** What `config/schedules.json` holds. */

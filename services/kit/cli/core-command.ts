@@ -11,6 +11,8 @@ const exact: ReadonlySet<string> = new Set([
   ...['dir', 'file', 'files', 'folder', 'paths', 'target', 'address', 'url'],
   ...['n', 'number', 'day', 'seconds', 'span', 'time', 'sha256', 'uid:gid'],
   ...['line', 'query', 'request'],
+  // Refused with a secret by the planning that they are for.
+  ...['task', 'note'],
   // Of commander's own `help [command]`.
   'command',
 ]);

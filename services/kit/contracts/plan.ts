@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat } from '../decode.ts';
 import { webhookForges } from '../forges/registry.ts';
-import { textMasked, withoutSecrets } from '../redaction/masked-text.ts';
+import { secretsRefusedInUse, textMasked, withoutSecrets } from '../redaction/masked-text.ts';
 
 const Word = textMasked(
   stringThat(
@@ -30,18 +30,17 @@ export type ActorRight = t.TypeOf<typeof ActorRight>;
 export const EventActor = t.strict({ login: Name, needs: ActorRight });
 export type EventActor = t.TypeOf<typeof EventActor>;
 
-/** What is to be done, where no issue says it; its first line is the title. As a file says it, which is refused with a secret. */
-export const WholeTaskText = stringThat(
-  'TaskText',
-  'a text of 1 to 20000 characters that is not only white space, without NUL and lone surrogates',
-  (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
+/** What is to be done, where no issue says it; its first line is the title. */
+export const TaskText = secretsRefusedInUse(
+  stringThat(
+    'TaskText',
+    'a text of 1 to 20000 characters that is not only white space, without NUL and lone surrogates',
+    (text) => text.trim() !== '' && text.length <= 20_000 && text.isWellFormed() && !text.includes('\0'),
+  ),
 );
 
-/** The same, as a person or program gives it. */
-export const TaskText = textMasked(WholeTaskText);
-
 /** What the next planning should know beside its issue or task, for example about lines of an earlier change. */
-export const NoteText = textMasked(
+export const NoteText = secretsRefusedInUse(
   stringThat(
     'NoteText',
     'a text of 1 to 10000 characters that is not only white space, without NUL and lone surrogates',

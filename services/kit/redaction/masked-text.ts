@@ -33,6 +33,11 @@ export function withoutSecrets(codec: t.Type<string>): t.Type<string> {
   });
 }
 
+/** What `codec` accepts. Its user refuses a secret that nobody released: a masked task or note would ask for something else. */
+export function secretsRefusedInUse(codec: t.Type<string>): t.Type<string> {
+  return ruled(codec, 'refused', (text) => t.success(text));
+}
+
 /** Compared with a text that is known, and neither stored nor shown. */
 export const ComparedText = stringThat('ComparedText', 'a string', () => true);
 

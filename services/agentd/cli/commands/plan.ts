@@ -29,7 +29,7 @@ export function withPlanner(command: Command): Command {
       'patch, model, or an agent by its name in config/agents.json',
       notEmpty('--planner'),
     )
-    .option('--note <text>', 'what this planning should know beside the issue or the task', noteText);
+    .option('--note <note>', 'what this planning should know beside the issue or the task', noteText);
 }
 
 function withPlanOptions(command: Command): Command {
@@ -43,7 +43,7 @@ function withPlanOptions(command: Command): Command {
 export function withTask(command: Command): Command {
   return command
     .option(
-      '--task <text>',
+      '--task <task>',
       'in place of an issue: what is to be done; nothing is read from or written to one',
     )
     .option(
