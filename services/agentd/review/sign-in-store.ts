@@ -45,7 +45,7 @@ export interface SignInInstead {
 /** At most so many are kept; the oldest go. */
 export const limits = { sessions: 1_000, links: 100, attempts: 10_000 } as const;
 
-/** By digests. Times are milliseconds since 1970, by the clock of the database. */
+/** Tables of sign-ins, by digests. Times are milliseconds since 1970, by the clock of the database. */
 export function signInTables({ identity, text, integer }: ColumnTypes): string {
   return `
     CREATE TABLE review_sessions (
@@ -225,7 +225,7 @@ export class SignInStore {
   }
 }
 
-/** What has ended, and the oldest beyond `most`. */
+/** Deletes ended rows, and the oldest beyond `most`. */
 async function clearAway(
   sql: Sql,
   table: 'review_sessions' | 'review_links' | 'review_attempts',

@@ -11,7 +11,7 @@ export interface ColumnTypes {
 
 /** The tables of one service: each is defined once, for both engines. */
 export interface Schema extends StoredThing {
-  /** Of its file in the state folder: `agentd.sqlite`. */
+  /** Path of its file in the state folder: `agentd.sqlite`. */
   readonly file: string;
   /** Entry n brings the tables from version n to n + 1, in statements that end with a semicolon; entries are only ever added. */
   readonly migrations: readonly ((types: ColumnTypes) => string)[];

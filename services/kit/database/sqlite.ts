@@ -86,7 +86,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
 
   /** Transactions that wait for the same moment share one commit, each as a savepoint. */
   async function writeAll(): Promise<void> {
-    // What is asked for in the same turn of the event loop is written together.
+    // One commit takes all writes of a turn of the event loop.
     await turn();
     while (waiting.length > 0) {
       const batch = waiting.slice(0, maxTransactions);

@@ -52,7 +52,7 @@ export function jobColumns({ identity, text, integer }: ColumnTypes): string {
     reason ${text}`;
 }
 
-/** What a table of jobs is looked through by. */
+/** Indexes of a table of jobs. */
 export function jobIndexes(table: string): string {
   return `
     CREATE INDEX ${table}_leases ON ${table} (claimed_until) WHERE state = 'processing';
@@ -99,7 +99,7 @@ export class DatabaseJobs {
   ): Promise<{ claim: JobClaim; row: JobRow } | null> {
     await this.#free(leaseMs);
     const until = performance.now() + leaseMs;
-    // What is due far ahead was due before the clock was set back.
+    // A job that is due far ahead was added before the clock was set back.
     for (const due of early ? ['true'] : [`due_at <= ${now}`, `due_at > ${now} + ${maxAheadMs}`]) {
       const row = await this.#takeFirst(due, Math.min(leaseMs, this.#leaseMs), where);
       if (row !== null) return { claim: this.#hold(row, until), row };

@@ -137,7 +137,17 @@ function closes(rule: BranchRule, branch: string): boolean {
       return rule.on_push;
     case 'unknown':
       return rule.type === 'pull_request' || rule.type === 'required_status_checks';
-    default:
+    case 'deletion':
+    case 'non_fast_forward':
+    case 'required_linear_history':
+    case 'required_signatures':
+    case 'commit_message_pattern':
+    case 'commit_author_email_pattern':
+    case 'committer_email_pattern':
+    case 'file_path_restriction':
+    case 'file_extension_restriction':
+    case 'max_file_path_length':
+    case 'max_file_size':
       return false;
   }
 }
