@@ -1,8 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createToken, ensureTokens } from '#kit/tokens/tokens.ts';
 import { reviewRoutes } from '../../services/agentd/review/routes.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
@@ -67,7 +68,9 @@ describe('What somebody else tries on the review page', () => {
     expect(code, stderr).to.equal(0);
     const kim = await SignedIn.by(JSON.parse(stdout).url);
     expect(await (await kim.get('/')).text()).to.contain('kim');
-    const sessions = readFileSync(join(review.world.home, 'state/review-sessions.json'), 'utf8');
-    expect(sessions).to.contain('"kim"').and.to.not.contain(text);
+    const state = join(review.world.home, 'state');
+    const files = readdirSync(state).filter((file) => file.startsWith(agentdSchema.file));
+    const stored = files.map((file) => readFileSync(join(state, file), 'latin1')).join('');
+    expect(stored).to.contain('"kim"').and.to.not.contain(text);
   });
 });

@@ -1,10 +1,11 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { accountName } from '#kit/contracts/account.ts';
 import { createToken, openTokens, revokeToken, type Scope } from '#kit/tokens/tokens.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { signInsIn } from '../../../test/fixtures/review/sign-ins.ts';
+import { agentdSchema } from '../schema.ts';
 import { Sessions } from './session.ts';
 import type { SignInStore } from './sign-in-store.ts';
 
@@ -73,9 +74,12 @@ describe('Sessions of the review page', () => {
 
   it('last twelve hours, over a restart, and lie in the state folder as digests that only its owner reads', async () => {
     const text = await signedIn();
-    const path = join(stateDir, 'review-sessions.json');
-    expect(readFileSync(path, 'utf8')).to.not.contain(text);
-    expect(statSync(path).mode & 0o777).to.equal(0o600);
+    const files = readdirSync(stateDir);
+    expect(files).to.include(agentdSchema.file);
+    for (const file of files) {
+      expect(readFileSync(join(stateDir, file), 'latin1'), file).to.not.contain(text);
+      expect(statSync(join(stateDir, file)).mode & 0o777, file).to.equal(0o600);
+    }
     expect((await open().identity(text))?.name).to.equal('mira');
     now += 12 * 3_600_000 - 1;
     expect((await sessions.identity(text))?.name).to.equal('mira');
@@ -140,9 +144,17 @@ describe('Sessions of the review page', () => {
     expect(await accounts.identity(next)).to.equal(null);
   });
 
-  it('are forgotten where their file is damaged', async () => {
+  it('are refused when their file is damaged, with its name and the remedy', async () => {
     const text = await signedIn();
-    writeFileSync(join(stateDir, 'review-sessions.json'), '{"sessions": [');
-    expect(await open().identity(text)).to.equal(null);
+    const path = join(stateDir, agentdSchema.file);
+    for (const file of readdirSync(stateDir)) writeFileSync(join(stateDir, file), 'x'.repeat(8_192));
+    const error = await open()
+      .identity(text)
+      .then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+    expect(error).to.be.an('error').with.property('code', 'agentd_damaged');
+    expect(String(error)).to.contain(path);
   });
 });

@@ -1,4 +1,4 @@
-import { existsSync, statfsSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { setTimeout, setImmediate as turn } from 'node:timers/promises';
@@ -176,6 +176,9 @@ function connect(path: string, schema: Schema, now: () => number): Connections {
   try {
     makePrivateFolder(dirname(path));
     requireLocalDisk(path, schema);
+    // SQLite gives the log and the shared memory beside a file the mode of the file. Closing a file that a connection of this process
+    // has open would drop the connection's locks, so only a missing file is made.
+    if (!existsSync(path)) closeSync(openSync(path, constants.O_CREAT | constants.O_RDWR, 0o600));
     const writer = new Connection(path, now);
     try {
       prepare(writer, path, schema);

@@ -38,7 +38,7 @@ describe('The usage of a stream of Messages', () => {
   });
 
   it('is none where no event counts', () => {
-    expect(usageAfter(start({}), delta({ output_tokens: '9' }), { type: 'ping' })).to.equal(null);
+    expect(usageAfter(start({}), delta({ output_tokens: 'nine' }), { type: 'ping' })).to.equal(null);
     expect(usageAfter(start({ input_tokens: -1, output_tokens: 1e300 }))).to.equal(null);
   });
 });
