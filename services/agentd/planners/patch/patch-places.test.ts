@@ -225,7 +225,7 @@ describe('the place of a hunk', () => {
     fork.commit({ 'g.c': `${braces}// g\n` });
     fork.commit({ 'g.c': null, 'h.c': `// h\n${braces}// g\n// end\n` });
     const wanted = fork.git('rev-parse', 'HEAD^{tree}');
-    const patch = fork.git('log', '-p', '--reverse', '-U0', '--no-color', 'HEAD~4..HEAD');
+    const patch = fork.git('log', '-p', '--reverse', '-U0', '--format=', 'HEAD~4..HEAD');
     for (const text of [patch, patch.replaceAll(/^index .*\n/gm, '')]) {
       fork.git('reset', '-q', '--hard', fork.git('rev-list', '--max-parents=0', 'HEAD'));
       const input = await planningInput(fork, { body: `\`\`\`diff\n${text}\n\`\`\`\n` });
