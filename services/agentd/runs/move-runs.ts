@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { counted } from '#kit/counted.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { decode } from '#kit/decode.ts';
 import { sha256 } from '#kit/digest.ts';
@@ -90,7 +91,7 @@ export async function runsPart(options: MoveOptions, contents: RunArtifacts): Pr
     if (unknown.length === 0) return;
     throw new Conflict(
       'storage_target_not_empty',
-      `${runsDir} has ${unknown.length} runs that ${database.name} does not have: ${unknown.slice(0, 3).join(', ')}`,
+      `${runsDir} has ${counted(unknown.length, 'run')} that ${database.name} does not have: ${unknown.slice(0, 3).join(', ')}`,
       {
         facts: { runs: unknown.slice(0, 100) },
         hint: 'If the database is older than these, restore a later backup of it; else move their folders and heads away.',

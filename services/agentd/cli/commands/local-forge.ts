@@ -144,16 +144,20 @@ async function init(context: CommandContext, options: InitOptions): Promise<numb
       ...(connected ? [] : [checkoutStep(checkout, made.clone_url)]),
       { label: 'issue', command: commandLine(suggestions, ...newIssue) },
     ];
-    const lines = [
-      `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
-      `  folder  ${visibleLine(made.folder)}`,
-      `  remote  ${visibleLine(made.clone_url)}`,
+    const about = [
+      ['folder', made.folder],
+      ['git URL', made.clone_url],
       ...(connected
         ? [
-            `  core    is that remote in ${visibleLine(checkout.top)} now`,
-            `  up      delivers to it, as ${visibleLine(name ?? '')} of core.json`,
+            ['remote', `'core', added to ${checkout.top}: Core delivers branches there`],
+            ['core up', `delivers there too: core.json lists that checkout as ${name}`],
           ]
         : []),
+    ];
+    const lines = [
+      `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
+      // As wide as the labels of the steps.
+      ...about.map(([label = '', text = '']) => `  ${label.padEnd(7)}  ${visibleLine(text)}`),
       ...stepLines(steps, terminal),
     ];
     return `${lines.join('\n')}\n`;

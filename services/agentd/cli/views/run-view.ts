@@ -3,10 +3,11 @@ import { age, duration } from '#kit/cli/moments.ts';
 import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { movedText, renamedText } from '#kit/contracts/run.ts';
+import { counted } from '#kit/counted.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
 import { type ActionState, isOpen, type Run, waitsOf, willPublish } from '../../runs/run.ts';
-import { counted, facts, labelled, table, wrapping } from '../layout.ts';
+import { facts, labelled, table, wrapping } from '../layout.ts';
 import { commandLine, type Suggestions, shortRunId, stepLines } from '../suggestions.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import {
