@@ -77,7 +77,17 @@ export const ValidationPlan = t.strict({
     ),
   ),
   /** Files that no command is about, with the reason. */
-  without_tests: optional(t.array(t.strict({ folder: t.string, files: t.array(t.string), why: t.string }))),
+  without_tests: optional(
+    t.array(
+      t.strict({
+        folder: t.string,
+        files: t.array(t.string),
+        why: t.string,
+        /** If the command may test them. */
+        what: optional(oneOf(['may not be tested'])),
+      }),
+    ),
+  ),
   /** What the repository asks for, and what the sandbox has. Missing in plans of older versions, and where it asks for nothing. */
   programs: optional(
     t.array(

@@ -417,6 +417,135 @@ describe('Which changed files a validation tests', () => {
       expect(untestedFiles(plan, [{ path: 'src/a.js' }])).to.deep.equal([]);
     });
 
+  const tree = {
+    'package.json': '{}',
+    'src/a/x.js': '',
+    'src/a/x.test.js': '',
+    'src/b/y.test.js': '',
+    'test/a.test.js': '',
+    'test/unit/c.test.js': '',
+    'tests/unit/test_a.py': '',
+    'tests/slow/test_b.py': '',
+    'pkg/a/a_test.go': '',
+    'pkg/a/sub/s_test.go': '',
+    'app/src/test/java/ATest.java': '',
+    'lib/src/test/java/BTest.java': '',
+  };
+  const changed = [
+    'src/a/x.js',
+    'src/b/y.js',
+    'src/b/y.test.js',
+    'app.py',
+    'pkg/a/a.go',
+    'pkg/a/sub/s.go',
+    'app/A.java',
+    'lib/B.java',
+  ];
+  /** What a command of `.core.json` leaves out of `changed`, by its last argument. */
+  const narrowing: Readonly<Record<string, string>> = {
+    'jest src/a': 'src/b/y.js src/b/y.test.js',
+    'npx jest --ci src/a src/b': '',
+    'vitest run src/a': 'src/b/y.js src/b/y.test.js',
+    'npx mocha test/a.test.js': 'src/a/x.js src/b/y.js src/b/y.test.js',
+    "mocha 'src/**/*.test.js'": 'src/a/x.js src/b/y.js',
+    'node --test src/a/x.test.js': 'src/a/x.js src/b/y.js src/b/y.test.js',
+    'c8 --all mocha --require ./setup.js src/b': 'src/a/x.js',
+    'cd src && jest a': 'src/b/y.js src/b/y.test.js',
+    'pytest tests/unit': 'app.py',
+    'uv run pytest -q tests': '',
+    'python3 -m pytest tests/unit tests/slow': '',
+    'go test ./pkg/a': 'pkg/a/sub/s.go',
+    'go test -race ./pkg/...': '',
+    'go test': 'pkg/a/a.go pkg/a/sub/s.go',
+    'mvn -B -pl app test': 'lib/B.java',
+    './gradlew --no-daemon :app:test': 'lib/B.java',
+    'gradle :app:test :lib:check': '',
+  };
+  const kindsOf = (run: string) =>
+    /pytest/.test(run) ? /py$/ : /^go/.test(run) ? /go$/ : /mvn|gradle/.test(run) ? /java$/ : /js$/;
+  async function leftOut(run: string) {
+    const plan = await planOf({
+      ...tree,
+      '.core.json': JSON.stringify({ validation: { commands: [{ name: 'test', run }] } }),
+    });
+    return untestedFiles(
+      plan,
+      changed.filter((path) => kindsOf(run).test(path)).map((path) => ({ path })),
+    );
+  }
+  for (const [run, paths] of Object.entries(narrowing))
+    it(`counts '${run}' for what its arguments name`, async () => {
+      const untested = await leftOut(run);
+      expect(untested.map(({ path }) => path).join(' ')).to.equal(paths);
+      for (const { why } of untested) expect(why).to.match(/runs only the tests in/);
+    });
+
+  const unclear: Readonly<Record<string, string>> = {
+    'jest -t adds': '-t',
+    'jest --testPathPattern=src/a': '--testPathPattern=src/a',
+    'jest --selectProjects a': '--selectProjects',
+    'jest --config jest.unit.js': 'jest.unit.js',
+    'jest --new-option': '--new-option',
+    'jest nowhere': 'nowhere',
+    'vitest run --project a': '--project',
+    'mocha --grep fast': '--grep',
+    'mocha test/{a,b}.test.js': 'mocha test/{a,b}.test.js',
+    'node --test --test-name-pattern=a': '--test-name-pattern=a',
+    'node --test --test-name-pattern a': '--test-name-pattern',
+    'pytest -k fast': '-k',
+    'pytest -m "not slow" tests': '-m',
+    'pytest tests/unit/test_a.py::test_x': 'tests/unit/test_a.py::test_x',
+    'pytest --ignore=tests/slow': '--ignore=tests/slow',
+    'go test -run TestA ./...': '-run',
+    'go test -short ./...': '-short',
+    'go test example.org/x/...': 'example.org/x/...',
+    'mvn test -Dtest=A': '-Dtest=A',
+    'mvn -pl :app test': ':app',
+    'gradle test --tests A': '--tests',
+  };
+  for (const [run, argument] of Object.entries(unclear))
+    it(`counts '${run}' for nothing, and names the argument`, async () => {
+      const untested = await leftOut(run);
+      expect(untestedTexts(untested)).to.deep.equal([
+        `not tested: ${changed.filter((path) => kindsOf(run).test(path)).join(', ')} (the command's argument '${argument}' is not understood)`,
+      ]);
+    });
+
+  it('says of code beside some of its tests only that it may not be tested', async () => {
+    expect(untestedTexts(await leftOut('pytest tests/unit'))).to.deep.equal([
+      "may not be tested: app.py ('pytest tests/unit' runs only the tests in tests/unit)",
+    ]);
+    expect(untestedTexts(await leftOut('jest src/a'))[0]).to.match(/^not tested: src\/b\/y\.js/);
+  });
+
+  for (const script of ['jest src/a', 'npm run unit -- src/a', 'eslint . && npm run lint && jest src/a'])
+    it(`counts the test script '${script}' for what its arguments name`, async () => {
+      const scripts = { test: script, unit: 'jest --ci', lint: 'eslint src' };
+      const plan = await planOf({ ...tree, 'package.json': JSON.stringify({ scripts }) });
+      const untested = untestedFiles(plan, [{ path: 'src/a/x.js' }, { path: 'src/b/y.js' }]);
+      expect(untested.map(({ path }) => path)).to.deep.equal(['src/b/y.js']);
+    });
+
+  it('counts the script of a package for what its arguments name', async () => {
+    const plan = await planOf({
+      'package.json': workspace(['packages/*']),
+      'packages/a/package.json': JSON.stringify({ scripts: { test: 'jest -t fast' } }),
+      'packages/b/package.json': node,
+    });
+    const untested = untestedFiles(plan, [{ path: 'packages/a/x.js' }, { path: 'packages/b/x.js' }]);
+    expect(untestedTexts(untested)).to.deep.equal([
+      "not tested: packages/a/x.js (the command's argument '-t' is not understood)",
+    ]);
+  });
+
+  for (const run of ['cargo test -p a', 'cargo test --lib', 'cargo test adds', 'cargo test -- adds'])
+    it(`counts '${run}' for nothing`, async () => {
+      const files = { '.core.json': JSON.stringify({ validation: { commands: [{ name: 'test', run }] } }) };
+      expect(untestedFiles(await planOf(files), [{ path: 'src/lib.rs' }])[0]?.why).to.match(
+        /'(-p|--lib|adds)'/,
+      );
+    });
+
   it('leaves out documentation, media, data and build files, and asks for tests of all that is unknown', () => {
     const none = [
       ...[

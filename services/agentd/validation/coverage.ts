@@ -1,5 +1,5 @@
 import type { ValidationPlan } from '../action.ts';
-import { isPythonTest, kindOf, testsOf } from './file-kinds.ts';
+import { isPythonTest, isTestFile, kindOf, testsOf } from './file-kinds.ts';
 
 export interface ChangedFile {
   readonly path: string;
@@ -42,7 +42,8 @@ export function untestedFiles(plan: Coverage, files: readonly ChangedFile[]): Un
     const reason = without_tests
       .filter((scope) => isIn({ ...scope, except: [] }, path, kind))
       .toSorted((a, b) => b.folder.length - a.folder.length)[0];
-    return [{ path, what: 'not tested', why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
+    const what = isTestFile(path) ? 'not tested' : (reason?.what ?? 'not tested');
+    return [{ path, what, why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
   });
 }
 

@@ -41,6 +41,8 @@ export interface WithoutTests {
   readonly folder: string;
   readonly files: readonly FileKind[];
   readonly why: string;
+  /** If a command may test them. */
+  readonly what?: 'may not be tested';
 }
 
 export type Detector = (files: Files) => Promise<Project[]>;
