@@ -83,8 +83,8 @@ export const ValidationPlan = t.strict({
         folder: t.string,
         files: t.array(t.string),
         why: t.string,
-        /** If the command may test them. */
-        what: optional(oneOf(['may not be tested'])),
+        /** Which of them a command may test: all, or code and no test files. Missing if none. */
+        may_test: optional(oneOf(['all', 'code'])),
       }),
     ),
   ),

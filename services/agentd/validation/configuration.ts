@@ -185,7 +185,7 @@ async function coverageOf(
       });
     }
     for (const one of narrowed?.without_tests ?? [])
-      without_tests.push({ ...one, files: [...one.files], what: one.what });
+      without_tests.push({ ...one, files: [...one.files], may_test: one.may_test });
   }
   return { covers, without_tests: without_tests.length === 0 ? undefined : without_tests };
 }

@@ -252,6 +252,59 @@ const cases: Readonly<Record<string, Case>> = {
       "not tested: _tools/x.go, b/testdata/x.go, vendor/y/x.go, b/_x.go, .ci/x.go ('go test' leaves out names that begin with _ or ., testdata and vendor)",
     ],
   },
+  'Cargo targets whose tests are off': {
+    files: {
+      'Cargo.toml': `${crate}autotests = false\n[lib]\ntest = false\n[[test]]\nname = "on"\n[[test]]\nname = "off"\ntest = false\n`,
+      'src/lib.rs': '',
+      'tests/on.rs': '',
+      'tests/off.rs': '',
+      'tests/auto.rs': '',
+      'b/Cargo.toml': '[package]\nname = "b"\n[lib]\ntest = false\n',
+      'b/src/lib.rs': '',
+    },
+    runs: ['cargo test --offline --no-fail-fast', '(cd b && cargo test --offline --no-fail-fast)'],
+    changed: ['src/lib.rs', 'tests/on.rs', 'tests/off.rs', 'tests/auto.rs', 'b/src/x.rs'],
+    untested: [
+      'may not be tested: src/lib.rs ([lib] test = false in Cargo.toml)',
+      'not tested: tests/off.rs ([[test]] test = false in Cargo.toml)',
+      'not tested: tests/auto.rs (autotests = false in Cargo.toml)',
+      'not tested: b/src/x.rs ([lib] test = false in b/Cargo.toml)',
+    ],
+  },
+  'pytest that leaves out folders by their names': {
+    files: {
+      'pyproject.toml':
+        '[tool.pytest.ini_options]\nnorecursedirs = ["slow", "gen*"]\naddopts = "-ra --strict-markers --cov=app"\n[tool.x]\naddopts = "-k x"\n',
+      'tests/test_a.py': '',
+      'tests/slow/test_b.py': '',
+      'generated/test_c.py': '',
+      'build/test_d.py': '',
+    },
+    runs: ['PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py', 'tests/test_a.py', 'tests/slow/test_b.py', 'generated/test_c.py', 'build/test_d.py'],
+    untested: [
+      'not tested: tests/slow/test_b.py, generated/test_c.py (pytest does not look into this folder (norecursedirs))',
+    ],
+  },
+  'pytest with its usual norecursedirs': {
+    files: {
+      'pytest.ini': '[pytest]\naddopts = -q\n  -n auto\n',
+      'tests/test_a.py': '',
+      'build/test_d.py': '',
+    },
+    runs: ['PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py', 'tests/test_a.py', 'build/test_d.py'],
+    untested: ['not tested: build/test_d.py (pytest does not look into this folder (norecursedirs))'],
+  },
+  'pytest whose configuration chooses tests': {
+    files: {
+      'pyproject.toml': '[tool.pytest.ini_options]\naddopts = ["-q", "-m", "not slow"]\n',
+      'tests/test_a.py': '',
+    },
+    runs: ['PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py'],
+    untested: ["may not be tested: app.py ('-m' in addopts of pyproject.toml is not understood)"],
+  },
   'pytest with testpaths': {
     files: {
       'pyproject.toml': '[tool.pytest.ini_options]\ntestpaths = ["tests", "missing"]\n',
@@ -524,6 +577,30 @@ describe('Which changed files a validation tests', () => {
       const plan = await planOf({ ...tree, 'package.json': JSON.stringify({ scripts }) });
       const untested = untestedFiles(plan, [{ path: 'src/a/x.js' }, { path: 'src/b/y.js' }]);
       expect(untested.map(({ path }) => path)).to.deep.equal(['src/b/y.js']);
+    });
+
+  const constraints: Readonly<Record<string, readonly [path: string, head: string, why: string | null]>> = {
+    'a tag': ['a_test.go', '//go:build integration\n\npackage a', '//go:build integration'],
+    'a tag that is not set': ['a.go', '// Licence\n\n//go:build !integration && go1.20\n\npackage a', null],
+    'another system': [
+      'a.go',
+      '//go:build windows || (plan9 && !cgo)\n',
+      '//go:build windows || (plan9 && !cgo)',
+    ],
+    'a name for another system': ['a_windows_test.go', '', 'the name is for windows'],
+    'a name for another processor': ['a_linux_mips.go', '', 'the name is for mips'],
+    'a name that only looks so': ['windows.go', 'package a', null],
+    'a name with a system inside': ['a_windows_x.go', 'package a', null],
+    'a condition after the package': ['a.go', 'package a\n//go:build integration\n', null],
+    'a condition in a comment': ['a.go', '/*\n//go:build integration\n*/\npackage a', null],
+    'a condition that cannot be read': ['a.go', '//go:build a &&\n', '//go:build a &&'],
+  };
+  for (const [what, [path, head, why]] of Object.entries(constraints))
+    it(`follows the build constraints of Go: ${what}`, async () => {
+      const plan = await planOf({ 'go.mod': goModule });
+      expect(untestedTexts(untestedFiles(plan, [{ path, head }]))).to.deep.equal(
+        why === null ? [] : [`not tested: ${path} ('go test' does not compile it: ${why})`],
+      );
     });
 
   it('counts the script of a package for what its arguments name', async () => {

@@ -145,7 +145,12 @@ function detectedPlan(
     without_tests:
       without_tests.length === 0
         ? undefined
-        : without_tests.map(({ folder, files, why, what }) => ({ folder, files: [...files], why, what })),
+        : without_tests.map(({ folder, files, why, may_test }) => ({
+            folder,
+            files: [...files],
+            why,
+            may_test,
+          })),
   };
 }
 

@@ -62,7 +62,7 @@ export async function narrowedBy(files: Files, line: string, folder: string): Pr
       folder: one,
       files: kinds,
       why,
-      ...(homes.has(one) && { what: 'may not be tested' as const }),
+      ...(homes.has(one) && { may_test: 'code' as const }),
     })),
   };
 }

@@ -161,6 +161,11 @@ function called(name: RunnerName, words: readonly string[]): RunnerCall {
   return { runner: name, files: runner.files, scope: scopeOf(name, runner, words) };
 }
 
+/** What words that pytest takes from its configuration choose. */
+export function pytestScope(words: readonly string[]): ArgumentScope {
+  return scopeOf('pytest', runners.pytest, words);
+}
+
 function scopeOf(name: RunnerName, runner: Runner, words: readonly string[]): ArgumentScope {
   const paths: string[] = [];
   for (let index = 0; index < words.length; index += 1) {

@@ -41,8 +41,8 @@ export interface WithoutTests {
   readonly folder: string;
   readonly files: readonly FileKind[];
   readonly why: string;
-  /** If a command may test them. */
-  readonly what?: 'may not be tested';
+  /** Which of them a command may test nevertheless: all, or code and no test files. */
+  readonly may_test?: 'all' | 'code';
 }
 
 export type Detector = (files: Files) => Promise<Project[]>;
