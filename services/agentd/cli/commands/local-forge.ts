@@ -263,9 +263,10 @@ function noneText({ owner, repo }: RepositoryRef, state: ListOptions['state'], w
 const listColumns: readonly Column[] = [
   { title: '', right: true },
   { title: '' },
-  { title: '', gives: { turn: 3, to: 'gone' } },
-  { title: '', gives: { turn: 1, to: 24 } },
-  { title: '', gives: { turn: 2, to: 16 } },
+  { title: '', gives: { turn: 2, to: 'gone' } },
+  // The end of a branch tells it from others.
+  { title: '', gives: { turn: 3, to: 24 }, excess: 'cutStart' },
+  { title: '', gives: { turn: 1, to: 16 } },
 ];
 
 /** A table of issues or pull requests, with what `column` gives of each. */
