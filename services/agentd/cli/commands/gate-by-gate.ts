@@ -8,6 +8,7 @@ import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/err
 import { maskedText } from '#kit/redaction/masked-text.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
+import type { FoundIssue } from '../../forges/find-issue.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
 import { whatIsOpen } from '../../runs/what-is-open.ts';
@@ -113,7 +114,7 @@ class Walk {
     if (!/^#?[0-9]+$|#[0-9]+$|^https?:/i.test(this.#name))
       return this.#orAgain(await agent.run(await agent.runId(this.#name, process.cwd())));
     const issue = await agent.issueNamed(this.#name, process.cwd());
-    const found = await this.#runOf(subjectOf(issue));
+    const found = await this.#runOf(issue);
     const ended = ['rejected', 'undone', 'cancelled', 'superseded'];
     if (found === null || (ended.includes(found.status) && !canBePlanned(found)))
       return this.#plan({ ...issue, ...this.#chosen() });
@@ -133,10 +134,11 @@ class Walk {
     return this.#plan({ forge, owner, repo, number, ...this.#chosen() });
   }
 
-  async #runOf(word: string): Promise<StoredRun | null> {
+  async #runOf({ forge = this.#options.forge, ...issue }: FoundIssue): Promise<StoredRun | null> {
     const { agent } = this.#context.services;
+    const choice = forge === undefined ? {} : { forge };
     try {
-      return await agent.run(await agent.runId(word, process.cwd()));
+      return await agent.run(await agent.runId(subjectOf(issue), process.cwd(), choice));
     } catch (error) {
       if (codeOf(error) === 'run_not_found') return null;
       throw error;
