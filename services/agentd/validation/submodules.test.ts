@@ -231,7 +231,11 @@ describe('The submodules of a validation', () => {
       modules({ lib: '../../../elsewhere/repository.git' }),
       /is not a repository of forge 'local'/,
     ],
-    'a file URL': [modules({ lib: 'file:///tmp/x' }), /is not a plain https/],
+    'a path outside of the forge': [
+      modules({ lib: '/etc/demo/lib/repository.git' }),
+      /is not a repository of forge 'local'$/,
+    ],
+    'a file URL': [modules({ lib: 'file:///tmp/x' }), /is not a repository of forge 'local'$/],
     'a program': [modules({ lib: 'ext::touch /tmp/pwned' }), /is not a plain https/],
     'a repository that is not there': [modules({ lib: '../../nothing/repository.git' }), /nothing/],
   };
