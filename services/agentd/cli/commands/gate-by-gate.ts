@@ -8,7 +8,6 @@ import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/err
 import { maskedText } from '#kit/redaction/masked-text.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
-import type { FoundIssue } from '../../forges/find-issue.ts';
 import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
 import { whatIsOpen } from '../../runs/what-is-open.ts';
@@ -29,6 +28,9 @@ interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'note
   readonly key?: string;
   readonly pager: boolean;
 }
+
+/** An issue, with its forge where that is known. */
+type NamedIssue = Pick<PlanRequest, 'owner' | 'repo' | 'forge'> & { readonly number: number };
 
 /** From an issue to its pull request in one command, which asks before each gate. */
 export function gateByGate(program: Command, run: Run): void {
@@ -134,7 +136,7 @@ class Walk {
     return this.#plan({ forge, owner, repo, number, ...this.#chosen() });
   }
 
-  async #runOf({ forge = this.#options.forge, ...issue }: FoundIssue): Promise<StoredRun | null> {
+  async #runOf({ forge = this.#options.forge, ...issue }: NamedIssue): Promise<StoredRun | null> {
     const { agent } = this.#context.services;
     const choice = forge === undefined ? {} : { forge };
     try {
