@@ -175,7 +175,7 @@ function lastLines(
     labelledCommand(label, `${program} ${words}${elsewhere}`, width);
   const lines = [
     `state  ${state}`,
-    ...command('next   ', 'plan-issue --owner OWNER --repo REPO --number N'),
+    ...command('next   ', "plan 'OWNER/REPO#N'"),
     ...command('look   ', 'status'),
     ...command('page   ', 'review'),
     'end    Ctrl-C',

@@ -535,7 +535,7 @@ describe('notifications', () => {
     const nobody = await world.command(['notify', 'test'], { PATH });
     expect([nobody.code, nobody.stdout]).to.deep.equal([
       0,
-      `Nobody is notified: ${file} names nobody.\nAdd a person to people of that file, with a channel such as "desktop": {}; site/guide-notifications.md has examples.\n`,
+      `Nobody is notified: there is no file ${file}. For example:\n{"people": {"NAME": {"channels": {"desktop": {}}}}}\n`,
     ]);
     configure({ mira: { channels: { ...hook(), desktop: {}, slack: { url_file: 'missing' } } } });
     const tested = await world.command(['notify', 'test', 'mira'], { PATH });

@@ -151,7 +151,7 @@ function placeOf(channel: Channel | null): string | null {
 }
 
 /** What to do where a person is not notified. */
-export function howToName(name: string): string {
+function howToName(name: string): string {
   return `Add ${name} to people of that file, with a channel such as "desktop": {}; site/guide-notifications.md has examples.`;
 }
 

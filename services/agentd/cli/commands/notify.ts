@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Cell } from '#kit/cli/table.ts';
 import { exitCodes } from '#kit/errors.ts';
-import { howToName, type TestedChannel } from '../../notifications/compose.ts';
+import type { TestedChannel } from '../../notifications/compose.ts';
 import { answer, type Run } from '../command.ts';
 import { table, wrapping } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
@@ -31,9 +32,14 @@ export function notify(program: Command, run: Run): void {
     );
 }
 
+const example = '{"people": {"NAME": {"channels": {"desktop": {}}}}}';
+
 function testView(tested: readonly TestedChannel[], file: string, terminal: Terminal): string {
   const { green, yellow } = terminal.paint;
-  if (tested.length === 0) return `Nobody is notified: ${file} names nobody.\n${howToName('a person')}\n`;
+  if (tested.length === 0) {
+    const why = existsSync(file) ? `${file} names nobody` : `there is no file ${file}`;
+    return `Nobody is notified: ${why}. For example:\n${example}\n`;
+  }
   const rows = tested.flatMap(({ person, channel, place, problem, fix }): Cell[][] => [
     [
       person,
