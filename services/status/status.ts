@@ -1,5 +1,6 @@
 import { answerMs } from '#kit/config/settings.ts';
 import type { SmokeReport, StatusReport } from '#kit/contracts/status.ts';
+import { counted } from '#kit/counted.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
@@ -70,12 +71,12 @@ function reachOf(
 }
 
 /** Adds a step: every connection between services works, also those that the event of the smoke run does not use. */
-function withArrows(smoke: SmokeReport, arrows: StatusReport['arrows']): SmokeReport {
+export function withArrows(smoke: SmokeReport, arrows: StatusReport['arrows']): SmokeReport {
   if (!smoke.ok) return smoke;
   const broken = arrows.filter(({ ok }) => !ok);
   const detail =
     broken.length === 0
-      ? `all ${arrows.length} work: ${arrows.map(({ from, to }) => `${from} to ${to}`).join(', ')}`
+      ? `${counted(arrows.length, 'connection works', 'connections work')}: ${arrows.map(({ from, to }) => `${from} to ${to}`).join(', ')}`
       : broken.map(({ from, to, detail }) => `${from} does not reach ${to}: ${detail}`).join('; ');
   const ok = broken.length === 0;
   return {
