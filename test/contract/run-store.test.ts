@@ -22,6 +22,7 @@ import { codeOf } from '#kit/errors.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { failure } from '../fixtures/failure.ts';
+import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { startRunWriter, type Writer } from '../fixtures/runs/run-writer.ts';
 import { until } from '../fixtures/until.ts';
 import { runStoreContract } from './run-store.contract.ts';
@@ -347,7 +348,7 @@ function tryToCreate(stateDir: string): string {
   const runs = new URL('../../services/agentd/runs/', import.meta.url);
   return `
     const { FileRunStore } = await import(${JSON.stringify(new URL('file-run-store.ts', runs).href)});
-    await import(${JSON.stringify(new URL('records.ts', runs).href)});
+    await new FileRunStore({ stateDir: ${JSON.stringify(temporaryFolder())} }).create(${JSON.stringify(sampleRequest())});
     process.setgid(65534);
     process.setuid(65534);
     const store = new FileRunStore({ stateDir: ${JSON.stringify(stateDir)} });

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -279,7 +278,7 @@ function signalChildren(folder: string, signal: 'KILL' | 'STOP' | 'CONT'): void 
   )) {
     try {
       if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(folder)) continue;
-      execFileSync('kill', [`-${signal}`, pid], { stdio: 'ignore' });
+      process.kill(Number(pid), `SIG${signal}`);
     } catch {}
   }
 }

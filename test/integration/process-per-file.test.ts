@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 
 const program = fileURLToPath(new URL('../../node_modules/mocha/bin/mocha.js', import.meta.url));
-const support = fileURLToPath(new URL('../support/process-per-file.ts', import.meta.url));
+const support = new URL('../support/process-per-file.ts', import.meta.url).href;
 const three = ['test/1.mjs', 'test/2.mjs', 'test/3.mjs'];
 
 /** Each title is the process that the file ran in. */
@@ -47,11 +47,17 @@ async function mocha(
     mkdirSync(dirname(join(cwd, file)), { recursive: true });
     writeFileSync(join(cwd, file), text);
   }
+  // mocha splits its options at commas, and the path of the checkout may have one.
+  writeFileSync(join(cwd, 'support.mjs'), `export * from ${JSON.stringify(support)};\n`);
   const args = ['--no-config', '--parallel', '--jobs', '2', '--reporter', 'json', ...options];
-  const { stdout } = await execa(process.execPath, [program, ...args, '--require', support, ...files], {
-    cwd,
-    reject: false,
-  });
+  const { stdout } = await execa(
+    process.execPath,
+    [program, ...args, '--require', './support.mjs', ...files],
+    {
+      cwd,
+      reject: false,
+    },
+  );
   const { stats, passes } = JSON.parse(stdout) as {
     stats: { passes: number; failures: number };
     passes: { title: string }[];

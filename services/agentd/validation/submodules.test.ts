@@ -21,6 +21,7 @@ import {
 } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { makeSelfSigned } from '../../../test/fixtures/self-signed.ts';
+import { itWith } from '../../../test/needs.ts';
 import { exportTree } from '../git/export-tree.ts';
 import { checkoutFacts, differencesFromCheckout } from './checkout-differences.ts';
 import {
@@ -184,32 +185,36 @@ describe('The submodules of a validation', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  it('come over https from an allowed host with a certificate that GIT_SSL_CAINFO vouches for', async () => {
-    const { root, forge, add } = makeForge();
-    const lib = add('lib', { 'lib.txt': 'lib\n' });
-    const tls = makeSelfSigned(temporaryFolder());
-    const server = await startGitServer(root, '127.0.0.1', tls);
-    try {
-      const url = `${server.url}/demo/lib/repository.git`;
-      const hello = add('hello', { '.gitmodules': modules({ lib: url }) }, { lib: lib.commit });
-      const from = { gitDir: hello.bare, commit: hello.commit, clone_url: hello.bare };
-      const allowed = { ...terms, hosts: [new URL(url).host] };
-      const stateDir = temporaryFolder();
-      const distrusted = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
-      expect(distrusted.missing[0]!.why).to.match(/certificate/);
-      trusted.GIT_SSL_CAINFO = tls.certificate_file;
-      const found = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
-      expect(found.missing).to.deep.equal([]);
-      const into = await written(stateDir, hello, found);
-      expect(readFileSync(join(into, 'lib/lib.txt'), 'utf8')).to.equal('lib\n');
-      const other = temporaryFolder();
-      await fetchSubmodules(other, forge, found, allowed);
-      expect(readdirSync(join(await written(other, hello, found), 'lib'))).to.deep.equal(['lib.txt']);
-    } finally {
-      trusted.GIT_SSL_CAINFO = undefined;
-      server.close();
-    }
-  });
+  itWith(
+    ['openssl'],
+    'come over https from an allowed host with a certificate that GIT_SSL_CAINFO vouches for',
+    async () => {
+      const { root, forge, add } = makeForge();
+      const lib = add('lib', { 'lib.txt': 'lib\n' });
+      const tls = makeSelfSigned(temporaryFolder());
+      const server = await startGitServer(root, '127.0.0.1', tls);
+      try {
+        const url = `${server.url}/demo/lib/repository.git`;
+        const hello = add('hello', { '.gitmodules': modules({ lib: url }) }, { lib: lib.commit });
+        const from = { gitDir: hello.bare, commit: hello.commit, clone_url: hello.bare };
+        const allowed = { ...terms, hosts: [new URL(url).host] };
+        const stateDir = temporaryFolder();
+        const distrusted = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
+        expect(distrusted.missing[0]!.why).to.match(/certificate/);
+        trusted.GIT_SSL_CAINFO = tls.certificate_file;
+        const found = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
+        expect(found.missing).to.deep.equal([]);
+        const into = await written(stateDir, hello, found);
+        expect(readFileSync(join(into, 'lib/lib.txt'), 'utf8')).to.equal('lib\n');
+        const other = temporaryFolder();
+        await fetchSubmodules(other, forge, found, allowed);
+        expect(readdirSync(join(await written(other, hello, found), 'lib'))).to.deep.equal(['lib.txt']);
+      } finally {
+        trusted.GIT_SSL_CAINFO = undefined;
+        server.close();
+      }
+    },
+  );
 
   it('are bounded in bytes, all together and while they are fetched', async () => {
     const { forge, add } = makeForge();
