@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { Approval, ProposedAction } from '#kit/contracts/action.ts';
-import type { ActionTerms } from '#kit/contracts/approval.ts';
+import type { ActionTerms, ApprovalProgress } from '#kit/contracts/approval.ts';
 import { ActionCase } from '#kit/contracts/context/execution.ts';
 import { actionKinds, actionStates, approvals, gates, risks } from '#kit/contracts/vocabulary.ts';
 import { nullable, oneOf, optional, Sha256, Timestamp } from '#kit/decode.ts';
@@ -205,6 +205,7 @@ const {
   decisions,
   approval_progress,
   approval_lapsed,
+  approval_problem,
   state,
   outcome,
   started_at,
@@ -276,6 +277,22 @@ export const VcsFacts = t.strict({
 export type VcsFacts = t.TypeOf<typeof VcsFacts>;
 
 /** One proposed action as it stands: the sealed definition and what happened to it. */
+/** Why something may not be, with a stable code. */
+export interface Problem {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** How the approval of an action stands by what is configured now. */
+export interface Judgement {
+  /** Why it does not count, or why that is unknown; null if it counts, or if there is none. */
+  readonly approval_problem: Problem | null;
+  /** How far rules are met by the decisions that count now; undefined if no rule asks. */
+  readonly progress: ApprovalProgress | undefined;
+  /** The decisions that count by themselves now. A rejection stays. */
+  readonly counted: readonly Approval[];
+}
+
 export interface StateOf<Definition> {
   readonly definition: Definition;
   readonly approval: ApprovalState;

@@ -4,7 +4,7 @@ import type { PlanBody } from '#kit/contracts/plan.ts';
 import type { checkStates, pullRequestStates } from '#kit/contracts/vocabulary.ts';
 import type { ApprovalState, Gate } from './action.ts';
 import type { Undoing } from './actions/executor.ts';
-import type { Run } from './runs/run.ts';
+import type { JudgedRun, Run } from './runs/run.ts';
 
 /** What the use cases of core-agentd are asked for, and what they report. */
 
@@ -79,7 +79,7 @@ export interface ExecutionRequest {
 /** Changes of runs by people who do not wait for the end of long work: planning, execution and undo go on in the background. */
 export interface RunChanges {
   plan(request: PlanRequest): Promise<NamedRun>;
-  decide(request: DecisionRequest): Promise<Run>;
+  decide(request: DecisionRequest): Promise<JudgedRun>;
   execute(
     run: Run,
     request: Omit<ExecutionRequest, 'run_id' | 'repo_dir'> & {
@@ -90,7 +90,7 @@ export interface RunChanges {
   resume(runId: string, by: Person): Promise<void>;
   undo(runId: string, by: Person): Promise<void>;
   cancel(runId: string, reason: string | null, by: Person): Promise<void>;
-  recover(request: RecoveryRequest): Promise<Run>;
+  recover(request: RecoveryRequest): Promise<JudgedRun>;
 }
 
 export interface UndoStep extends Pick<Undoing, 'effect' | 'message'> {

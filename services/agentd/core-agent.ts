@@ -15,6 +15,7 @@ import type {
   SyncRequest,
   Watch,
 } from './agent.ts';
+import type { ReadApprovals } from './approval/current.ts';
 import { checkScope } from './check-scope.ts';
 import type { Work } from './compose-work.ts';
 import type { DecisionPolicy } from './execution/decisions.ts';
@@ -22,8 +23,23 @@ import type { ExecuteOptions } from './execution/execute-approved.ts';
 import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
-import { canBePlanned, draftOf, mayHaveEffects, type Run, willPublish } from './runs/run.ts';
-import { issueLease, patientLease, type RunChoice, type RunQuery, type RunStore } from './runs/run-store.ts';
+import {
+  canBePlanned,
+  draftOf,
+  isOpen,
+  type JudgedRun,
+  mayHaveEffects,
+  type Run,
+  willPublish,
+} from './runs/run.ts';
+import {
+  issueLease,
+  patientLease,
+  type RunChoice,
+  type RunPage,
+  type RunQuery,
+  type RunStore,
+} from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
 /** Its notices say that the context service did not answer. */
@@ -33,6 +49,11 @@ function plannedWithout({ plan }: Run): boolean {
 
 /** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
 const baseMs = 5_000;
+
+/** Nobody decided about what has not started, so that nothing is judged. */
+const unneeded: ReadApprovals = () => {
+  throw new Error('an undecided action was judged');
+};
 
 /** The use cases of core-agentd. Command line and HTTP routes are two faces of this one class. */
 export class CoreAgent {
@@ -46,9 +67,9 @@ export class CoreAgent {
   }
 
   /** Makes a run, or finds the one made with the same idempotency key, and plans it to its end. */
-  async planIssue(request: PlanRequest, watch: Watch): Promise<Run> {
+  async planIssue(request: PlanRequest, watch: Watch): Promise<JudgedRun> {
     const { run } = await this.createRun(request, watch.signal);
-    return canBePlanned(run) ? this.plan(run.run_id, watch) : run;
+    return canBePlanned(run) ? this.plan(run.run_id, watch) : this.#judged(run);
   }
 
   /**
@@ -73,7 +94,7 @@ export class CoreAgent {
     return this.#store.abandon(runId);
   }
 
-  async plan(runId: string, watch: Watch): Promise<Run> {
+  async plan(runId: string, watch: Watch): Promise<JudgedRun> {
     const { planning, delivery } = await this.#work();
     let run: Run;
     try {
@@ -85,7 +106,7 @@ export class CoreAgent {
     }
     if (delivery !== null)
       for (const id of run.plan?.supersedes ?? []) await deliverWithTimeout(delivery, id);
-    return this.#approveStanding(run);
+    return this.#judged(await this.#approveStanding(run));
   }
 
   /** Once the plan was delivered, as before every approval. */
@@ -100,8 +121,11 @@ export class CoreAgent {
     return after;
   }
 
-  runs(query: RunQuery) {
-    return this.#store.list(query);
+  /** What waits is said as approvals count now. */
+  async runs(query: RunQuery): Promise<RunPage> {
+    const page = await this.#store.list(query);
+    const { mayLapse, pageNow } = await import('./execution/page-now.ts');
+    return page.runs.some(mayLapse) ? pageNow(this.#store, page, await this.#readApprovals()) : page;
   }
 
   countRuns(): Promise<number> {
@@ -110,8 +134,8 @@ export class CoreAgent {
 
   /** What waits for whom. @throws NotFound (`person_not_found`) */
   async inbox(request: InboxRequest): Promise<Inbox> {
-    const [{ approvals }, { readInbox }] = await Promise.all([this.#work(), import('./inbox/read-inbox.ts')]);
-    return readInbox(this.#store, approvals(), request);
+    const [read, { readInbox }] = await Promise.all([this.#readApprovals(), import('./inbox/read-inbox.ts')]);
+    return readInbox(this.#store, read(), request);
   }
 
   /**
@@ -157,16 +181,37 @@ export class CoreAgent {
   }
 
   /** Full id or unique prefix. */
-  async run(idOrPrefix: string): Promise<Run> {
-    return this.#store.read(await this.#store.resolve(idOrPrefix));
+  async run(idOrPrefix: string): Promise<JudgedRun> {
+    return this.#judged(await this.#store.read(await this.#store.resolve(idOrPrefix)));
+  }
+
+  /** As every view shows it: with what an execution would say about its approvals now. */
+  async #judged(run: Run): Promise<JudgedRun> {
+    const { judgedRun } = await import('./execution/judged-run.ts');
+    const decided = run.actions.some((action) => isOpen(action) && action.decisions.length > 0);
+    return judgedRun(run, decided ? await this.#readApprovals() : unneeded);
+  }
+
+  /** What decides about approvals, as it is now. Reading it throws where that cannot be known. */
+  async #readApprovals(): Promise<ReadApprovals> {
+    const [{ approvals, approvalsFresh }, { onceRead }] = await Promise.all([
+      this.#work(),
+      import('./execution/judged-run.ts'),
+    ]);
+    await approvalsFresh();
+    return onceRead(approvals);
   }
 
   /**
    * The same, after its forge was asked for the name of its repository, where something of it was or may be published, and its remote
    * whether the base branch moved, where something may still be published.
    */
-  async runWithBase(idOrPrefix: string): Promise<Run> {
-    let run = await this.run(idOrPrefix);
+  async runWithBase(idOrPrefix: string): Promise<JudgedRun> {
+    return this.#judged(await this.#withBase(await this.#store.read(await this.#store.resolve(idOrPrefix))));
+  }
+
+  async #withBase(given: Run): Promise<Run> {
+    let run = given;
     try {
       run = await this.#finishSuperseding(run);
       const published = mayHaveEffects(run).some(({ definition }) => definition.gate === 'publish');
@@ -182,7 +227,7 @@ export class CoreAgent {
       if (baseEvents(run, seen).length === 0) return run;
       await this.#store.append(run.run_id, (now) => (willPublish(now) ? baseEvents(now, seen) : []));
       await this.#store.writeViews(run.run_id);
-      return await this.run(run.run_id);
+      return await this.#store.read(run.run_id);
     } catch (error) {
       if (error instanceof CoreError) return run;
       throw error;
@@ -247,7 +292,7 @@ export class CoreAgent {
     return this.#store.artifact(runId, digest);
   }
 
-  async decide(request: DecisionRequest): Promise<Run> {
+  async decide(request: DecisionRequest): Promise<JudgedRun> {
     checkScope(request.by, 'approve');
     const { approvalsFresh, decisionPolicy, delivery, signatures } = await this.#work();
     await approvalsFresh();
@@ -258,7 +303,7 @@ export class CoreAgent {
     const run = await this.#decided(request, policy, signatures);
     await this.#store.writeViews(request.run_id);
     if (delivery !== null && undelivered === null) await deliverWithTimeout(delivery, request.run_id);
-    return run;
+    return this.#judged(run);
   }
 
   /** Under the lease of the issue, so that no plan that would supersede the run is sealed meanwhile. */
@@ -289,21 +334,23 @@ export class CoreAgent {
     return finishSuperseding(this.#store, run);
   }
 
-  execute(request: ExecutionRequest, watch: Watch): Promise<Run> {
+  execute(request: ExecutionRequest, watch: Watch): Promise<JudgedRun> {
     const { repo_dir } = request;
     const named = typeof repo_dir === 'string' ? resolve(repo_dir) : repo_dir;
     return this.#execute({ ...request, repo_dir: named, kind: 'execute' }, watch);
   }
 
-  async #execute(options: ExecuteOptions, watch: Watch): Promise<Run> {
+  async #execute(options: ExecuteOptions, watch: Watch): Promise<JudgedRun> {
     checkScope(options.by, 'execute');
     const { execution, delivery } = await this.#work();
     const { execute } = await execution();
-    return withLiveDelivery(delivery, options.run_id, watch, () => execute(options, watch));
+    return this.#judged(
+      await withLiveDelivery(delivery, options.run_id, watch, () => execute(options, watch)),
+    );
   }
 
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
-  async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
+  async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<JudgedRun> {
     const { run_id, status, plan, execution, undo } = await this.#store.read(request.run_id);
     if (undo !== null && !undo.complete) return this.undo(request, watch);
     if (plan === null && (status === 'planning' || status === 'interrupted')) {
@@ -324,25 +371,25 @@ export class CoreAgent {
     return previewUndo(runId);
   }
 
-  async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<Run> {
+  async undo(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<JudgedRun> {
     checkScope(request.by, 'execute');
     const { execution, delivery } = await this.#work();
     const { undo } = await execution();
-    return withLiveDelivery(delivery, request.run_id, watch, () => undo(request, watch));
+    return this.#judged(await withLiveDelivery(delivery, request.run_id, watch, () => undo(request, watch)));
   }
 
   async cancel(request: {
     readonly run_id: string;
     readonly by: Person;
     readonly reason: string | null;
-  }): Promise<Run> {
+  }): Promise<JudgedRun> {
     checkScope(request.by, 'plan');
     const { cancelRun } = await import('./execution/decisions.ts');
     const run = await this.#store.append(request.run_id, (now) => cancelRun(now, request));
     await this.#store.writeViews(request.run_id);
     const { delivery } = await this.#work();
     if (delivery !== null) await deliverWithTimeout(delivery, run.run_id);
-    return run;
+    return this.#judged(run);
   }
 
   /** Asks the forges for the state of pull requests, and delivers to the context service what it does not have yet. */
@@ -426,7 +473,7 @@ export class CoreAgent {
   }
 
   /** Lets a run whose record was cut go on with what is left of it; decisions about what has not started are made again. */
-  async recoverRecord(request: RecoveryRequest): Promise<Run> {
+  async recoverRecord(request: RecoveryRequest): Promise<JudgedRun> {
     checkScope(request.by, 'admin');
     if (request.reason.trim() === '') {
       throw new InvalidInput('reason_required', 'going on with a cut record needs a reason', {
@@ -436,15 +483,15 @@ export class CoreAgent {
     const run_id = await this.#store.resolve(request.run_id);
     const run = await this.#store.recover({ ...request, run_id });
     await this.#store.writeViews(run_id);
-    return run;
+    return this.#judged(run);
   }
 
   /** Puts back what a database lost and this host's mirror has. */
-  async restoreRecord({ run_id, by }: Pick<RecoveryRequest, 'run_id' | 'by'>): Promise<Run> {
+  async restoreRecord({ run_id, by }: Pick<RecoveryRequest, 'run_id' | 'by'>): Promise<JudgedRun> {
     checkScope(by, 'admin');
     const run = await this.#store.restore(await this.#store.resolve(run_id));
     await this.#store.writeViews(run.run_id);
-    return run;
+    return this.#judged(run);
   }
 
   prune(request: PruneRequest) {

@@ -50,7 +50,11 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
     ]);
     return openWork({ folders, settings: readSettings(sources), store, tokens: await tokens() });
   });
-  const approvals = async () => (await work()).current.approvals();
+  const approvals = async () => {
+    const { current } = await work();
+    await current.approvalsFresh();
+    return current.approvals();
+  };
   const agent = new CoreAgent(store, async () => (await work()).current);
 
   return {

@@ -17,6 +17,7 @@ import { createToken, openTokens } from '#kit/tokens/tokens.ts';
 import { openNotifications } from '../../services/agentd/notifications/compose.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { unsigned } from '../fixtures/approved/unsigned.ts';
 import { secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
 import { startReceiver } from '../fixtures/notifications/receiver.ts';
@@ -348,6 +349,7 @@ function describeRuns(name: string, needs: readonly ('postgres' | 'git')[]): voi
           approvals: async () => ({
             ...{ forges: ['local'], policy: readPolicy(folders) },
             tokens: openTokens(folders).list(),
+            signatures: unsigned,
           }),
         }).notifier(silentLogger);
         try {

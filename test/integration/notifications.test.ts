@@ -20,6 +20,7 @@ import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-r
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { agentdSchema } from '../../services/agentd/schema.ts';
 import { planned, sampleRequest } from '../contract/run-store.sample.ts';
+import { unsigned } from '../fixtures/approved/unsigned.ts';
 import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type MailServer, startMailServer } from '../fixtures/notifications/mail-server.ts';
@@ -97,7 +98,12 @@ describe('notifications', () => {
       now,
       settings: readSettings({ folders, environment }),
       redactor: new Redactor(),
-      approvals: async () => ({ forges: ['local'], policy: readPolicy(folders), tokens: tokens.list() }),
+      approvals: async () => ({
+        forges: ['local'],
+        policy: readPolicy(folders),
+        tokens: tokens.list(),
+        signatures: unsigned,
+      }),
     });
     const notifier = notifications.notifier(silentLogger);
     started.push(notifier);

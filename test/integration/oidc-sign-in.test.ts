@@ -82,9 +82,7 @@ describe('Signing in by an identity provider', () => {
     const run = await world.review.planned();
     const mira = await signedIn('mira');
     expect((await approve(mira, run)).status).to.equal(303);
-    const [{ decision }] = (await world.review.world.agent.run(run.run_id)).actions as [
-      Run['actions'][number],
-    ];
+    const { decision } = (await world.review.world.agent.run(run.run_id)).actions[0]!;
     expect(decision?.approver).to.match(/^mira@example\.org#[0-9a-f]{16}$/);
     expect(decision?.account).to.deep.equal({ issuer: world.provider.issuer, subject: 'sub-mira' });
     expect(await (await mira.get(`/runs/${run.run_id}`)).text()).to.contain(decision!.approver);

@@ -7,7 +7,7 @@ import { planView } from '../../services/agentd/cli/views/plan-view.ts';
 import { runView } from '../../services/agentd/cli/views/run-view.ts';
 import { runView as runJson } from '../../services/agentd/http/run-view.ts';
 import { runReport } from '../../services/agentd/mcp/run-report.ts';
-import type { Run } from '../../services/agentd/runs/run.ts';
+import type { JudgedRun } from '../../services/agentd/runs/run.ts';
 import { summaryText } from '../../services/agentd/runs/views/views.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
@@ -26,7 +26,7 @@ const authors: Readonly<Record<string, PatchAuthor>> = {
 };
 
 const suggestions = { program: './core', home: undefined };
-const views: Readonly<Record<string, (run: Run) => string>> = {
+const views: Readonly<Record<string, (run: JudgedRun) => string>> = {
   plan: (run) => planView(run, sampleTerminal(), suggestions, 7),
   show: (run) => runView(run, sampleTerminal(), suggestions),
   actions: (run) => actionsView(run, sampleTerminal(), suggestions),
@@ -54,7 +54,7 @@ describe('Who wrote the patch', () => {
 
   describe('for the patch of an outsider in a comment', () => {
     let review: ReviewWorld;
-    let run: Run;
+    let run: JudgedRun;
     const expected = /patch by eve \(no write access\), comment \S+ of \d{4}-\d\d-\d\d/;
 
     before(async function () {
@@ -76,7 +76,7 @@ describe('Who wrote the patch', () => {
 
     it('stands in the text of the pull request', () => {
       const { params } = run.actions.find(({ definition: { kind } }) => kind === 'open_pull_request')!
-        .definition as { params: { body: string } } & Run['actions'][number]['definition'];
+        .definition as { params: { body: string } } & JudgedRun['actions'][number]['definition'];
       expect(params.body).to.match(/^Patch by `eve \(no write access\), comment \S+ of \S+`$/m);
     });
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { NotFound } from '#kit/errors.ts';
 import { sampleRun } from '../../../test/fixtures/runs/sample-run.ts';
 import type { ActionSelection } from '../agent.ts';
-import type { ActionState, Run } from '../runs/run.ts';
+import type { JudgedAction, JudgedRun } from '../runs/run.ts';
 import { actionNamed, selectActions } from './selection.ts';
 
 describe('naming actions on a command line', () => {
@@ -67,7 +67,11 @@ function ordinals(selection: ActionSelection): number[] {
   );
 }
 
-function changed(run: Run, change: (action: ActionState) => ActionState, which: readonly number[]): Run {
+function changed(
+  run: JudgedRun,
+  change: (action: JudgedAction) => JudgedAction,
+  which: readonly number[],
+): JudgedRun {
   const actions = run.actions.map((action) =>
     which.includes(action.definition.ordinal) ? change(action) : action,
   );

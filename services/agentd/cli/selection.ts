@@ -1,6 +1,6 @@
 import { Conflict, InvalidInput, NotFound } from '#kit/errors.ts';
 import type { ActionSelection } from '../agent.ts';
-import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { isOpen, type JudgedAction, type JudgedRun } from '../runs/run.ts';
 import { shortRunId } from './suggestions.ts';
 
 /**
@@ -8,10 +8,10 @@ import { shortRunId } from './suggestions.ts';
  * mean what can still be decided; they never turn a rejection into an approval: that takes the action's own name.
  */
 export function selectActions(
-  run: Run,
+  run: JudgedRun,
   selection: ActionSelection,
   decision: 'approve' | 'reject',
-): { readonly selected: readonly ActionState[]; readonly leftRejected: readonly ActionState[] } {
+): { readonly selected: readonly JudgedAction[]; readonly leftRejected: readonly JudgedAction[] } {
   const ways = [
     selection.actions.length > 0,
     selection.gate !== undefined,
@@ -52,7 +52,7 @@ export function selectActions(
 }
 
 /** @throws NotFound (`action_not_found`), InvalidInput (`action_ambiguous`) */
-export function actionNamed(run: Run, text: string): ActionState {
+export function actionNamed(run: JudgedRun, text: string): JudgedAction {
   const found = run.actions.filter(
     ({ definition }) =>
       String(definition.ordinal) === text ||
@@ -73,7 +73,7 @@ export function actionNamed(run: Run, text: string): ActionState {
   });
 }
 
-function requireOrdinal(run: Run, ordinal: number): void {
+function requireOrdinal(run: JudgedRun, ordinal: number): void {
   const last = run.actions.at(-1)?.definition.ordinal ?? 0;
   if (ordinal >= 1 && ordinal <= last) return;
   throw new InvalidInput(
@@ -82,12 +82,12 @@ function requireOrdinal(run: Run, ordinal: number): void {
   );
 }
 
-function inGroup({ definition }: ActionState, { gate, all, up_to }: ActionSelection): boolean {
+function inGroup({ definition }: JudgedAction, { gate, all, up_to }: ActionSelection): boolean {
   if (gate !== undefined) return definition.gate === gate;
   if (up_to !== undefined) return definition.ordinal <= up_to;
   return all === true;
 }
 
-function name({ definition }: ActionState): string {
+function name({ definition }: JudgedAction): string {
   return `${definition.ordinal} ${definition.kind}`;
 }

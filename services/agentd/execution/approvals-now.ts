@@ -3,6 +3,7 @@ import type { ActionTerms } from '#kit/contracts/approval.ts';
 import { CoreError, Unavailable } from '#kit/errors.ts';
 import { whose } from '#kit/identity-name.ts';
 import { fateOf } from '#kit/tokens/token-history.ts';
+import type { Judgement, Problem } from '../action.ts';
 import {
   type ApprovalsNow,
   authorOf,
@@ -23,11 +24,6 @@ import {
 } from '../approval/terms.ts';
 import type { TokenRotated } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
-
-interface Problem {
-  readonly code: string;
-  readonly message: string;
-}
 
 /**
  * Why the approval of an action, good by its record, does not count by what is configured now; null where it does: who approved must
@@ -51,6 +47,24 @@ export function problemNow(run: Run, action: ActionState, now: string, read: Rea
     ruleProblem(run, action, decisions, current, now) ??
     standingProblem(run, action, current, now)
   );
+}
+
+/** What of an action's decisions counts now, and how far it meets the rules of the plan. */
+export function countedNow(
+  run: Run,
+  action: ActionState,
+  current: ApprovalsNow,
+  now: string,
+): Pick<Judgement, 'counted' | 'progress'> {
+  const { terms, definition, decisions } = action;
+  const counted = decisions.filter(
+    (one) => one.decision === 'reject' || decisionProblem(run.run_id, action, one, current, now) === null,
+  );
+  const progress =
+    terms === null
+      ? undefined
+      : progressOf({ terms, digest: definition.digest }, counted, now, stillKnown(current));
+  return { counted, progress };
 }
 
 /** Why a decision does not count by itself: its token, or its signature. A standing approval is judged with its author, below. */

@@ -8,7 +8,7 @@ import { NotFound } from '#kit/errors.ts';
 import { type Reply, type Route, route } from '#kit/http/route.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
-import type { Run } from '../runs/run.ts';
+import type { JudgedRun } from '../runs/run.ts';
 import { decodeRunQuery, runParameters } from '../runs/run-query.ts';
 import { inboxParameters, inboxQuery, requireToken } from './query.ts';
 import { actionsView, runView } from './run-view.ts';
@@ -138,7 +138,7 @@ function runRoutes({ agent }: ReadRouteOptions): Route[] {
     summary: string,
     description: string,
     content: t.Mixed | string,
-    read: (run: Run) => Reply | Promise<Reply>,
+    read: (run: JudgedRun) => Reply | Promise<Reply>,
   ): Route {
     return route(
       {

@@ -1,19 +1,19 @@
 import type { ActionList, ProposedAction } from '#kit/contracts/action.ts';
 import type { RunDetail } from '#kit/contracts/run.ts';
-import { approvalProgress } from '../approval/progress.ts';
-import { type ActionState, draftOf, type Run, waitsOf } from '../runs/run.ts';
-import { isLapsed } from '../runs/what-is-open.ts';
+import { draftOf, type JudgedAction, type JudgedRun } from '../runs/run.ts';
+import { isLapsed, waitsNow } from '../runs/what-is-open.ts';
 
 /** How runs and actions look on the wire: the definition as it was sealed, and what became of it. */
-export function actionView(action: ActionState): ProposedAction {
+export function actionView(action: JudgedAction): ProposedAction {
   const { definition, ...now } = action;
   return {
     ...definition,
     approval: now.approval,
     decision: now.decision,
     decisions: [...now.decisions],
-    approval_progress: approvalProgress(action, new Date().toISOString()),
+    approval_progress: action.progress,
     approval_lapsed: isLapsed(action, new Date()) ? true : undefined,
+    approval_problem: action.approval_problem,
     state: now.state,
     outcome: now.outcome,
     started_at: now.started_at,
@@ -21,12 +21,12 @@ export function actionView(action: ActionState): ProposedAction {
   };
 }
 
-export function actionsView(run: Run): ActionList {
+export function actionsView(run: JudgedRun): ActionList {
   return { run_id: run.run_id, status: run.status, actions: run.actions.map(actionView) };
 }
 
 /** Conversation and intents stay inside; the artifacts and events hold them. */
-export function runView(run: Run): RunDetail {
+export function runView(run: JudgedRun): RunDetail {
   return {
     run_id: run.run_id,
     status: run.status,
@@ -38,7 +38,7 @@ export function runView(run: Run): RunDetail {
     issue: run.issue,
     plan: run.plan,
     actions: run.actions.map(actionView),
-    ...waitsOf(run),
+    ...waitsNow(run, new Date()),
     usage: run.usage,
     failure: run.failure === null ? null : { retryable: undefined, ...run.failure },
     execution: run.execution,
@@ -61,7 +61,7 @@ export function runView(run: Run): RunDetail {
   };
 }
 
-function agentState(run: Run): RunDetail['agent'] {
+function agentState(run: JudgedRun): RunDetail['agent'] {
   if (run.agent === null) return null;
   const { started, program, seconds_before, seconds, turns, ended } = run.agent;
   return {

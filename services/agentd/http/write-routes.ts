@@ -8,7 +8,7 @@ import { findSecrets } from '#kit/redaction/redactor.ts';
 import type { Scope } from '#kit/tokens/tokens.ts';
 import type { Person, PlanRequest, RunChanges } from '../agent.ts';
 import type { CoreAgent } from '../core-agent.ts';
-import type { Run } from '../runs/run.ts';
+import type { JudgedRun, Run } from '../runs/run.ts';
 import { actionView, runView } from './run-view.ts';
 
 const accepted = { 202: { description: 'The work goes on; its events report it', content: Accepted } };
@@ -129,7 +129,7 @@ export function writeRoutes(agent: CoreAgent, changes: RunChanges): Route[] {
 interface RunWork<B> {
   readonly scope: Scope;
   readonly body: t.Type<B, unknown, unknown>;
-  readonly handle: (run: Run, body: B, by: Person) => Promise<void>;
+  readonly handle: (run: JudgedRun, body: B, by: Person) => Promise<void>;
 }
 
 function planRequest({ body, header, identity }: RouteRequest<PlanBody>): PlanRequest {

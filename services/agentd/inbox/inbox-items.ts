@@ -1,11 +1,10 @@
 import type { InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
 import { patchAuthorText } from '#kit/contracts/patch-author.ts';
 import type { Scope } from '#kit/tokens/token.ts';
-import type { Approval } from '../action.ts';
-import { type ApprovalsNow, whyDeciderMayNot } from '../approval/current.ts';
+import type { ApprovalsNow } from '../approval/current.ts';
 import { personOf } from '../approval/people.ts';
-import { approvalEnd, approvalProgress, whyOfNoUse } from '../approval/progress.ts';
-import { type ActionState, draftOf, type Run, summaryOf } from '../runs/run.ts';
+import { approvalEnd, whyOfNoUse } from '../approval/progress.ts';
+import { draftOf, type JudgedAction, type JudgedRun, summaryOf } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
 
 /** The scope of a token with which a person can go on with it. */
@@ -21,7 +20,11 @@ export const neededScope: Readonly<Record<InboxKind, Scope>> = {
 };
 
 /** What of a run waits for people: at most one thing that is to be done, and one that is to be decided. */
-export function inboxItems(run: Run, current: Omit<ApprovalsNow, 'signatures'>, now: Date): InboxItem[] {
+export function inboxItems(
+  run: JudgedRun,
+  current: Omit<ApprovalsNow, 'signatures'>,
+  now: Date,
+): InboxItem[] {
   const { run_id, forge, owner, repo, number, title, highest_risk, status, updated_at } = summaryOf(run);
   const about = { run_id, status, forge, owner, repo, number, title, highest_risk, since: updated_at };
   const item = (
@@ -88,12 +91,13 @@ export function inboxItems(run: Run, current: Omit<ApprovalsNow, 'signatures'>, 
   const lapsed = ofGate.every(({ approval }) => approval === 'approved');
   const kind = lapsed ? 'lapsed' : 'approval';
   const at = now.toISOString() > updated_at ? now.toISOString() : updated_at;
-  const texts = [...new Set(ofGate.flatMap((one) => approvalProgress(one, at)?.text ?? []))];
+  const texts = [...new Set(ofGate.flatMap((one) => one.progress?.text ?? []))];
+  const why = [...new Set(ofGate.flatMap((one) => one.approval_problem?.message ?? []))];
   const by = patchAuthorText(run.plan);
   const end = approvalEnd(first);
   // One that does not count any more for another reason ended before its time.
   const since = lapsed && end !== null && end <= at ? end : updated_at;
-  const text = `${ofGate.length} ${ofGate.length === 1 ? 'action' : 'actions'} of the ${gate} gate${texts.length === 0 ? '' : `: ${texts.join('; ')}`}${by === null ? '' : `; ${by}`}`;
+  const text = `${ofGate.length} ${ofGate.length === 1 ? 'action' : 'actions'} of the ${gate} gate${[...texts, ...why].length === 0 ? '' : `: ${[...texts, ...why].join('; ')}`}${by === null ? '' : `; ${by}`}`;
   return [
     ...done,
     {
@@ -106,12 +110,12 @@ export function inboxItems(run: Run, current: Omit<ApprovalsNow, 'signatures'>, 
 }
 
 function* toBeDone(
-  { run_id, actions }: Run,
-  ready: readonly ActionState[],
-  stuck: readonly ActionState[],
+  { run_id, actions }: JudgedRun,
+  ready: readonly JudgedAction[],
+  stuck: readonly JudgedAction[],
   item: (kind: InboxKind, moment: string | null | undefined, text: string, ...command: string[]) => InboxItem,
 ): Generator<InboxItem> {
-  const named = ({ definition: { ordinal, kind } }: ActionState) => `${ordinal} ${kind}`;
+  const named = ({ definition: { ordinal, kind } }: JudgedAction) => `${ordinal} ${kind}`;
   const failed = actions.find(({ outcome }) => outcome?.code === 'validation_failed');
   const open = ready.find(({ state }) => ['failed', 'unknown', 'refused'].includes(state)) ?? stuck[0];
   if (failed !== undefined)
@@ -141,21 +145,20 @@ function* toBeDone(
 
 /** Of `people`, whose approval counts for one of these; null where no rule asks about one of them. */
 function whoMayDecide(
-  actions: readonly ActionState[],
+  actions: readonly JudgedAction[],
   current: Omit<ApprovalsNow, 'signatures'>,
   at: string,
 ): string[] | null {
   const { people } = current.policy;
-  const stands = (one: Approval) => one.decision === 'reject' || whyDeciderMayNot(one, current) === null;
   if (actions.some(({ terms }) => terms === null)) return null;
   return Object.keys(people).filter((name) => {
     const somebody = personOf(people, name);
     return (
       somebody !== null &&
       actions.some(
-        ({ terms, definition: { digest }, decisions }) =>
+        ({ terms, definition: { digest }, counted }) =>
           terms !== null &&
-          whyOfNoUse({ terms, digest }, decisions.filter(stands), at, { ...somebody, signed: true }) === null,
+          whyOfNoUse({ terms, digest }, counted, at, { ...somebody, signed: true }) === null,
       )
     );
   });

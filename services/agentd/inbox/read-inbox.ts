@@ -3,6 +3,7 @@ import { codeOf, NotFound } from '#kit/errors.ts';
 import type { Scope } from '#kit/tokens/token.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
 import { personNamed, personOf } from '../approval/people.ts';
+import { judgedRun } from '../execution/judged-run.ts';
 import type { Run, RunSummary } from '../runs/run.ts';
 import { allRuns, type RunStore } from '../runs/run-store.ts';
 import { inboxItems, neededScope } from './inbox-items.ts';
@@ -26,14 +27,21 @@ type Runs = Pick<RunStore, 'list' | 'read'>;
  */
 export async function readInbox(
   runs: Runs,
-  current: Omit<ApprovalsNow, 'signatures'>,
+  current: ApprovalsNow,
   { person, scopes, now }: InboxRequest,
 ): Promise<Inbox> {
   const reader = person === null ? null : knownReader(current, person, scopes);
   const items: InboxItem[] = [];
   for (const { run_id } of await openRuns(runs, now)) {
     const run = await readable(runs, run_id);
-    if (run !== null) items.push(...inboxItems(run, current, now));
+    if (run !== null)
+      items.push(
+        ...inboxItems(
+          judgedRun(run, () => current),
+          current,
+          now,
+        ),
+      );
   }
   items.sort((one, other) => (one.since < other.since ? -1 : one.since > other.since ? 1 : 0));
   const mine = reader === null ? items : items.filter(reader.waits);

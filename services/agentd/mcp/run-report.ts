@@ -24,6 +24,7 @@ export function runReport(run: RunDetail): Record<string, unknown> {
         'risk_score',
         'approval',
         'approval_progress',
+        'approval_problem',
         'state',
         'outcome',
       ]),

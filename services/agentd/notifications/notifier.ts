@@ -7,6 +7,7 @@ import type { Logger } from '#kit/log.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
+import { judgedRun } from '../execution/judged-run.ts';
 import { inboxItems } from '../inbox/inbox-items.ts';
 import { openRuns, type Reader, readerOf } from '../inbox/read-inbox.ts';
 import type { Run } from '../runs/run.ts';
@@ -29,7 +30,7 @@ export interface NotifierParts {
   readonly queue: NotificationQueue;
   /** As notifications.json says now. */
   readonly config: () => NotificationsConfig;
-  readonly approvals: () => Promise<Omit<ApprovalsNow, 'signatures'>>;
+  readonly approvals: () => Promise<ApprovalsNow>;
   /** null where the person has no such channel. @throws CoreError where it is not set up */
   readonly open: (kind: ChannelKind, person: NotifiedPerson, config: NotificationsConfig) => Channel | null;
   readonly pageOf: (runId: string, config: NotificationsConfig) => string;
@@ -85,11 +86,15 @@ export class Notifier {
     for (const runId of runs) {
       const run = await this.#read(runId);
       if (run === null) continue;
-      const items = inboxItems(run, current, new Date(time));
+      const items = inboxItems(
+        judgedRun(run, () => current),
+        current,
+        new Date(time),
+      );
       for (const [name, person] of Object.entries(people)) {
         const quiet =
           person.quiet_hours === undefined ? null : quietUntil(person.quiet_hours, new Date(time));
-        for (const notice of noticesFor(run, items, person, readerOf(current, name)))
+        for (const notice of noticesFor(run, items, person, readerOf(current, name), time))
           if (Date.parse(notice.at) >= since.get(name)!)
             for (const channel of kindsOf(person.channels))
               jobs.push({
@@ -184,8 +189,12 @@ export class Notifier {
     const run = await this.#read(run_id);
     if (run === null) return false;
     const current = await this.#parts.approvals();
-    const items = inboxItems(run, current, new Date(this.#parts.now()));
-    return noticesFor(run, items, person, readerOf(current, name)).some((notice) => notice.id === id);
+    const items = inboxItems(
+      judgedRun(run, () => current),
+      current,
+      new Date(this.#parts.now()),
+    );
+    return noticesFor(run, items, person, readerOf(current, name), this.#parts.now()).some((notice) => notice.id === id);
   }
 
   #redacted(notice: Notice): Notice {
@@ -225,12 +234,13 @@ const eventOf: Readonly<Record<InboxKind, NotificationEvent | null>> = {
   planning: 'planning_failed',
 };
 
-/** What one person is notified of about a run. @param reader who they are */
+/** What one person is notified of about a run. @param reader who they are @param now milliseconds since 1970 */
 function noticesFor(
   run: Run,
   items: readonly InboxItem[],
   { events, repositories }: NotifiedPerson,
   reader: Pick<Reader, 'waits'>,
+  now: number,
 ): Notice[] {
   const { owner, repo } = run.request;
   if (repositories?.every((glob) => !minimatch(`${owner}/${repo}`, glob, { nocase: true, dot: true })))
@@ -239,7 +249,10 @@ function noticesFor(
   const found = items.flatMap((item): Notice[] => {
     const event = eventOf[item.kind];
     if (event === null || (event === 'waits_for_you' && !reader.waits(item))) return [];
-    return [{ ...about, id: item.id, event, at: item.since, text: item.text }];
+    // No record says when a token was revoked or a rule was added: it is news when it is found.
+    const isFound = item.kind === 'lapsed' && item.since === run.updated_at;
+    const at = isFound ? new Date(now).toISOString() : item.since;
+    return [{ ...about, id: item.id, event, at, text: item.text }];
   });
   const pull = run.pull_request;
   if (pull?.state === 'merged') {

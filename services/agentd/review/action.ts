@@ -3,7 +3,7 @@ import { shownPath } from '#kit/diff/line-text.ts';
 import type { FileChange } from '../action.ts';
 import { mustBeDelivered } from '../actions/commit.ts';
 import type { ActionDefinition } from '../actions/registry.ts';
-import { type ActionState, isOpen, type Run, rejectedBelow } from '../runs/run.ts';
+import { type ActionState, isOpen, type JudgedAction, type JudgedRun, rejectedBelow } from '../runs/run.ts';
 import { agreementOf } from './agreement.ts';
 import { badge, riskBadge, standing } from './badges.ts';
 import { decisionForms } from './decisions.ts';
@@ -15,7 +15,7 @@ import { plainLine, shownLine, shownText } from './visible-text.ts';
 /** One action as it is read before it is approved: everything that the approval covers, and what came of it. */
 
 export interface ActionLook {
-  readonly run: Run;
+  readonly run: JudgedRun;
   readonly csrf: string;
   /** Who looks, and whether their scopes allow a decision. */
   readonly who: string;
@@ -31,7 +31,7 @@ export interface ActionLook {
   readonly checkouts: readonly string[];
 }
 
-export function actionArticle(action: ActionState, look: ActionLook): Html {
+export function actionArticle(action: JudgedAction, look: ActionLook): Html {
   const { definition } = action;
   const { action_id, ordinal, kind, risk, risk_score } = definition;
   const open = isOpen(action) && look.over === null;
@@ -68,7 +68,7 @@ function rejectedBefore({ rejected_before = [] }: ActionDefinition): Html {
   return html`${rejected_before.map((one) => html`<p class="notice warn">${shownLine(rejectedText(one))}</p>`)}`;
 }
 
-function facts(action: ActionState, { run, checkouts }: ActionLook): Html {
+function facts(action: JudgedAction, { run, checkouts }: ActionLook): Html {
   const { definition } = action;
   const { rationale, depends_on, target, digest, history } = definition;
   const needs = run.actions.filter((other) => depends_on.includes(other.definition.action_id)).map(nameOf);

@@ -2,8 +2,9 @@ import { until } from '#kit/cli/moments.ts';
 import { type Approval, signedBy } from '#kit/contracts/action.ts';
 import type { ApprovalProgress } from '#kit/contracts/approval.ts';
 import { identityKey } from '#kit/identity-name.ts';
-import { approvalProgress, whyOfNoUse } from '../approval/progress.ts';
-import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { whyOfNoUse } from '../approval/progress.ts';
+import { isOpen, type JudgedAction, type JudgedRun } from '../runs/run.ts';
+import { isLapsed, isUnread } from '../runs/what-is-open.ts';
 import { moment, moments } from './badges.ts';
 import { type Html, html, nothing } from './html.ts';
 import { plainLine, shownLine } from './visible-text.ts';
@@ -11,8 +12,8 @@ import { plainLine, shownLine } from './visible-text.ts';
 /** Who has agreed and who must: of an action, of a gate, and of a run. */
 
 /** True if somebody has approved an action that waits for others, so that their approving it again would count for nothing. */
-export function hasAgreed(action: ActionState, name: string, now = new Date()): boolean {
-  const { terms, definition, decisions, approval } = action;
+export function hasAgreed(action: JudgedAction, name: string, now = new Date()): boolean {
+  const { terms, definition, counted: decisions, approval } = action;
   const own = decisions.find(({ approver }) => identityKey(approver) === identityKey(name));
   if (terms === null || approval !== 'required' || own?.person === undefined) return false;
   const { person, signature } = own;
@@ -21,10 +22,17 @@ export function hasAgreed(action: ActionState, name: string, now = new Date()): 
   return whyOfNoUse(about, decisions, now.toISOString(), somebody) === 'approved_already';
 }
 
-/** How far the approval of an action is, with what each rule asks and what each person decided. */
-export function agreementOf(action: ActionState, now = new Date()): Html {
+/** How far the approval of an action is, and why it does not count. */
+export function agreementOf(action: JudgedAction, now = new Date()): Html {
+  const problem = isOpen(action) ? action.approval_problem : null;
+  const why = problem === null ? nothing : html`<br><strong>${shownLine(problem.message)}</strong>`;
+  return html`${decisionsOf(action, now)}${why}`;
+}
+
+/** With what each rule asks and what each person decided. */
+function decisionsOf(action: JudgedAction, now: Date): Html {
   const { approval, decision, decisions } = action;
-  const progress = progressIn(action, now);
+  const progress = progressIn(action);
   if (progress !== null) {
     return html`${approval}: <strong>${shownLine(progress.text)}</strong>${ownersMissing(progress)}
 <ul class="agreement">${progress.rules.map(({ name, text, met }) => html`<li>rule ${shownLine(name)}: ${shownLine(text)}${met ? ', met' : nothing}</li>`)}<li>asked: ${shownLine(progress.needs)}</li>${decisions.map(
@@ -36,7 +44,7 @@ export function agreementOf(action: ActionState, now = new Date()): Html {
   return html`${approval} by ${deciderText(decision, action, now)}${decision.reason === null ? nothing : html`: ${shownLine(decision.reason)}`}`;
 }
 
-function deciderText(decision: Approval, action: ActionState, now: Date): Html {
+function deciderText(decision: Approval, action: JudgedAction, now: Date): Html {
   const { standing, approver, claimed_approver, expires_at, at } = decision;
   const claimed = claimed_approver === null ? '' : ` (as ${plainLine(claimed_approver)})`;
   const who =
@@ -65,35 +73,44 @@ function standingText({
 }
 
 /** A line for each way in which the rules of these actions are met so far, and for each standing approval. */
-export function agreementOfGate(actions: readonly ActionState[], now = new Date()): Html {
+export function agreementOfGate(actions: readonly JudgedAction[], now = new Date()): Html {
   const asked = actions.flatMap((action) => {
-    const progress = progressIn(action, now);
-    return progress === null ? [] : [{ action, progress }];
+    const progress = progressIn(action);
+    const lapsed = action.approval === 'approved' && !counts(action, now);
+    return progress === null || lapsed ? [] : [{ action, progress }];
   });
   const byProgress = [...Map.groupBy(asked, ({ progress }) => progress.text)];
   const byStanding = [
     ...Map.groupBy(
-      actions.filter(({ approval, decision }) => approval === 'approved' && decision?.standing !== undefined),
+      actions.filter((action) => action.decision?.standing !== undefined && counts(action, now)),
       ({ decision }) => `${decision!.standing!.digest} ${decision!.approver}`,
     ).values(),
   ];
-  if (byProgress.length + byStanding.length === 0) return nothing;
+  const byProblem = [
+    ...Map.groupBy(
+      actions.filter((action) => isOpen(action) && action.approval_problem !== null),
+      ({ approval_problem }) => approval_problem!.message,
+    ),
+  ];
+  if (byProgress.length + byStanding.length + byProblem.length === 0) return nothing;
   return html`<ul class="agreement of-gate">${byProgress.map(([text, all]) => {
     const { progress } = all[0]!;
     return html`<li class="${progress.met ? 'met' : 'unmet'}">${ordinals(all.map(({ action }) => action))}: ${progress.met ? 'agreed' : 'waits'}, <strong>${shownLine(text)}</strong>${ownersMissing(progress)}; asked: ${shownLine(progress.needs)}</li>`;
   })}${byStanding.map((all) => {
     const { standing, approver } = all[0]!.decision!;
     return html`<li class="met">${ordinals(all)}: approved by ${standingText({ ...standing!, author: approver })}</li>`;
-  })}</ul>`;
+  })}${byProblem.map(([text, all]) => html`<li class="unmet">${ordinals(all)}: ${shownLine(text)}</li>`)}</ul>`;
 }
 
 /** For the head of a run: how far its rules are met, or nothing where no rule asks. */
-export function agreementOfRun({ actions }: Run, now = new Date()): Html {
+export function agreementOfRun({ actions }: JudgedRun, now = new Date()): Html {
   const byText = Map.groupBy(
-    actions.filter((action) => progressIn(action, now) !== null),
-    (action) => progressIn(action, now)!.text,
+    actions.filter((action) => progressIn(action) !== null),
+    (action) => progressIn(action)!.text,
   );
-  const standing = actions.filter(({ decision }) => decision?.standing !== undefined).length;
+  const standing = actions.filter(
+    (action) => action.decision?.standing !== undefined && counts(action, now),
+  ).length;
   const parts = [
     ...[...byText].map(
       ([text, asked]) =>
@@ -104,8 +121,13 @@ export function agreementOfRun({ actions }: Run, now = new Date()): Html {
   return html`${parts}`;
 }
 
-function progressIn(action: ActionState, now: Date): ApprovalProgress | null {
-  return action.approval === 'rejected' ? null : (approvalProgress(action, now.toISOString()) ?? null);
+/** Whether it is approved by what counts now. */
+function counts(action: JudgedAction, now: Date): boolean {
+  return action.approval === 'approved' && !(isOpen(action) && isUnread(action)) && !isLapsed(action, now);
+}
+
+function progressIn(action: JudgedAction): ApprovalProgress | null {
+  return action.approval === 'rejected' ? null : (action.progress ?? null);
 }
 
 function ownersMissing({ rules }: ApprovalProgress): Html {
@@ -113,6 +135,6 @@ function ownersMissing({ rules }: ApprovalProgress): Html {
   return owners.length === 0 ? nothing : html` (${shownLine(owners.join(', '))})`;
 }
 
-function ordinals(actions: readonly ActionState[]): string {
+function ordinals(actions: readonly JudgedAction[]): string {
   return actions.map(({ definition }) => definition.ordinal).join(', ');
 }

@@ -1,6 +1,6 @@
 import { age } from '#kit/cli/moments.ts';
-import type { ActionState, RunStatus } from '../runs/run.ts';
-import { needsDecision } from '../runs/what-is-open.ts';
+import type { JudgedAction, RunStatus } from '../runs/run.ts';
+import { isUnread, needsDecision } from '../runs/what-is-open.ts';
 import { type Html, html, nothing } from './html.ts';
 
 /** How statuses, risks and states look: always a word, the colour only helps. */
@@ -46,7 +46,7 @@ export function riskBadge(risk: string | null, score?: number): Html {
 }
 
 /** Where an action stands, in one word. */
-export function standing(action: ActionState, now = new Date()): Html {
+export function standing(action: JudgedAction, now = new Date()): Html {
   const { state, approval, outcome } = action;
   switch (state) {
     case 'succeeded':
@@ -65,6 +65,7 @@ export function standing(action: ActionState, now = new Date()): Html {
       if (approval === 'rejected') return badge('bad', 'rejected');
       if (approval === 'required') return badge('warn', 'waits for approval');
       if (needsDecision(action, now)) return badge('warn', 'approval lapsed');
+      if (isUnread(action)) return badge('warn', 'approval unknown');
       if (state !== 'pending' && outcome?.code !== 'approval_required') return badge('warn', state);
       return badge('good', 'approved');
   }

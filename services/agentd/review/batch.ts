@@ -9,7 +9,7 @@ import { ComparedText, textMasked } from '#kit/redaction/masked-text.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { ApprovalState } from '../action.ts';
 import type { DecisionRequest } from '../agent.ts';
-import { type ActionState, isOpen, type Run } from '../runs/run.ts';
+import { isOpen, type JudgedAction, type JudgedRun } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { agreementOfGate } from './agreement.ts';
 import { badge, riskBadge, statusBadge } from './badges.ts';
@@ -79,7 +79,7 @@ export function batchRoutes(parts: ReviewParts): Route[] {
 type Gate = (typeof gates)[number];
 
 /** What of a gate can be decided in a batch, and why the rest cannot. */
-function sorted(run: Run, gate: Gate, isRequired: boolean) {
+function sorted(run: JudgedRun, gate: Gate, isRequired: boolean) {
   const now = new Date();
   const over = whyOver(run);
   const waiting =
@@ -88,7 +88,7 @@ function sorted(run: Run, gate: Gate, isRequired: boolean) {
           (action) => action.definition.gate === gate && isOpen(action) && needsDecision(action, now),
         )
       : [];
-  const whyNot = (action: ActionState): string | null =>
+  const whyNot = (action: JudgedAction): string | null =>
     action.definition.risk === 'critical'
       ? 'critical: decide it on the page of the run'
       : mustBeSigned([action], { isRequired, home: undefined })
@@ -97,7 +97,7 @@ function sorted(run: Run, gate: Gate, isRequired: boolean) {
   return waiting.map((action) => ({ action, why: whyNot(action) }));
 }
 
-function lookPage(visit: Visit, runs: readonly Run[], isRequired: boolean): Html {
+function lookPage(visit: Visit, runs: readonly JudgedRun[], isRequired: boolean): Html {
   const parts = gates.map((gate) => {
     const found = runs
       .map((run) => ({ run, actions: sorted(run, gate, isRequired) }))
@@ -115,8 +115,8 @@ ${parts.every((part) => part === nothing) ? html`<p class="empty">Nothing of the
 }
 
 type Found = readonly {
-  readonly run: Run;
-  readonly actions: readonly { readonly action: ActionState; readonly why: string | null }[];
+  readonly run: JudgedRun;
+  readonly actions: readonly { readonly action: JudgedAction; readonly why: string | null }[];
 }[];
 
 function gatePart({ csrf }: Visit, gate: Gate, found: Found): Html {
@@ -138,7 +138,7 @@ ${
 }</section>`;
 }
 
-function runPart(run: Run, actions: Found[number]['actions']): Html {
+function runPart(run: JudgedRun, actions: Found[number]['actions']): Html {
   const by = patchAuthorText(run.plan);
   return html`<article class="action"><header><h3><a href="/runs/${run.run_id}">${shownLine(subjectOf(run.request))} ${shownLine(run.issue?.title ?? run.plan?.title ?? '')}</a></h3><span class="grow"></span>${statusBadge(run.status)}</header>
 ${by === null ? nothing : html`<p class="faint">${shownLine(by)}</p>`}${agreementOfGate(actions.map(({ action }) => action))}

@@ -1,6 +1,6 @@
 import type { Identity } from '#kit/tokens/tokens.ts';
 import { mustBeDelivered } from '../actions/commit.ts';
-import { type ActionState, actionOfKind, isActive, type Run } from '../runs/run.ts';
+import { type ActionState, actionOfKind, isActive, type JudgedRun } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
 import { nameOf } from './action.ts';
 import { csrfField } from './csrf.ts';
@@ -11,7 +11,7 @@ import { shownLine } from './visible-text.ts';
 /** What can be done with the whole run now: execute, resume, cancel, undo. It stays at the bottom of the window. */
 
 interface Look {
-  readonly run: Run;
+  readonly run: JudgedRun;
   readonly csrf: string;
   readonly by: Identity;
   readonly checkouts: readonly string[];
@@ -28,7 +28,7 @@ export function controls(look: Look): Html {
 }
 
 /** Where the run stands and what comes next, in a sentence or two that lead to the actions they are about. */
-function nextStep(run: Run, now: Date = new Date()): Html {
+function nextStep(run: JudgedRun, now: Date = new Date()): Html {
   if (run.cancelling && isActive(run.status)) return html`Stopping: a started effect finishes.`;
   if (run.superseded_by !== null) return html`A newer plan of the issue took its place.`;
   if (run.undo?.complete === true) return html`The run was undone.`;
@@ -56,14 +56,14 @@ function nextStep(run: Run, now: Date = new Date()): Html {
   }
 }
 
-function executingText({ actions }: Run): Html {
+function executingText({ actions }: JudgedRun): Html {
   const running = actions.find(({ state }) => state === 'running');
   if (running === undefined) return html`Executing what was approved.`;
   return html`Executing ${linkTo(running, nameOf(running))}: ${shownLine(running.definition.title)}`;
 }
 
 /** What others see of a run that is done; null where nobody does. */
-function resultOf(run: Run): Html | null {
+function resultOf(run: JudgedRun): Html | null {
   const opened = actionOfKind(run, 'open_pull_request');
   if (opened?.outcome == null) return null;
   const { number, url } = opened.outcome.facts;
@@ -75,7 +75,7 @@ function resultOf(run: Run): Html | null {
   return html`${link} is ${run.pull_request?.state ?? 'open'}`;
 }
 
-function openText(run: Run, now: Date): Html {
+function openText(run: JudgedRun, now: Date): Html {
   if (run.plan === null) return html`${run.failure === null ? 'There is no plan.' : 'Planning failed.'}`;
   const { ready, waiting, dead } = whatIsOpen(run, now);
   const [first] = waiting;
@@ -92,7 +92,7 @@ function openText(run: Run, now: Date): Html {
   return texts.length === 0 ? html`Nothing waits for you.` : html`${texts.map((text) => html`${text} `)}`;
 }
 
-function validationText(run: Run): Html[] {
+function validationText(run: JudgedRun): Html[] {
   const action = actionOfKind(run, 'run_validation');
   if (action?.state === 'succeeded')
     return action.outcome?.facts.passed === false
@@ -120,13 +120,13 @@ ${deliveryField(run, checkouts)}
 <button class="primary">Execute</button></form>`;
 }
 
-export function isCommitAhead(run: Run): boolean {
+export function isCommitAhead(run: JudgedRun): boolean {
   const commit = actionOfKind(run, 'commit');
   return commit !== undefined && commit.state !== 'succeeded' && commit.state !== 'undone';
 }
 
 /** Says where the branch goes, while the commit is still ahead. */
-function deliveryField(run: Run, checkouts: readonly string[]): Html {
+function deliveryField(run: JudgedRun, checkouts: readonly string[]): Html {
   if (!isCommitAhead(run)) return html`<input type="hidden" name="checkout" value="">`;
   const commit = actionOfKind(run, 'commit')?.definition;
   const must = commit?.kind === 'commit' && mustBeDelivered(commit);

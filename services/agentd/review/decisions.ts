@@ -1,5 +1,5 @@
 import { approvalWord, criticalOf } from '#kit/contracts/approval-word.ts';
-import type { ActionState, Run } from '../runs/run.ts';
+import type { JudgedAction, JudgedRun } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { hasAgreed } from './agreement.ts';
 import { csrfField } from './csrf.ts';
@@ -12,7 +12,7 @@ import { mustBeSigned, type SigningTerms, signingBlock } from './signing.ts';
  */
 
 interface Look {
-  readonly run: Run;
+  readonly run: JudgedRun;
   readonly csrf: string;
   readonly who: string;
   readonly mayApprove: boolean;
@@ -20,12 +20,12 @@ interface Look {
 }
 
 /** As forms carry an action that was seen. */
-export function seenAction({ definition: { action_id, digest }, approval }: ActionState): string {
+export function seenAction({ definition: { action_id, digest }, approval }: JudgedAction): string {
   return `${action_id} ${digest} ${approval}`;
 }
 
 /** @param look `canRun` is false where a rejection below keeps the action from running: approving it would lead nowhere */
-export function decisionForms(action: ActionState, look: Look & { readonly canRun: boolean }): Html {
+export function decisionForms(action: JudgedAction, look: Look & { readonly canRun: boolean }): Html {
   if (!look.mayApprove)
     return html`<p class="faint">Deciding needs the scope approve, which your token or your groups do not give.</p>`;
   const { action_id } = action.definition;
@@ -39,7 +39,7 @@ export function decisionForms(action: ActionState, look: Look & { readonly canRu
   }</div></details>`;
 }
 
-function approveForm(action: ActionState, look: Look): Html {
+function approveForm(action: JudgedAction, look: Look): Html {
   const { action_id, ordinal, kind } = action.definition;
   if (mustBeSigned([action], look.signing))
     return signingBlock(`${action_id}-sign`, `${ordinal} ${kind}`, look.run, [action], look.signing);
@@ -51,7 +51,7 @@ ${wordField([action])}${anywayField(look.run, [action])}
 </form>`;
 }
 
-function rejectForm(action: ActionState, look: Look): Html {
+function rejectForm(action: JudgedAction, look: Look): Html {
   const { action_id, ordinal, kind } = action.definition;
   const into = kind === 'apply_patch' ? raw(' data-diff-into="reason"') : nothing;
   return html`<details class="reject" data-reject id="${action_id}-reject"><summary>Reject<span class="visually-hidden"> ${ordinal} ${kind}</span>…</summary>
@@ -65,7 +65,7 @@ ${csrfField(look.csrf)}<input type="hidden" name="decision" value="reject">
 }
 
 /** Approves what waits in a gate, all of it or nothing. */
-export function gateForm(gate: string, actions: readonly ActionState[], look: Look): Html {
+export function gateForm(gate: string, actions: readonly JudgedAction[], look: Look): Html {
   if (!look.mayApprove || actions.length < 2) return nothing;
   const names = actions.map(({ definition: { ordinal } }) => ordinal).join(', ');
   if (mustBeSigned(actions, look.signing))
@@ -79,7 +79,7 @@ ${wordField(actions)}${anywayField(look.run, actions)}
 }
 
 /** What is critical takes a word that nobody types by accident. */
-function wordField(actions: readonly ActionState[]): Html {
+function wordField(actions: readonly JudgedAction[]): Html {
   const [critical] = criticalOf(actions.map(({ definition }) => definition));
   if (critical === undefined) return nothing;
   const { action_id } = critical;
@@ -87,7 +87,7 @@ function wordField(actions: readonly ActionState[]): Html {
   return html`<span class="word"><label for="${id}">Critical risk: type <strong>${approvalWord}</strong></label> <input id="${id}" name="word" autocomplete="off" required pattern="${approvalWord}" size="8"></span>`;
 }
 
-function anywayField({ actions: all }: Run, actions: readonly ActionState[]): Html {
+function anywayField({ actions: all }: JudgedRun, actions: readonly JudgedAction[]): Html {
   const failed = all.some(({ outcome }) => outcome?.code === 'validation_failed');
   if (!failed || actions.every(({ definition }) => definition.kind === 'run_validation')) return nothing;
   return html`<label class="anyway"><input type="checkbox" name="anyway" value="yes"> although the validation failed; it runs again first</label>`;

@@ -1,5 +1,6 @@
 import { subjectOf } from '#kit/repository-name.ts';
-import type { ActionState, Run } from '../runs/run.ts';
+import type { JudgedAction, JudgedRun } from '../runs/run.ts';
+import { isLapsed, isUnread } from '../runs/what-is-open.ts';
 import { type Html, html, nothing } from './html.ts';
 import { plainLine } from './visible-text.ts';
 
@@ -22,7 +23,7 @@ const maxSources = 8;
 const maxTitle = 22;
 const maxNote = 30;
 
-export function graphPart(run: Run): Html {
+export function graphPart(run: JudgedRun): Html {
   const nodes = nodesOf(run);
   const edges = edgesOf(run, nodes);
   const places = layOut(nodes);
@@ -44,7 +45,7 @@ ${nodes.map((node) => nodeBox(node, places.get(node.id)!))}
   })}</ul></details>`;
 }
 
-function nodesOf(run: Run): Node[] {
+function nodesOf(run: JudgedRun): Node[] {
   const context = run.plan?.context ?? [];
   const memories = context.filter(({ layer }) => layer !== 'graph');
   const files = context.filter(({ layer }) => layer === 'graph');
@@ -72,7 +73,10 @@ function nodesOf(run: Run): Node[] {
   ];
 }
 
-function sources(kind: 'memory' | 'file', used: NonNullable<NonNullable<Run['plan']>['context']>): Node[] {
+function sources(
+  kind: 'memory' | 'file',
+  used: NonNullable<NonNullable<JudgedRun['plan']>['context']>,
+): Node[] {
   const shown = used.slice(0, maxSources).map(
     ({ source, title, layer }, index): Node => ({
       id: `${kind}-${index}`,
@@ -88,7 +92,12 @@ function sources(kind: 'memory' | 'file', used: NonNullable<NonNullable<Run['pla
   return [...shown, { id: `${kind}-more`, kind, title: `${more} more`, note: '', tone: 'dim', column: 0 }];
 }
 
-function actionNode(action: ActionState): Node {
+function approvalWord(action: JudgedAction): string {
+  if (isLapsed(action, new Date())) return 'approval lapsed';
+  return isUnread(action) ? 'approval unknown' : action.approval;
+}
+
+function actionNode(action: JudgedAction): Node {
   const { action_id, ordinal, kind } = action.definition;
   const tones: Readonly<Record<string, string>> = {
     succeeded: 'good',
@@ -100,13 +109,13 @@ function actionNode(action: ActionState): Node {
     id: action_id,
     kind: 'action',
     title: `${ordinal} ${kind}`,
-    note: action.state === 'pending' ? action.approval : action.state,
+    note: action.state === 'pending' ? approvalWord(action) : action.state,
     tone: action.approval === 'rejected' ? 'bad' : (tones[action.state] ?? 'plain'),
     column: 2,
   };
 }
 
-function outcomeNode({ definition, outcome, state }: ActionState): Node[] {
+function outcomeNode({ definition, outcome, state }: JudgedAction): Node[] {
   if (outcome === null || state === 'pending') return [];
   return [
     {
@@ -121,7 +130,7 @@ function outcomeNode({ definition, outcome, state }: ActionState): Node[] {
 }
 
 /** Only between nodes that are there; an action without a predecessor comes from the run. */
-function edgesOf(run: Run, nodes: readonly Node[]): Edge[] {
+function edgesOf(run: JudgedRun, nodes: readonly Node[]): Edge[] {
   const known = new Set(nodes.map(({ id }) => id));
   const led = nodes.filter(({ column }) => column === 0).map(({ id }): Edge => [id, 'run']);
   const built = run.actions.flatMap(({ definition: { action_id, depends_on } }): Edge[] => {
@@ -135,7 +144,7 @@ function edgesOf(run: Run, nodes: readonly Node[]): Edge[] {
 }
 
 /** Whether another of these builds on it already, so that a line of its own says nothing. */
-function isReachedOtherwise(id: string, others: readonly string[], run: Run): boolean {
+function isReachedOtherwise(id: string, others: readonly string[], run: JudgedRun): boolean {
   return run.actions.some(
     ({ definition }) => others.includes(definition.action_id) && definition.depends_on.includes(id),
   );

@@ -6,7 +6,7 @@ import type { Reply, Route } from '#kit/http/route.ts';
 import { ComparedText, textMasked, withoutSecrets } from '#kit/redaction/masked-text.ts';
 import { ApprovalState } from '../action.ts';
 import { artifactReferences } from '../runs/log/artifacts.ts';
-import type { ActionState, Run } from '../runs/run.ts';
+import type { JudgedAction, JudgedRun } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
 import { assetRoutes } from './assets.ts';
 import { batchRoutes } from './batch.ts';
@@ -52,7 +52,7 @@ export function reviewRoutes(parts: ReviewParts): Route[] {
 
 function readingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
   const { agent } = parts;
-  const contents: Readonly<Record<Exclude<Tab, 'review'>, (run: Run) => Html | Promise<Html>>> = {
+  const contents: Readonly<Record<Exclude<Tab, 'review'>, (run: JudgedRun) => Html | Promise<Html>>> = {
     issue: (run) => issueThread(agent, run),
     transcript: (run) => transcriptPart(agent, run),
     timeline: (run) => timelinePart(agent, run),
@@ -107,7 +107,7 @@ function readingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
   function aboutRun(
     path: string,
     summary: string,
-    page: (visit: Visit, run: Run) => Promise<Html>,
+    page: (visit: Visit, run: JudgedRun) => Promise<Html>,
     query: typeof viewParameter | Record<never, never> = {},
   ): Route {
     return pageRoute(parts, { path: `/runs/{run_id}${path}`, summary, query }, async (visit) =>
@@ -123,7 +123,7 @@ function wholePatch(title: string, patch: Uint8Array): Html {
 
 function undoPart(
   { csrf, by }: Visit,
-  run: Run,
+  run: JudgedRun,
   steps: readonly { readonly kind: string; readonly effect: string; readonly message: string }[],
 ): Html {
   const may = by.scopes.includes('execute') && steps.length > 0;
@@ -213,7 +213,7 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
     summary: string,
     scope: 'plan' | 'approve' | 'execute',
     body: t.Type<B, unknown, unknown>,
-    change: (visit: Visit<B>, body: B, run: Run) => Promise<string>,
+    change: (visit: Visit<B>, body: B, run: JudgedRun) => Promise<string>,
   ): Route {
     const path = `/runs/{run_id}/${verb}`;
     return formRoute(parts, { path, summary, scope, body }, async (visit): Promise<Reply> => {
@@ -230,7 +230,7 @@ function changingRoutes(parts: ReviewParts, diffs: Changes): Route[] {
 }
 
 /** The action that was decided; where these are several of a gate, what follows the gate. */
-function placeAfter(run: Run, actions: readonly { readonly action_id: string }[]): string {
+function placeAfter(run: JudgedRun, actions: readonly { readonly action_id: string }[]): string {
   const ids = new Set(actions.map(({ action_id }) => action_id));
   const decided = run.actions.filter(({ definition }) => ids.has(definition.action_id));
   const gates = new Set(decided.map(({ definition }) => definition.gate));
@@ -238,7 +238,7 @@ function placeAfter(run: Run, actions: readonly { readonly action_id: string }[]
 }
 
 /** What takes longest of the actions that an execution begins: a validation, else the first. */
-function toWatch(run: Run): ActionState | undefined {
+function toWatch(run: JudgedRun): JudgedAction | undefined {
   const { ready } = whatIsOpen(run, new Date());
   return ready.find(({ definition }) => definition.kind === 'run_validation') ?? ready[0];
 }
@@ -265,7 +265,7 @@ function seenActions({ seen }: DecisionForm) {
 
 /** @throws InvalidInput (`word_missing`) */
 function requireWord(
-  run: Run,
+  run: JudgedRun,
   { decision, word = '' }: DecisionForm,
   actions: readonly { readonly action_id: string }[],
 ): void {

@@ -1,7 +1,7 @@
 import { issueAuthorText, patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { gates, risks } from '#kit/contracts/vocabulary.ts';
 import { subjectOf } from '#kit/repository-name.ts';
-import { isOpen, type Run, rejectedBelow } from '../runs/run.ts';
+import { isOpen, type JudgedRun, rejectedBelow } from '../runs/run.ts';
 import { needsDecision } from '../runs/what-is-open.ts';
 import { actionArticle } from './action.ts';
 import { agreementOfGate, agreementOfRun, hasAgreed } from './agreement.ts';
@@ -30,7 +30,7 @@ export type Tab = keyof typeof tabs;
 /** A run's page with one of its parts. @param said what a form that was just sent led to */
 export function runLayout(
   visit: Visit,
-  run: Run,
+  run: JudgedRun,
   tab: Tab | null,
   body: Html,
   said: Notice | null = null,
@@ -53,12 +53,12 @@ ${body}`,
   });
 }
 
-function highestRisk(run: Run): string | null {
+function highestRisk(run: JudgedRun): string | null {
   const levels = run.actions.map(({ definition }) => risks.indexOf(definition.risk));
   return levels.length === 0 ? null : risks[Math.max(...levels)]!;
 }
 
-function runFacts(run: Run): Html {
+function runFacts(run: JudgedRun): Html {
   const { run_id, request, issue, plan, usage, created_at, updated_at, pull_request } = run;
   const cost =
     usage === null
@@ -77,7 +77,7 @@ export async function reviewPage(
   parts: ReviewParts,
   changes: Changes,
   visit: Visit,
-  run: Run,
+  run: JudgedRun,
   said: Notice | null = null,
 ): Promise<Html> {
   const [isRequired, plan, validation, change, checkouts] = await Promise.all([
@@ -121,7 +121,7 @@ ${gateForm(gate, waiting, look)}<div id="gate-${gate}-end"></div></section>`;
 }
 
 /** Names of the working copies that the run can be delivered to, where its commit may still run. */
-async function checkoutsOf({ agent, checkouts }: ReviewParts, run: Run): Promise<string[]> {
+async function checkoutsOf({ agent, checkouts }: ReviewParts, run: JudgedRun): Promise<string[]> {
   return isCommitAhead(run) ? agent.checkoutsFor(run, checkouts()) : [];
 }
 
@@ -131,7 +131,7 @@ const gateMeaning = {
 } as const;
 
 /** Why nothing of a run is decided any more; null while something may be. */
-export function whyOver({ superseded_by, undo, status }: Run): string | null {
+export function whyOver({ superseded_by, undo, status }: JudgedRun): string | null {
   if (superseded_by !== null) return 'superseded';
   return undo !== null || status === 'cancelled' ? status : null;
 }

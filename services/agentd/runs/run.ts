@@ -1,7 +1,7 @@
 import type { RunStatus, RunSummary } from '#kit/contracts/run.ts';
 import { risks, runStatuses } from '#kit/contracts/vocabulary.ts';
 import type { MaskedSecret } from '#kit/redaction/secret-finder.ts';
-import type { ActionKind, Gate, StateOf } from '../action.ts';
+import type { ActionKind, Gate, Judgement, StateOf } from '../action.ts';
 import type { ActionDefinition, ActionOf } from '../actions/registry.ts';
 import type { DataOf, IssueFacts, NewEvent, PlanFacts, RunRequest, TokenRotated, Usage } from './event.ts';
 
@@ -10,6 +10,14 @@ export { runStatuses };
 
 /** One proposed action as it stands. */
 export type ActionState = StateOf<ActionDefinition>;
+
+/** The same, with how its approval stands by what is configured now. */
+export type JudgedAction = ActionState & Judgement;
+
+/** A run as views show it: see `judgedRun`. */
+export interface JudgedRun extends Run {
+  readonly actions: readonly JudgedAction[];
+}
 
 /** The first action of a kind. */
 export function actionOfKind<K extends ActionKind>(
@@ -136,12 +144,19 @@ export function summaryOf(run: Run): RunSummary {
 }
 
 /** How many actions wait for a decision, and the first of their gates; null where none does. */
-export function waitsOf(run: Pick<Run, 'status' | 'undo' | 'actions'>): {
+interface Waits {
   readonly waiting: number;
   readonly waits_for: Gate | null;
-} {
+}
+
+/** As the record says; `waitsNow` says it for views. */
+export function waitsOf(run: Pick<Run, 'status' | 'undo' | 'actions'>): Waits {
+  return waitsAmong(run, waitingActions(run.actions));
+}
+
+export function waitsAmong(run: Pick<Run, 'status' | 'undo'>, actions: readonly ActionState[]): Waits {
   const closed = ['cancelled', 'undone', 'superseded', 'planning'].includes(run.status) || run.undo !== null;
-  const waiting = closed ? [] : waitingActions(run.actions);
+  const waiting = closed ? [] : actions;
   return { waiting: waiting.length, waits_for: waiting[0]?.definition.gate ?? null };
 }
 

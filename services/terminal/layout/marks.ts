@@ -59,6 +59,7 @@ export function standing(action: ProposedAction, open: OpenRun, glyphs: Glyphs):
     case 'blocked': {
       if (approval === 'rejected') return span('rejected', { color: 'red' });
       if (needsApproval(action) && approval === 'approved') return span('lapsed', { color: 'yellow' });
+      if (action.approval_problem != null) return span('unknown', { color: 'yellow' });
       if (state !== 'pending' && approval === 'approved') return span(state, { color: 'yellow' });
       if (approval === 'approved') return span('approved', { color: 'green' });
       const seen = open.seen[action_id];

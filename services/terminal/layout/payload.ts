@@ -136,8 +136,10 @@ function targetLines({ target }: ProposedAction): TextLine[] {
 
 export function approvalText(action: ProposedAction): string {
   const text = currentApproval(action);
-  if (action.approval_lapsed !== true) return text;
-  const why = action.outcome === null ? '' : ` (${action.outcome.message})`;
+  const { approval_problem: problem } = action;
+  if (action.approval_lapsed !== true) return problem == null ? text : `${text}; ${problem.message}`;
+  const reason = problem ?? action.outcome;
+  const why = reason === null ? '' : ` (${reason.message})`;
   return `${text}; it does not count any more${why}: a approves it again`;
 }
 

@@ -81,7 +81,7 @@ export class PlainRun {
       ...(author === null ? [] : [visibleLine(author)]),
       ...detail!.actions.map(
         (action) =>
-          `${named(action)}, gate ${action.gate}, risk ${action.risk} ${action.risk_score}, ${action.approval_lapsed === true ? 'approval lapsed' : action.approval === 'required' ? 'waits' : action.approval}, ${action.state}: ${visibleLine(action.title)}`,
+          `${named(action)}, gate ${action.gate}, risk ${action.risk} ${action.risk_score}, ${action.approval_lapsed === true ? 'approval lapsed' : action.approval_problem != null ? 'approval unknown' : action.approval === 'required' ? 'waits' : action.approval}, ${action.state}: ${visibleLine(action.title)}`,
       ),
     );
   }

@@ -23,8 +23,10 @@ export function unapprovedNeeds(
 ): readonly ProposedAction[] {
   const actions = detail?.actions ?? [];
   return actions.filter(
-    ({ action_id, approval, state }) =>
-      depends_on.includes(action_id) && approval !== 'approved' && state !== 'succeeded',
+    ({ action_id, approval, approval_problem, state }) =>
+      depends_on.includes(action_id) &&
+      (approval !== 'approved' || approval_problem != null) &&
+      state !== 'succeeded',
   );
 }
 

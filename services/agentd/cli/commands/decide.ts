@@ -7,7 +7,8 @@ import { counted } from '#kit/counted.ts';
 import { Conflict, exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { ActionSelection, DecisionRequest } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
-import { type ActionState, isOpen, type Run as StoredRun } from '../../runs/run.ts';
+import { type ActionState, isOpen, type JudgedRun as StoredRun } from '../../runs/run.ts';
+import { needsDecision } from '../../runs/what-is-open.ts';
 import type { Signable, SignRequest } from '../../signatures/sign-decisions.ts';
 import {
   answer,
@@ -118,7 +119,9 @@ async function decided(
     anyway,
     by,
   });
-  const { digestLines, movedLines, patchAuthorLines, progressLines } = await import('../views/of-run.ts');
+  const { approvalProblemLines, digestLines, movedLines, patchAuthorLines, progressLines } = await import(
+    '../views/of-run.ts'
+  );
   return answer(context, runJson(run), () => {
     const { paint } = terminal;
     const chosen = run.actions.filter(({ definition }) => ids.includes(definition.action_id));
@@ -138,6 +141,7 @@ async function decided(
       ...digestLines(chosen, terminal),
       '',
       ...withEmptyLine(progressLines(chosen, terminal)),
+      ...withEmptyLine(approvalProblemLines(chosen, terminal)),
       ...leftRejected.flatMap(({ definition: { ordinal, kind } }) => [
         `${paint.yellow('note')}  ${ordinal} ${kind} stays rejected; name it by its number to approve it`,
         '',
@@ -247,9 +251,9 @@ async function explainSelection(
   run: StoredRun,
 ): Promise<number> {
   const { terminal, suggestions } = context;
-  const { digestLines, patchAuthorLines } = await import('../views/of-run.ts');
+  const { approvalProblemLines, digestLines, patchAuthorLines } = await import('../views/of-run.ts');
   const waiting = run.actions.filter(
-    (action) => isOpen(action) && (decision === 'reject' || action.approval === 'required'),
+    (action) => isOpen(action) && (decision === 'reject' || needsDecision(action, terminal.now())),
   );
   if (context.json)
     return answer(
@@ -273,6 +277,7 @@ async function explainSelection(
           '',
           ...digestLines(waiting, terminal),
           '',
+          ...withEmptyLine(approvalProblemLines(waiting, terminal)),
           ...stepLines(
             [
               { label: 'one gate', command: line('--gate', first.gate) },

@@ -3,7 +3,7 @@ import { confirm } from '#kit/cli/confirm.ts';
 import { exitCodes, Interrupted } from '#kit/errors.ts';
 import type { Watch } from '../../agent.ts';
 import { runView as runJson } from '../../http/run-view.ts';
-import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
+import type { ActionState, JudgedRun as StoredRun } from '../../runs/run.ts';
 import { answer, type CommandContext, type Run, type RunOption, runNamed, withRun } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
 import { watched, watchedPlanning } from '../progress.ts';

@@ -8,9 +8,9 @@ import { Conflict, codeOf, exitCodes, Interrupted, InvalidInput } from '#kit/err
 import { maskedText } from '#kit/redaction/masked-text.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import type { PlanRequest, Watch } from '../../agent.ts';
-import type { ActionState, Run as StoredRun } from '../../runs/run.ts';
+import type { JudgedAction, JudgedRun as StoredRun } from '../../runs/run.ts';
 import { canBePlanned } from '../../runs/run.ts';
-import { whatIsOpen } from '../../runs/what-is-open.ts';
+import { needsDecision, whatIsOpen } from '../../runs/what-is-open.ts';
 import { type CommandContext, type Run, show } from '../command.ts';
 import { notEmpty } from '../option-values.ts';
 import { showPaged, withPager } from '../pager.ts';
@@ -199,15 +199,16 @@ class Walk {
     const [first] = [...ready, ...waiting].toSorted((a, b) => a.definition.ordinal - b.definition.ordinal);
     if (first === undefined) return this.#ends(run);
     const { gate } = first.definition;
-    const inGate = (actions: readonly ActionState[]) =>
+    const inGate = (actions: readonly JudgedAction[]) =>
       actions.filter(({ definition }) => definition.gate === gate);
     const undecided = inGate(waiting);
     const repoDir = await this.#checkout(run);
     if (!this.#shown) await this.#showPlan(run);
     this.#shown = true;
     const kinds = [...inGate(ready), ...undecided].map(({ definition }) => definition.kind).join(', ');
-    const { patchAuthorLines } = await import('../views/of-run.ts');
-    this.#say(['', `Gate ${gate}: ${kinds}`, ...patchAuthorLines(run, terminal)].join('\n'));
+    const { approvalProblemLines, patchAuthorLines } = await import('../views/of-run.ts');
+    const lapsed = approvalProblemLines(undecided, terminal);
+    this.#say(['', `Gate ${gate}: ${kinds}`, ...patchAuthorLines(run, terminal), ...lapsed].join('\n'));
     if (undecided.length === 0) {
       if (!(await this.#confirm(`Execute what you approved of the gate ${gate}?`))) return this.#stopped();
       return this.#execute(run, inGate(ready), repoDir);
@@ -238,17 +239,21 @@ class Walk {
   }
 
   /** Where rules ask for more people than the one who sits here, the walk ends until they have agreed. */
-  async #waitsForOthers({ run_id, actions }: StoredRun, decided: readonly ActionState[]): Promise<boolean> {
+  async #waitsForOthers({ run_id, actions }: StoredRun, decided: readonly JudgedAction[]): Promise<boolean> {
     const { terminal, suggestions } = this.#context;
     const ids = decided.map(({ definition }) => definition.action_id);
     const open = actions.filter(
-      ({ definition, approval }) => ids.includes(definition.action_id) && approval === 'required',
+      (action) => ids.includes(action.definition.action_id) && needsDecision(action, terminal.now()),
     );
     if (open.length === 0) return false;
-    const { progressLines } = await import('../views/of-run.ts');
+    const { approvalProblemLines, progressLines } = await import('../views/of-run.ts');
     const { gate } = open[0]!.definition;
     this.#say(
-      ['Your approval is recorded, and others must agree:', ...progressLines(open, terminal)].join('\n'),
+      [
+        'Your approval is recorded, and others must agree:',
+        ...progressLines(open, terminal),
+        ...approvalProblemLines(open, terminal),
+      ].join('\n'),
     );
     const theirs = commandLine(suggestions, 'approve', shortRunId(run_id), '--gate', gate);
     this.#say(`They approve with their own token: ${visibleLine(theirs)}\nThen go on where it was:`);
@@ -302,7 +307,7 @@ class Walk {
 
   async #decide(
     run: StoredRun,
-    actions: readonly ActionState[],
+    actions: readonly JudgedAction[],
     decision: 'approve' | 'reject',
     reason: string | null,
   ): Promise<StoredRun> {
@@ -328,7 +333,7 @@ class Walk {
 
   async #execute(
     run: StoredRun,
-    actions: readonly ActionState[],
+    actions: readonly JudgedAction[],
     repo_dir: string | null,
   ): Promise<StoredRun | number> {
     const { agent, person } = this.#context.services;
@@ -382,7 +387,7 @@ class Walk {
     {
       hasPatch,
       critical,
-    }: { readonly hasPatch: boolean; readonly critical: readonly ActionState['definition'][] },
+    }: { readonly hasPatch: boolean; readonly critical: readonly JudgedAction['definition'][] },
   ): Promise<Answer> {
     const { select } = await import('@inquirer/prompts');
     return select<Answer>(
@@ -404,7 +409,7 @@ class Walk {
   }
 
   /** Empty goes back to the question. */
-  async #saysWord(critical: readonly ActionState['definition'][]): Promise<boolean> {
+  async #saysWord(critical: readonly JudgedAction['definition'][]): Promise<boolean> {
     const { input } = await import('@inquirer/prompts');
     const names = critical.map(({ ordinal, kind }) => `${ordinal} ${kind}`).join(', ');
     const message = `Critical risk: ${names}. Type ${approvalWord} to approve:`;

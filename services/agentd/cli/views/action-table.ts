@@ -1,24 +1,25 @@
 import type { Symbols } from '#kit/cli/display.ts';
-import { wrapText } from '#kit/cli/fit-text.ts';
+import { wrapLine, wrapText } from '#kit/cli/fit-text.ts';
 import { type Cell, type Column, tableOf } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { rejectedText } from '#kit/contracts/action.ts';
 import type { ApprovalProgress } from '#kit/contracts/approval.ts';
 import type { ActionHistory, Risk } from '../../action.ts';
 import { type ActionDefinition, actionType } from '../../actions/registry.ts';
-import { approvalProgress, needsText } from '../../approval/progress.ts';
-import { type ActionState, deadActions, type Run } from '../../runs/run.ts';
+import { needsText } from '../../approval/progress.ts';
+import { deadActions, isOpen, type JudgedAction, type JudgedRun } from '../../runs/run.ts';
+import { isLapsed, isUnread } from '../../runs/what-is-open.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 
 /** Columns of a table of actions, and the cells of one action. */
 export interface ActionColumns {
   readonly columns: readonly (string | Column)[];
-  readonly cells: (action: ActionState, index: number) => readonly Cell[];
+  readonly cells: (action: JudgedAction, index: number) => readonly Cell[];
 }
 
 /** Number and kind of each action with these columns, under the names of the gates, and why such actions were rejected before. */
 export function actionTable(
-  actions: readonly ActionState[],
+  actions: readonly JudgedAction[],
   { columns, cells }: ActionColumns,
   terminal: Terminal,
 ): string[] {
@@ -41,7 +42,7 @@ export function actionTable(
 }
 
 /** Each earlier rejection once, below the last of the actions that it was about, which it names where they are several. */
-function rejectionLines(actions: readonly ActionState[], index: number, terminal: Terminal): string[] {
+function rejectionLines(actions: readonly JudgedAction[], index: number, terminal: Terminal): string[] {
   const isSame = (one: EarlierRejection) => (other: EarlierRejection) =>
     one.by === other.by && one.at === other.at && one.reason === other.reason;
   return rejectionsOf(actions[index]!).flatMap((rejected) => {
@@ -59,14 +60,14 @@ function rejectionLines(actions: readonly ActionState[], index: number, terminal
 
 const rejectionIndent = 8;
 
-type EarlierRejection = NonNullable<ActionState['definition']['rejected_before']>[number];
+type EarlierRejection = NonNullable<JudgedAction['definition']['rejected_before']>[number];
 
-function rejectionsOf({ definition }: ActionState): readonly EarlierRejection[] {
+function rejectionsOf({ definition }: JudgedAction): readonly EarlierRejection[] {
   return definition.rejected_before ?? [];
 }
 
 /** How like actions went before, as a column; left out where nothing is known. */
-export function historyColumn(actions: readonly ActionState[]): ActionColumns {
+export function historyColumn(actions: readonly JudgedAction[]): ActionColumns {
   const known = actions.some(({ definition }) => definition.history != null);
   if (!known) return { columns: [], cells: () => [] };
   return {
@@ -82,7 +83,7 @@ function shareText({ counts }: ActionHistory): string {
 }
 
 /** Where each action stands, by its id: what is rejected has no state of its own, and what builds on it is blocked. */
-export function standings(actions: readonly ActionState[]): ReadonlyMap<string, string> {
+export function standings(actions: readonly JudgedAction[]): ReadonlyMap<string, string> {
   const dead = deadActions(actions);
   return new Map(
     actions.map(({ definition: { action_id }, approval, state }) => {
@@ -100,11 +101,41 @@ export function actionText(definition: ActionDefinition, symbols: Symbols): { ma
 }
 
 /** Where the approval of an action stands, in a word or by how far its rules are met: `1 of 2`. */
-export function approvalWord(action: ActionState, now: Date): string {
-  const { approval, decision } = action;
+export function approvalWord(action: JudgedAction, now: Date): string {
+  const { approval, decision, progress: counted } = action;
+  if (isLapsed(action, now)) return 'lapsed';
+  if (isOpen(action) && isUnread(action)) return 'unknown';
   if (approval === 'approved' && decision?.standing !== undefined) return 'standing';
-  const progress = approval === 'rejected' ? undefined : approvalProgress(action, now.toISOString());
+  const progress = approval === 'rejected' ? undefined : counted;
   return progress === undefined ? approval : shortProgress(progress);
+}
+
+/** Green only for an approval that counts. */
+export function approvalPaint(action: JudgedAction, { paint, now }: Terminal): (text: string) => string {
+  const counts = !isLapsed(action, now()) && !(isOpen(action) && isUnread(action));
+  return { approved: counts ? paint.green : paint.yellow, rejected: paint.red, required: paint.yellow }[
+    action.approval
+  ];
+}
+
+/** Why an approval does not count, or why that is unknown; null if it counts. */
+export function problemText(action: JudgedAction, now: Date): string | null {
+  if (!isLapsed(action, now) && !(isOpen(action) && isUnread(action))) return null;
+  return action.approval_problem?.message ?? 'the approval expired; approve it again';
+}
+
+/** One line for each reason why approvals do not count, with the actions that it is about. */
+export function approvalProblemLines(actions: readonly JudgedAction[], terminal: Terminal): string[] {
+  const problems = actions.flatMap((action) => {
+    const text = problemText(action, terminal.now());
+    return text === null ? [] : [{ action, text, word: approvalWord(action, terminal.now()) }];
+  });
+  const alike = Map.groupBy(problems, ({ word, text }) => `${word} ${text}`);
+  return [...alike.values()].flatMap((group) => {
+    const [{ word, text }] = group as [(typeof problems)[number]];
+    const names = group.map(({ action: { definition } }) => definition.ordinal).join(', ');
+    return wrapLine(`${terminal.paint.yellow(word)}  ${names}: ${visibleLine(text)}`, terminal.width);
+  });
 }
 
 function shortProgress({ rules }: ApprovalProgress): string {
@@ -115,7 +146,7 @@ function shortProgress({ rules }: ApprovalProgress): string {
 }
 
 /** What the approvals need, as a column; left out where one person's is enough for each. */
-export function needsColumn(run: Pick<Run, 'plan' | 'actions'>): ActionColumns {
+export function needsColumn(run: Pick<JudgedRun, 'plan' | 'actions'>): ActionColumns {
   const terms = run.plan?.approval_terms;
   if (terms === undefined) return { columns: [], cells: () => [] };
   return {
@@ -130,10 +161,11 @@ export function needsColumn(run: Pick<Run, 'plan' | 'actions'>): ActionColumns {
 }
 
 /** One line for each way in which rules are met so far, with the actions that it is about. */
-export function progressLines(actions: readonly ActionState[], terminal: Terminal): string[] {
+export function progressLines(actions: readonly JudgedAction[], terminal: Terminal): string[] {
   const asked = actions.flatMap((action) => {
-    const progress = approvalProgress(action, terminal.now().toISOString());
-    return progress === undefined || action.approval === 'rejected' ? [] : [{ action, progress }];
+    const { progress, approval } = action;
+    const shown = progress !== undefined && approval !== 'rejected' && !isLapsed(action, terminal.now());
+    return shown ? [{ action, progress }] : [];
   });
   const groups = Map.groupBy(asked, ({ progress }) => progress.text);
   const { yellow, green } = terminal.paint;

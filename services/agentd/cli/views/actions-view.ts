@@ -3,16 +3,17 @@ import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { approverText, countsText, rejectedText, signedBy } from '#kit/contracts/action.ts';
 import type { ActionHistory, Approval, Influence } from '../../action.ts';
-import { approvalProgress } from '../../approval/progress.ts';
-import type { ActionState, Run } from '../../runs/run.ts';
+import type { JudgedAction, JudgedRun } from '../../runs/run.ts';
 import { labelled, quoted } from '../layout.ts';
 import { type Suggestions, shortRunId, stepLines } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
 import {
   actionTable,
   actionText,
+  approvalProblemLines,
   approvalWord,
   historyColumn,
+  problemText,
   riskCells,
   riskColumns,
   riskPaint,
@@ -26,20 +27,26 @@ import { headLines, noticeLines } from './plan-view.ts';
 type Row = [label: string, text: string];
 
 /** Every action with the digest that an approval names. */
-export function actionsView(run: Run, terminal: Terminal, suggestions: Suggestions): string {
+export function actionsView(run: JudgedRun, terminal: Terminal, suggestions: Suggestions): string {
   const lines = [
     ...headLines(run, terminal),
     '',
     ...digestLines(run.actions, terminal),
     '',
+    ...problemLines(run, terminal),
     ...noticeLines(run, terminal),
     ...stepLines(nextSteps(run, suggestions, terminal.now()), terminal),
   ];
   return `${lines.join('\n')}\n`;
 }
 
+function problemLines({ actions }: JudgedRun, terminal: Terminal): string[] {
+  const lines = approvalProblemLines(actions, terminal);
+  return lines.length === 0 ? [] : [...lines, ''];
+}
+
 /** Rows of `#`, action, risk, approval, state, digest and what. */
-export function digestLines(actions: readonly ActionState[], terminal: Terminal): string[] {
+export function digestLines(actions: readonly JudgedAction[], terminal: Terminal): string[] {
   const history = historyColumn(actions);
   const stands = standings(actions);
   const columns = {
@@ -57,7 +64,7 @@ export function digestLines(actions: readonly ActionState[], terminal: Terminal)
       } as const,
       whatColumn,
     ],
-    cells(action: ActionState, index: number): Cell[] {
+    cells(action: JudgedAction, index: number): Cell[] {
       const { definition, state } = action;
       const { main, note } = actionText(definition, terminal.symbols);
       return [
@@ -75,7 +82,7 @@ export function digestLines(actions: readonly ActionState[], terminal: Terminal)
 
 /** Actions in full; influences that all of them share are listed once, at the end. */
 export function actionDetails(
-  actions: readonly ActionState[],
+  actions: readonly JudgedAction[],
   terminal: Terminal,
   failed: FailedStep | null = null,
 ): string {
@@ -89,7 +96,7 @@ export function actionDetails(
 
 /** One action in full: what exactly would happen, why, and its influences but those listed elsewhere. */
 export function actionDetail(
-  action: ActionState,
+  action: JudgedAction,
   terminal: Terminal,
   failed: FailedStep | null = null,
   listedElsewhere: ReadonlySet<string> = new Set(),
@@ -109,6 +116,7 @@ export function actionDetail(
     ['state', action.state],
     ...(outcome === null ? [] : [['outcome', outcome.message] satisfies Row]),
     ['approval', approvalText(action, terminal.now())],
+    ...problemRows(action, terminal.now()),
     ...agreementRows(action, terminal.now()),
     ...(decision?.reason ? [['reason', decision.reason] satisfies Row] : []),
     ['digest', `sha256 ${definition.digest}`],
@@ -129,7 +137,7 @@ export function actionDetail(
   return `${lines.join('\n')}\n`;
 }
 
-function sharedInfluences(actions: readonly ActionState[]): Set<string> {
+function sharedInfluences(actions: readonly JudgedAction[]): Set<string> {
   const [first = [], ...others] = actions.map(({ definition }) => definition.influences.map(influenceText));
   return new Set(first.filter((text) => others.every((texts) => texts.includes(text))));
 }
@@ -155,9 +163,13 @@ function historyRows(history: ActionHistory | null | undefined): Row[] {
   ];
 }
 
-function approvalText(action: ActionState, now: Date): string {
-  const { approval, decision, terms } = action;
-  const progress = approvalProgress(action, now.toISOString());
+function problemRows(action: JudgedAction, now: Date): Row[] {
+  const text = problemText(action, now);
+  return text === null ? [] : [[approvalWord(action, now), text]];
+}
+
+function approvalText(action: JudgedAction, now: Date): string {
+  const { approval, decision, terms, progress } = action;
   if (progress !== undefined && approval !== 'rejected') return `${approval}, ${progress.text}`;
   if (decision === null) return approval;
   const end = terms === null && decision.expires_at !== null;
@@ -165,8 +177,8 @@ function approvalText(action: ActionState, now: Date): string {
 }
 
 /** What rules ask, and who has agreed so far. */
-function agreementRows(action: ActionState, now: Date): Row[] {
-  const progress = approvalProgress(action, now.toISOString());
+function agreementRows(action: JudgedAction, now: Date): Row[] {
+  const { progress } = action;
   if (progress === undefined) return [];
   return [
     ...progress.rules.map(({ name, text }): Row => ['rule', `${name}: ${text}`]),
@@ -191,7 +203,7 @@ function longText([name, value]: [string, unknown]): Row[] {
   return typeof value === 'string' && value.includes('\n') ? [[name, value]] : [];
 }
 
-type ApplyPatch = Extract<ActionState['definition'], { readonly kind: 'apply_patch' }>;
+type ApplyPatch = Extract<JudgedAction['definition'], { readonly kind: 'apply_patch' }>;
 type ChangedFile = ApplyPatch['params']['files'][number];
 
 function fileList(files: readonly ChangedFile[]): string {

@@ -1,5 +1,5 @@
 import { visibleLines } from '#kit/cli/terminal-text.ts';
-import type { Run } from '../../runs/run.ts';
+import type { JudgedRun } from '../../runs/run.ts';
 import { paintPatch } from '../painted-patch.ts';
 import { type Suggestions, stepLines } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
@@ -11,7 +11,7 @@ import { headLines } from './plan-view.ts';
  * @param suggestions null where what comes next is asked, below the plan
  */
 export function diffView(
-  run: Run,
+  run: JudgedRun,
   patch: Uint8Array,
   terminal: Terminal,
   suggestions: Suggestions | null,

@@ -2,12 +2,12 @@ import { hostname } from 'node:os';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { sha256 } from '#kit/digest.ts';
 import { subjectOf } from '#kit/repository-name.ts';
-import { approvedCommit, draftOf, isOpen, type Run } from '../../runs/run.ts';
-import { isExpired, whatIsOpen } from '../../runs/what-is-open.ts';
+import { approvedCommit, draftOf, isOpen, type JudgedRun } from '../../runs/run.ts';
+import { isExpired, needsDecision, whatIsOpen } from '../../runs/what-is-open.ts';
 import { commandLine, issueWords, type NextStep, type Suggestions, shortRunId } from '../suggestions.ts';
 
 /** What `plan` is asked with for the same again. */
-function planWords({ request, issue }: Run): string[] {
+function planWords({ request, issue }: JudgedRun): string[] {
   const { owner, repo, number, task } = request;
   if (number !== null) return [subjectOf({ owner, repo, number })];
   // A longer task is not in what is known of a run, but for its title.
@@ -15,12 +15,12 @@ function planWords({ request, issue }: Run): string[] {
   return ['--repository', `${owner}/${repo}`, '--task', isWhole ? issue.title : 'TASK'];
 }
 
-export function runName({ request, run_id }: Run): string {
+export function runName({ request, run_id }: JudgedRun): string {
   return `${visibleLine(subjectOf(request))}  ${shortRunId(run_id)}`;
 }
 
 /** What a person can sensibly type now, the most likely first. What was refused is not suggested again. */
-export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextStep[] {
+export function nextSteps(run: JudgedRun, suggestions: Suggestions, now: Date): NextStep[] {
   const id = shortRunId(run.run_id);
   const command = (...words: string[]) => commandLine(suggestions, ...words);
   const show: NextStep = { label: 'look', command: command('show', id) };
@@ -64,7 +64,7 @@ export function nextSteps(run: Run, suggestions: Suggestions, now: Date): NextSt
 
 /** A pull request without a page of its own, as those of the local forge, is looked at by a command. */
 function pullStep(
-  { actions, request: { owner, repo } }: Run,
+  { actions, request: { owner, repo } }: JudgedRun,
   command: (...words: string[]) => string,
 ): NextStep[] {
   const { number, url } =
@@ -74,7 +74,7 @@ function pullStep(
 }
 
 function decideOrExecute(
-  run: Run,
+  run: JudgedRun,
   command: (...words: string[]) => string,
   again: NextStep,
   now: Date,
@@ -115,7 +115,7 @@ function decideOrExecute(
 }
 
 /** Somebody approved what builds on a failed validation after it had failed: an execution validates again first. */
-function approvedAnyway({ actions }: Run, now: Date): boolean {
+function approvedAnyway({ actions }: JudgedRun, now: Date): boolean {
   const failed = actions.find(({ outcome }) => outcome?.code === 'validation_failed');
   if (failed?.finished_at == null || isExpired(failed, now)) return false;
   const ended = Date.parse(failed.finished_at);
@@ -123,17 +123,17 @@ function approvedAnyway({ actions }: Run, now: Date): boolean {
     (action) =>
       isOpen(action) &&
       action.approval === 'approved' &&
-      !isExpired(action, now) &&
+      !needsDecision(action, now) &&
       action.decision !== null &&
       Date.parse(action.decision.at) >= ended,
   );
 }
 
 /** Nobody said where the branch goes, and the commit is still ahead: resuming would be refused. */
-function isUnsaid(run: Run): boolean {
+function isUnsaid(run: JudgedRun): boolean {
   return run.execution?.checkout_named === false && approvedCommit(run) !== undefined;
 }
 
-function started(run: Run): boolean {
+function started(run: JudgedRun): boolean {
   return run.actions.some(({ state }) => ['succeeded', 'failed', 'unknown', 'running'].includes(state));
 }

@@ -1,6 +1,6 @@
 /** Views of one run. `core runs` starts without them and the kinds of action behind them (bar of `bench -- start`). */
 export { conversationOf, deletedContents } from '../../runs/conversation.ts';
-export { progressLines } from './action-table.ts';
+export { approvalProblemLines, progressLines } from './action-table.ts';
 export { actionDetails, actionsView, digestLines } from './actions-view.ts';
 export { diffView } from './diff-view.ts';
 export { failedStep } from './failed-step.ts';

@@ -7,7 +7,8 @@ import { counted } from '#kit/counted.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { approvalEnd } from '../../approval/progress.ts';
 import type { PlanFacts } from '../../runs/event.ts';
-import type { Run } from '../../runs/run.ts';
+import type { JudgedRun } from '../../runs/run.ts';
+import { needsDecision } from '../../runs/what-is-open.ts';
 import { apart, facts, quoted } from '../layout.ts';
 import { type Suggestions, stepLines } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
@@ -27,7 +28,7 @@ import { nextSteps } from './next-steps.ts';
  * @param suggestions null where what comes next is asked
  */
 export function planView(
-  run: Run,
+  run: JudgedRun,
   terminal: Terminal,
   suggestions: Suggestions | null,
   expiryDays: number,
@@ -48,7 +49,7 @@ const withoutModel =
   'This plan was made without a model: only a patch in the issue can change code. ./core model add configures a model, ./core agent add a coding agent.';
 
 /** The issue, who wrote the patch, and the base: the lines that open most views of a run. */
-export function headLines(run: Run, terminal: Terminal): string[] {
+export function headLines(run: JudgedRun, terminal: Terminal): string[] {
   const { paint } = terminal;
   const { role, planner, agent } = run.request;
   const name = visibleLine(subjectOf(run.request));
@@ -70,13 +71,13 @@ export function headLines(run: Run, terminal: Terminal): string[] {
 }
 
 /** Who wrote the patch; no line where there is none. */
-export function patchAuthorLines({ plan }: Run, terminal: Terminal): string[] {
+export function patchAuthorLines({ plan }: JudgedRun, terminal: Terminal): string[] {
   const text = patchAuthorText(plan);
   return text === null ? [] : wrapLine(visibleLine(text), terminal.width);
 }
 
 /** The table of actions by gate, as planned. */
-function actionLines(run: Run, terminal: Terminal): string[] {
+function actionLines(run: JudgedRun, terminal: Terminal): string[] {
   const texts = run.actions.map(({ definition }) => actionText(definition, terminal.symbols));
   const noted = texts.filter(({ note }) => note !== '').map(({ main }) => main.length);
   const mainWidth = Math.min(24, Math.max(0, ...noted));
@@ -84,7 +85,7 @@ function actionLines(run: Run, terminal: Terminal): string[] {
   const needs = needsColumn(run);
   const columns = {
     columns: [...riskColumns, ...history.columns, ...needs.columns, whatColumn],
-    cells(action: Run['actions'][number], index: number) {
+    cells(action: JudgedRun['actions'][number], index: number) {
       const { main, note } = texts[index]!;
       return [
         ...riskCells(action.definition, terminal.paint),
@@ -98,7 +99,7 @@ function actionLines(run: Run, terminal: Terminal): string[] {
 }
 
 /** Notices of the planning, and its checks that failed. */
-export function noticeLines(run: Run, terminal: Terminal): string[] {
+export function noticeLines(run: JudgedRun, terminal: Terminal): string[] {
   const failed = (run.plan?.checks ?? []).filter(({ passed }) => !passed);
   const lines = [
     ...(run.plan?.notices ?? []),
@@ -115,14 +116,16 @@ function noteLines(notice: string, { paint, width, named }: Terminal): string[] 
 }
 
 /** When the first of the approvals in force ends; null when there is none. */
-export function firstExpiry(run: Run, now: Date): string | null {
+export function firstExpiry(run: JudgedRun, now: Date): string | null {
   const ends = run.actions
-    .filter(({ approval, state }) => approval === 'approved' && state === 'pending')
+    .filter(
+      (action) => action.approval === 'approved' && action.state === 'pending' && !needsDecision(action, now),
+    )
     .flatMap((action) => approvalEnd(action) ?? []);
   return ends.length === 0 ? null : until(ends.sort()[0]!, now);
 }
 
-function onlyComment({ actions: [first, second] }: Run): string | null {
+function onlyComment({ actions: [first, second] }: JudgedRun): string | null {
   if (first === undefined || second !== undefined) return null;
   return first.definition.kind === 'comment_issue' ? first.definition.params.body : null;
 }

@@ -6,7 +6,7 @@ import type { RecordState } from '#kit/contracts/run.ts';
 import { counted } from '#kit/counted.ts';
 import type { PruneResult, UndoStep, Verification } from '../../agent.ts';
 import { type ConversationPart, messageHead, messageTexts } from '../../runs/conversation.ts';
-import type { Run } from '../../runs/run.ts';
+import type { JudgedRun } from '../../runs/run.ts';
 import { labelled, table, wrapping } from '../layout.ts';
 import { commandLine, commandLines, type Suggestions } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
@@ -15,7 +15,7 @@ import { runName } from './next-steps.ts';
 const stepColumns = ['', '', wrapping];
 
 /** What `undo` would take back, in its order, and what it cannot. */
-export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Terminal): string {
+export function undoPlanView(run: JudgedRun, steps: readonly UndoStep[], terminal: Terminal): string {
   const { paint } = terminal;
   const words = {
     undo: { text: 'undo', paint: paint.yellow },
@@ -32,7 +32,7 @@ export function undoPlanView(run: Run, steps: readonly UndoStep[], terminal: Ter
  * The outcome of each step of an undo, and what is left to a person.
  * @param steps as the undo was planned: what had nothing to take back took nothing back
  */
-export function undoResultView(run: Run, steps: readonly UndoStep[], terminal: Terminal): string {
+export function undoResultView(run: JudgedRun, steps: readonly UndoStep[], terminal: Terminal): string {
   const { paint } = terminal;
   const words = {
     undone: { text: 'undone', paint: paint.green },
@@ -49,7 +49,7 @@ export function undoResultView(run: Run, steps: readonly UndoStep[], terminal: T
   return `${[runName(run), ...table(stepColumns, rows, terminal), undoneText(run)].join('\n')}\n`;
 }
 
-function undoneText({ status, undo }: Run): string {
+function undoneText({ status, undo }: JudgedRun): string {
   if (status === 'undone') return 'The run is undone.';
   if (undo?.complete !== true) return `Not everything was taken back; the run is ${status}.`;
   return `What stays is left for the reason beside it; the rest was taken back. The run is ${status}.`;

@@ -7,13 +7,16 @@ import { movedText, renamedText } from '#kit/contracts/run.ts';
 import { counted } from '#kit/counted.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
-import { type ActionState, isOpen, type Run, waitsOf, willPublish } from '../../runs/run.ts';
+import { isOpen, type JudgedAction, type JudgedRun, willPublish } from '../../runs/run.ts';
+import { waitsNow } from '../../runs/what-is-open.ts';
 import { facts, labelled, table, wrapping } from '../layout.ts';
 import { commandLine, type Suggestions, shortRunId, stepLines } from '../suggestions.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import {
   actionTable,
   actionText,
+  approvalPaint,
+  approvalProblemLines,
   approvalWord,
   progressLines,
   standings,
@@ -40,7 +43,7 @@ export interface RunViewOptions {
 
 /** One run as it stands: status, the outcome of each action, its results, and what to type next. */
 export function runView(
-  run: Run,
+  run: JudgedRun,
   terminal: Terminal,
   suggestions: Suggestions,
   {
@@ -53,7 +56,7 @@ export function runView(
   }: RunViewOptions = {},
 ): string {
   const { paint } = terminal;
-  const { waits_for } = waitsOf(run);
+  const { waits_for } = waitsNow(run, terminal.now());
   const status = [
     run.run_id,
     statusPaint(run.status, paint)(run.status),
@@ -91,7 +94,7 @@ export function runView(
 }
 
 /** That the base moved in a file of the change, while that can still be published, and what became of issue and repository. */
-export function movedLines(run: Run, { paint }: Terminal): string[] {
+export function movedLines(run: JudgedRun, { paint }: Terminal): string[] {
   const moved = run.base_moved === null || !willPublish(run) ? [] : [movedText(run.base_moved)];
   const renamed =
     run.renamed === null ? [] : [renamedText(`${run.request.owner}/${run.request.repo}`, run.renamed)];
@@ -100,7 +103,11 @@ export function movedLines(run: Run, { paint }: Terminal): string[] {
 }
 
 /** What led to it, and who ended it. */
-function originLines({ request: { trigger, note, requested_by }, cancel, superseded_by }: Run): string[] {
+function originLines({
+  request: { trigger, note, requested_by },
+  cancel,
+  superseded_by,
+}: JudgedRun): string[] {
   const lines: string[] = [];
   if (note !== undefined)
     lines.push(
@@ -121,7 +128,7 @@ function originLines({ request: { trigger, note, requested_by }, cancel, superse
 }
 
 /** Shown for as long as the run is there. */
-function recoveryLines({ recoveries }: Run, { paint }: Terminal): string[] {
+function recoveryLines({ recoveries }: JudgedRun, { paint }: Terminal): string[] {
   return recoveries.map(({ kept, lost, by, reason }) => {
     const what = lost === null ? '' : ` up to event ${lost.seq}`;
     return `${paint.red('record cut')}  events after ${kept.seq}${what} are lost; ${visibleLine(by)} let it go on: ${visibleLine(reason)}`;
@@ -129,9 +136,8 @@ function recoveryLines({ recoveries }: Run, { paint }: Terminal): string[] {
 }
 
 /** One line for each action: approval, state, and the outcome where there is one. */
-function stateLines(run: Run, terminal: Terminal): string[] {
+function stateLines(run: JudgedRun, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
-  const approvals = { approved: paint.green, rejected: paint.red, required: paint.yellow };
   const stands = standings(run.actions);
   const reasons = firstReasons(run.actions);
   const columns = {
@@ -141,10 +147,10 @@ function stateLines(run: Run, terminal: Terminal): string[] {
       { title: '', right: true, gives: { turn: 2, to: 'gone' } } as const,
       whatColumn,
     ],
-    cells(action: ActionState): Cell[] {
-      const { definition, approval, state, outcome } = action;
+    cells(action: JudgedAction): Cell[] {
+      const { definition, state, outcome } = action;
       return [
-        { text: approvalWord(action, terminal.now()), paint: approvals[approval] },
+        { text: approvalWord(action, terminal.now()), paint: approvalPaint(action, terminal) },
         { text: stands.get(definition.action_id) ?? state, paint: statePaint(state, paint) },
         took(action),
         reasons.get(definition.action_id) ??
@@ -156,7 +162,7 @@ function stateLines(run: Run, terminal: Terminal): string[] {
 }
 
 /** For actions with the same reason as an earlier one: that it is the same, so that it is read once. */
-function firstReasons(actions: readonly ActionState[]): ReadonlyMap<string, string> {
+function firstReasons(actions: readonly JudgedAction[]): ReadonlyMap<string, string> {
   const stopped = actions.filter(({ state }) => state === 'refused' || state === 'blocked');
   const alike = Map.groupBy(stopped, ({ outcome }) => outcome?.message);
   return new Map(
@@ -168,14 +174,15 @@ function firstReasons(actions: readonly ActionState[]): ReadonlyMap<string, stri
   );
 }
 
-/** How far the rules about who must agree are met, for what has not started. */
-function agreementLines(run: Run, terminal: Terminal): string[] {
-  const lines = progressLines(run.actions.filter(isOpen), terminal);
+/** How far the rules about who must agree are met, and which approvals do not count, for what has not started. */
+function agreementLines(run: JudgedRun, terminal: Terminal): string[] {
+  const open = run.actions.filter(isOpen);
+  const lines = [...progressLines(open, terminal), ...approvalProblemLines(open, terminal)];
   return lines.length === 0 ? [] : [...lines, ''];
 }
 
 /** Who decided, and the reason that they gave; actions with the same in one row. */
-function decisionRows({ actions }: Run): [label: string, text: string][] {
+function decisionRows({ actions }: JudgedRun): [label: string, text: string][] {
   const made = actions.flatMap(({ definition, approval, terms, decision, decisions }) => {
     if (approval === 'required' || decision === null) return [];
     const all = terms === null ? [decision] : decisions;
@@ -194,7 +201,7 @@ function decisionRows({ actions }: Run): [label: string, text: string][] {
 
 /** Decisions; branch, commit, pull request and comment, as far as they exist. */
 function resultLines(
-  run: Run,
+  run: JudgedRun,
   terminal: Terminal,
   decisions: readonly [label: string, text: string][],
 ): string[] {
@@ -212,7 +219,7 @@ function resultLines(
 }
 
 /** What an undo could not take back. */
-function keptLines({ undo, actions }: Run, terminal: Terminal): string[] {
+function keptLines({ undo, actions }: JudgedRun, terminal: Terminal): string[] {
   const kept = (undo?.results ?? []).filter(({ state }) => state === 'kept');
   const rows = kept.map(({ action_id, message }): Cell[] => {
     const action = actions.find(({ definition }) => definition.action_id === action_id);
@@ -222,7 +229,7 @@ function keptLines({ undo, actions }: Run, terminal: Terminal): string[] {
 }
 
 /** As the forge had it when it was asked last; empty before that. */
-function pullRequestState({ pull_request }: Run): string {
+function pullRequestState({ pull_request }: JudgedRun): string {
   if (pull_request === null) return '';
   const { state, checks, failed_checks } = pull_request;
   const failed = failed_checks.length === 0 ? '' : ` (${failed_checks.join(', ')})`;
@@ -239,7 +246,7 @@ const passageColumns = [
 ] as const;
 
 /** Which context the plan was made with, and how each piece was found. */
-function contextLines(run: Run, terminal: Terminal, verbose: boolean): string[] {
+function contextLines(run: JudgedRun, terminal: Terminal, verbose: boolean): string[] {
   const all = run.plan?.context ?? [];
   const used = all.filter(({ source }, index) => all.findIndex((one) => one.source === source) === index);
   if (used.length === 0) return [];
@@ -264,7 +271,7 @@ function passageName({ layer, source, title }: ContextUse): string {
 }
 
 /** Which secrets were masked, and where; a fingerprint releases a false positive. */
-function maskedLines({ masked }: Run, terminal: Terminal): string[] {
+function maskedLines({ masked }: JudgedRun, terminal: Terminal): string[] {
   if (masked.length === 0) return [];
   const counts = [...Map.groupBy(masked, ({ kind }) => kind)].map(([kind, all]) => `${all.length} ${kind}`);
   const rows = masked.map(({ place, kind, fingerprint }): Cell[] => [
@@ -277,7 +284,7 @@ function maskedLines({ masked }: Run, terminal: Terminal): string[] {
 
 /** How to see the prompt, and how much of the conversation somebody deleted; nothing for a plan without a model. */
 function promptLines(
-  { prompt, turns, run_id }: Run,
+  { prompt, turns, run_id }: JudgedRun,
   deleted: number,
   suggestions: Suggestions,
   { paint }: Terminal,
@@ -291,9 +298,9 @@ function promptLines(
   ];
 }
 
-function statePaint(state: ActionState['state'], paint: Paint): (text: string) => string {
+function statePaint(state: JudgedAction['state'], paint: Paint): (text: string) => string {
   const { green, red, yellow, cyan, dim } = paint;
-  const paints: Record<ActionState['state'], Paint['red']> = {
+  const paints: Record<JudgedAction['state'], Paint['red']> = {
     succeeded: green,
     failed: red,
     unknown: red,
@@ -306,7 +313,7 @@ function statePaint(state: ActionState['state'], paint: Paint): (text: string) =
   return paints[state];
 }
 
-function took({ started_at, finished_at }: ActionState): string {
+function took({ started_at, finished_at }: JudgedAction): string {
   if (started_at === null || finished_at === null) return '';
   return duration(Date.parse(finished_at) - Date.parse(started_at));
 }

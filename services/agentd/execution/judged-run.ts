@@ -1,0 +1,59 @@
+import { CoreError } from '#kit/errors.ts';
+import type { Judgement } from '../action.ts';
+import type { ApprovalsNow, ReadApprovals } from '../approval/current.ts';
+import { approvalProgress } from '../approval/progress.ts';
+import { type ActionState, isOpen, type JudgedRun, nowFor, type Run } from '../runs/run.ts';
+import { unread } from '../runs/what-is-open.ts';
+import { countedNow, problemNow } from './approvals-now.ts';
+import { approvalProblem } from './decisions.ts';
+
+/**
+ * The run with what an execution would say about each approval now. Every view shows this, and none judges by itself.
+ * @param read called only if somebody decided about an action that has not started
+ */
+export function judgedRun(run: Run, read: ReadApprovals): JudgedRun {
+  const at = nowFor(run);
+  const current = onceRead(read);
+  return {
+    ...run,
+    actions: run.actions.map((action) => ({ ...action, ...judgementOf(run, action, at, current) })),
+  };
+}
+
+function judgementOf(run: Run, action: ActionState, at: string, read: ReadApprovals): Judgement {
+  const asRecorded = {
+    approval_problem: null,
+    progress: approvalProgress(action, at),
+    counted: action.decisions,
+  };
+  if (!isOpen(action) || action.decisions.length === 0 || action.approval === 'rejected') return asRecorded;
+  const recorded = action.approval === 'approved' ? approvalProblem(action, at) : null;
+  let current: ApprovalsNow;
+  try {
+    current = read();
+  } catch (error) {
+    if (!(error instanceof CoreError)) throw error;
+    const message = `whether the approval still counts is unknown: ${error.message}`;
+    return { ...asRecorded, approval_problem: { code: unread, message } };
+  }
+  const problem = action.approval === 'approved' ? problemNow(run, action, at, () => current) : null;
+  return { approval_problem: recorded ?? problem, ...countedNow(run, action, current, at) };
+}
+
+/** Reads once, also where that fails. */
+export function onceRead(read: ReadApprovals): ReadApprovals {
+  let found: (() => ApprovalsNow) | null = null;
+  return () => {
+    if (found === null) {
+      try {
+        const current = read();
+        found = () => current;
+      } catch (error) {
+        found = () => {
+          throw error;
+        };
+      }
+    }
+    return found();
+  };
+}

@@ -1,0 +1,311 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readSettings } from '#kit/config/settings.ts';
+import { RunDetail } from '#kit/contracts/run.ts';
+import { environment } from '#kit/environment.ts';
+import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
+import { silentLogger } from '#kit/log.ts';
+import { Redactor } from '#kit/redaction/redactor.ts';
+import { createToken, openTokens, revokeToken, rotateToken, type Scope } from '#kit/tokens/tokens.ts';
+import type { Person } from '../../services/agentd/agent.ts';
+import { runReport } from '../../services/agentd/mcp/run-report.ts';
+import { openNotifications } from '../../services/agentd/notifications/compose.ts';
+import { readPolicy } from '../../services/agentd/policy.ts';
+import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
+import { ApprovalSignatures, signersFile } from '../../services/agentd/signatures/approval-signatures.ts';
+import { signDecisions } from '../../services/agentd/signatures/sign-decisions.ts';
+import { approvalText } from '../../services/terminal/layout/payload.ts';
+import { needsApproval } from '../../services/terminal/state/state.ts';
+import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
+import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
+import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { allowSigners, newSigner, type Signer } from '../fixtures/signing/signer.ts';
+import { describeWith } from '../needs.ts';
+
+const everything: Scope[] = ['read', 'plan', 'approve', 'execute', 'admin'];
+const day = 86_400_000;
+
+describeWith(['git', 'ssh'], 'an approval that does not count any more', function () {
+  this.timeout(600_000);
+  let at: ReviewWorld;
+  let client: HttpClient;
+  let page: SignedIn;
+  let signer: Signer;
+  let receiver: Receiver;
+  let texts: Record<string, string>;
+  let notify: () => Promise<string>;
+  let end: () => Promise<void>;
+
+  before(() => {
+    signer = newSigner();
+  });
+
+  beforeEach(async () => {
+    at = await makeReviewWorld();
+    at.policy({});
+    texts = {};
+    for (const name of ['kim', 'jo']) texts[name] = createToken(folders(), { name, scopes: everything }).text;
+    allowSigners(signers(), [{ principal: 'kim', signer }]);
+    const { text } = createToken(folders(), { name: 'reader', scopes: everything });
+    client = createHttpClient({ baseUrl: at.url, token: text });
+    page = await SignedIn.by(await at.link('looker', { scopes: everything }));
+    receiver = await startReceiver();
+    ({ notify, end } = notifications());
+    await notify();
+  });
+
+  afterEach(async () => {
+    await end?.();
+    await receiver?.close();
+    await client?.close();
+    await at?.close();
+  });
+
+  const config = (name: string) => join(at.world.home, 'config', name);
+  const folders = () => ({ tokens: config('tokens') });
+  const signers = () => config('allowed_signers');
+
+  const who = (name: string): Person => {
+    const { name: _, ...identity } = openTokens(folders()).authenticate(texts[name]!)!;
+    return { name, ...identity };
+  };
+
+  /** The notifier of this home; gives what it sent since. */
+  function notifications() {
+    const home = { state: join(at.world.home, 'state'), config: config('.'), secrets: config('secrets') };
+    writeFileSync(join(home.secrets, 'hook'), 'a-secret-for-signatures-of-webhooks');
+    const webhook = { url: `${receiver.url}/hook`, secret_file: 'hook' };
+    writeFileSync(
+      config('notifications.json'),
+      JSON.stringify({ people: { jo: { channels: { webhook } }, kim: { channels: { webhook } } } }),
+    );
+    const store = new FileRunStore({ stateDir: home.state });
+    // A minute passes between two looks, so that each sees what no run's record says.
+    let now = Date.now();
+    const notifier = openNotifications({
+      ...{
+        folders: home,
+        store,
+        redactor: new Redactor(),
+        settings: readSettings({ folders: { ...home }, environment }),
+      },
+      now: () => now,
+      approvals: async () => {
+        const policy = readPolicy(home);
+        const signatures = new ApprovalSignatures(policy.approval, signersFile(home));
+        return { forges: ['local'], policy, tokens: openTokens(folders()).list(), signatures };
+      },
+    }).notifier(silentLogger);
+    return {
+      async notify() {
+        now += 60_001;
+        receiver.received.splice(0);
+        await notifier.tick();
+        await notifier.settled();
+        return receiver.received.map(({ body }) => body).join('\n');
+      },
+      async end() {
+        await notifier.close();
+        store.close();
+      },
+    };
+  }
+
+  async function approve({ run_id, actions }: Run, name: string, signed = false, days = 7): Promise<void> {
+    const by = who(name);
+    const seen = actions
+      .filter(({ definition }) => definition.gate === 'build')
+      .map(({ definition: { action_id, digest } }) => ({ action_id, digest }));
+    const request = { run_id, decision: 'approve', reason: null, claimed_approver: null, by } as const;
+    const { key } = signer;
+    const decided = signed
+      ? signDecisions({ run_id, decision: 'approve', actions: seen, days, key, approver: name })
+      : seen;
+    await at.world.agent.decide({ ...request, actions: decided });
+  }
+
+  /** What each view says about the build gate. */
+  async function views(run: Run): Promise<Record<string, string>> {
+    const command = async (...args: string[]) => {
+      const { code, stdout, stderr } = await at.world.command(args);
+      expect(code, stderr).to.equal(0);
+      return stdout;
+    };
+    const id = run.run_id;
+    const detail = await client.get(`/v1/runs/${id}`, RunDetail);
+    const [action] = detail.actions as [RunDetail['actions'][number]];
+    const listed = JSON.parse(await command('runs', '--json')).runs[0];
+    const inbox = JSON.parse(await command('inbox', '--all', '--json')).items[0];
+    const marked = (waits: boolean, text: string) => `${waits ? 'NEEDS APPROVAL' : 'COUNTS'} ${text}`;
+    const shown = JSON.parse(await command('show', id, '--json'));
+    const show = await command('show', id);
+    const actions = await command('actions', id);
+    const one = await command('actions', id, '1');
+    const html = await (await page.get(`/runs/${id}`)).text();
+    const report = runReport(detail);
+    const [reported] = report.actions as [Record<string, unknown>];
+    const why = JSON.stringify(reported.approval_problem ?? null);
+    const again = `approve ${id.slice(0, 17)} --gate build`;
+    return {
+      show: marked(show.includes('lapsed') && show.includes(again), show),
+      'show --json': marked(
+        shown.waits_for === 'build' && shown.actions[0].approval_lapsed === true,
+        JSON.stringify(shown.actions[0].approval_problem),
+      ),
+      actions: marked(actions.includes('lapsed') && actions.includes(again), actions),
+      'one action': marked(one.includes('lapsed'), one),
+      runs: marked(listed.waits_for === 'build' && listed.waiting === 7, why),
+      inbox: marked(inbox.kind === 'lapsed', inbox.text),
+      HTTP: marked(detail.waits_for === 'build', why),
+      'terminal interface': marked(needsApproval(action), approvalText(action)),
+      MCP: marked(report.waits_for === 'build' && String(report.next).includes('--gate build'), why),
+      'review page': marked(
+        html.includes('approval lapsed') && html.includes('Approve again') && !html.includes('data-execute'),
+        html.replaceAll('&#39;', "'"),
+      ),
+    };
+  }
+
+  const twoPeople = { name: 'two people', gates: ['build'], approvers: 2 };
+  const standing = {
+    name: 'small builds',
+    author: 'kim',
+    repositories: ['demo/*'],
+    forges: ['local'],
+    kinds: ['create_branch', 'apply_patch', 'run_validation', 'commit'],
+    risk_at_most: 100,
+    expires_at: new Date(Date.now() + day).toISOString(),
+    untrusted_influence: true,
+  };
+
+  interface Case {
+    /** policy.json when the run is planned and approved. */
+    readonly policy?: object;
+    /** Who approves; nobody where a standing approval does. */
+    readonly by?: readonly string[];
+    readonly signed?: boolean;
+    /** Until a signed approval ends; default 7. */
+    readonly days?: number;
+    readonly lapse: () => unknown;
+    /** What every view says about why; null where the approval still counts. */
+    readonly why: RegExp | null;
+    /** Who approves again. */
+    readonly again?: readonly string[];
+    readonly signedAgain?: boolean;
+  }
+
+  const scopesOf = (name: string, scopes: readonly Scope[]) => {
+    const file = join(config('tokens'), 'registry.json');
+    const registry = readFileSync(file, 'utf8');
+    const parsed = JSON.parse(registry);
+    const all = Array.isArray(parsed) ? parsed : parsed.tokens;
+    all.find((one: { name: string }) => one.name === name).scopes = scopes;
+    writeFileSync(file, JSON.stringify(parsed));
+  };
+
+  const cases: Readonly<Record<string, Case>> = {
+    'its token was revoked': {
+      lapse: () => revokeToken(folders(), 'kim'),
+      why: /the token 'kim' was revoked/,
+    },
+    'its token was rotated, and it counts': {
+      lapse: () => rotateToken(folders(), { name: 'kim' }),
+      why: null,
+    },
+    'its token was made again': {
+      lapse() {
+        revokeToken(folders(), 'kim');
+        texts.kim = createToken(folders(), { name: 'kim', scopes: everything }).text;
+      },
+      why: /the token 'kim' was revoked/,
+      again: ['kim'],
+    },
+    'its token lost a scope': { lapse: () => scopesOf('kim', ['read']), why: /without approve/ },
+    'a rule was added': {
+      policy: { people: { kim: {}, jo: {} } },
+      lapse: () => at.policy({ people: { kim: {}, jo: {} }, approval: { rules: [twoPeople] } }),
+      why: /'two people' asks for/,
+      again: ['jo'],
+    },
+    'one of two was revoked': {
+      policy: { people: { kim: {}, jo: {}, looker: {} }, approval: { rules: [twoPeople] } },
+      by: ['kim', 'jo'],
+      lapse() {
+        revokeToken(folders(), 'kim');
+        texts.kim = createToken(folders(), { name: 'kim', scopes: everything }).text;
+      },
+      why: /1 of 2: .*'kim' was revoked/,
+      again: ['kim'],
+    },
+    'people changed': {
+      policy: { people: { kim: {}, jo: {} }, approval: { rules: [twoPeople] } },
+      by: ['kim', 'jo'],
+      lapse: () =>
+        at.policy({ people: { kim: {}, joanna: { tokens: ['jo'] } }, approval: { rules: [twoPeople] } }),
+      why: /people of policy.json changed since/,
+      again: ['jo'],
+    },
+    'a standing approval was removed': {
+      policy: { approval: { standing: [standing] } },
+      by: [],
+      lapse: () => at.policy({}),
+      why: /policy.json has none of that name now/,
+    },
+    'a standing approval was changed': {
+      policy: { approval: { standing: [standing] } },
+      by: [],
+      lapse: () => at.policy({ approval: { standing: [{ ...standing, risk_at_most: 99 }] } }),
+      why: /in policy.json now, and was/,
+    },
+    'a signature is required': {
+      lapse: () => at.policy({ approval: { require_signature: true } }),
+      why: /sign/,
+      again: ['kim'],
+      signedAgain: true,
+    },
+    'its key was removed': {
+      policy: { approval: { require_signature: true } },
+      signed: true,
+      lapse: () => writeFileSync(signers(), ''),
+      why: /allowed_signers|signature/,
+    },
+    'it expired': {
+      signed: true,
+      days: 3 / 86_400,
+      lapse: () => new Promise((resolve) => setTimeout(resolve, 3_100)),
+      why: /expired/,
+    },
+  };
+
+  for (const [name, one] of Object.entries(cases))
+    it(`is shown as such by every view where ${name}`, async () => {
+      at.policy(one.policy ?? {});
+      const run = await at.planned('Look.', undefined, who('jo'));
+      for (const by of one.by ?? ['kim']) await approve(run, by, one.signed, one.days);
+      if (one.days === undefined)
+        for (const [view, text] of Object.entries(await views(run)))
+          expect(text, `${view} before`).to.match(/^COUNTS/);
+      await notify();
+      await one.lapse();
+      const lapsed = await views(run);
+      const news = await notify();
+      if (one.why === null) {
+        for (const [view, text] of Object.entries(lapsed)) expect(text, view).to.match(/^COUNTS/);
+        expect(news).to.equal('');
+        return;
+      }
+      for (const [view, text] of Object.entries(lapsed)) {
+        const line = text.replaceAll(/\s+/g, ' ');
+        expect(line, view).to.match(/^NEEDS APPROVAL/);
+        expect(line, view).to.match(one.why);
+      }
+      expect(news).to.contain('waits_for_you').and.to.match(one.why);
+      if (name.includes('key was removed')) allowSigners(signers(), [{ principal: 'kim', signer }]);
+      if (name.includes('key was removed')) return;
+      for (const by of one.again ?? ['jo']) await approve(run, by, one.signedAgain);
+      for (const [view, text] of Object.entries(await views(run)))
+        expect(text, `${view} after`).to.match(/^COUNTS/);
+    });
+});
