@@ -40,11 +40,13 @@ export function liveRoutes(parts: ReviewParts): Route[] {
 async function streamRun(parts: ReviewParts, runId: string, after: number, sink: EventSink): Promise<void> {
   let seen = `${after}`;
   for await (const updates of followRun(parts, runId, sink.signal)) {
-    const { head, status } = await parts.agent.run(runId);
-    // An executor that died changes the status without an event.
-    const now = seen.includes(' ') ? `${head.seq} ${status}` : `${head.seq}`;
+    const { actions, head, status } = await parts.agent.run(runId);
+    // An executor that died, and an approval that lapsed, change what is shown without an event.
+    const lapsed = actions.map(({ approval_problem }) => approval_problem?.code ?? '').join();
+    const shown = `${head.seq} ${status} ${lapsed}`;
+    const now = seen.includes(' ') ? shown : `${head.seq}`;
     if (now !== seen) await sink.send({ event: 'changed', data: { seq: head.seq } });
-    seen = `${head.seq} ${status}`;
+    seen = shown;
     for (const { message, action_id, state } of updates)
       await sink.send({ event: 'progress', data: { message, state, action_id: action_id ?? null } });
   }
