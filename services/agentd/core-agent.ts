@@ -121,9 +121,14 @@ export class CoreAgent {
     return after;
   }
 
+  /** As their records say, without asking what counts now. */
+  recordedRuns(query: RunQuery): Promise<RunPage> {
+    return this.#store.list(query);
+  }
+
   /** What waits is said as approvals count now. */
   async runs(query: RunQuery): Promise<RunPage> {
-    const page = await this.#store.list(query);
+    const page = await this.recordedRuns(query);
     const { mayLapse, pageNow } = await import('./execution/page-now.ts');
     return page.runs.some(mayLapse) ? pageNow(this.#store, page, await this.#readApprovals()) : page;
   }

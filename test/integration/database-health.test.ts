@@ -44,7 +44,7 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
       stateDir: temporaryFolder(),
       database: openPostgres(settings, 'core-agentd'),
     });
-    const check = runsCheck({ runs: (query) => store.list(query) }, 5_000);
+    const check = runsCheck({ recordedRuns: (query) => store.list(query) }, 5_000);
     await until('its first answer', async () => (await check()).detail === 'readable');
     const release = await hold('runs');
     const began = performance.now();

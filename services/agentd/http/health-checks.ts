@@ -21,9 +21,12 @@ export type Checks = Readonly<Record<string, () => Promise<HealthCheck>>>;
 const runsMs = 10_000;
 
 /** Asks the store of runs, which may be a database. */
-export function runsCheck(agent: Pick<CoreAgent, 'runs'>, timeoutMs = runsMs): () => Promise<HealthCheck> {
+export function runsCheck(
+  agent: Pick<CoreAgent, 'recordedRuns'>,
+  timeoutMs = runsMs,
+): () => Promise<HealthCheck> {
   const ask = async () => {
-    const { problems } = await agent.runs({ limit: 1 });
+    const { problems } = await agent.recordedRuns({ limit: 1 });
     const others =
       problems.length === 0 ? '' : `; ${counted(problems.length, 'entry is', 'entries are')} not a run`;
     return `readable${others}`;

@@ -194,7 +194,9 @@ export class Notifier {
       current,
       new Date(this.#parts.now()),
     );
-    return noticesFor(run, items, person, readerOf(current, name), this.#parts.now()).some((notice) => notice.id === id);
+    return noticesFor(run, items, person, readerOf(current, name), this.#parts.now()).some(
+      (notice) => notice.id === id,
+    );
   }
 
   #redacted(notice: Notice): Notice {
