@@ -276,7 +276,6 @@ export const VcsFacts = t.strict({
 });
 export type VcsFacts = t.TypeOf<typeof VcsFacts>;
 
-/** One proposed action as it stands: the sealed definition and what happened to it. */
 /** Why something may not be, with a stable code. */
 export interface Problem {
   readonly code: string;
@@ -293,6 +292,7 @@ export interface Judgement {
   readonly counted: readonly Approval[];
 }
 
+/** One proposed action as it stands: the sealed definition and what happened to it. */
 export interface StateOf<Definition> {
   readonly definition: Definition;
   readonly approval: ApprovalState;

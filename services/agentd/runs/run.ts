@@ -143,9 +143,10 @@ export function summaryOf(run: Run): RunSummary {
   };
 }
 
-/** How many actions wait for a decision, and the first of their gates; null where none does. */
 interface Waits {
+  /** How many actions wait for a decision. */
   readonly waiting: number;
+  /** The first of their gates; null where none does. */
   readonly waits_for: Gate | null;
 }
 
