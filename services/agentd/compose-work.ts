@@ -8,9 +8,9 @@ import type { Folders } from '#kit/folders.ts';
 import { once } from '#kit/once.ts';
 import { secretFinder } from '#kit/redaction/secret-finder.ts';
 import { serviceToken, type Tokens } from '#kit/tokens/tokens.ts';
-import type { Approval } from './action.ts';
-import { type ApprovalsNow, whyDeciderMayNot } from './approval/current.ts';
+import { type ApprovalsNow, decisionProblem } from './approval/current.ts';
 import { httpContext } from './context/http-context.ts';
+import type { DecisionPolicy } from './execution/decisions.ts';
 import { forgeFor } from './forges/find-forge.ts';
 import { findIssue, findRepository } from './forges/find-issue.ts';
 import { createForges, createSmokeForge } from './forges/registry.ts';
@@ -172,10 +172,10 @@ function composeWork(
     repositoryOf: (folder: string) => findRepository(forges, folder),
     approvals,
     approvalsFresh,
-    decisionPolicy: () => ({
+    decisionPolicy: (): DecisionPolicy => ({
       expires_after_days: policy.approval.expires_after_days,
       people: policy.people,
-      stands: (approval: Approval) => whyDeciderMayNot(approval, approvals()) === null,
+      stands: (subject, approval, now) => decisionProblem(subject, approval, approvals(), now) === null,
     }),
     signatures,
   };

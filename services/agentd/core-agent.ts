@@ -147,7 +147,7 @@ export class CoreAgent {
    * The identifier of the run that a person names in any way that the store knows.
    * @param folder where they stand: its repository is meant by `last`, and where several have an issue of the number
    */
-  runId(name: string, folder: string, choice: Omit<RunChoice, 'here'> = {}): Promise<string> {
+  runId(name: string, folder: string, choice: Omit<RunChoice, 'here' | 'judge'> = {}): Promise<string> {
     const here = async () => {
       const work = await this.#work();
       return work.repositoryOf(folder).catch((error) => {
@@ -155,7 +155,7 @@ export class CoreAgent {
         throw error;
       });
     };
-    return this.#store.resolve(name, { ...choice, here });
+    return this.#store.resolve(name, { ...choice, here, judge: (run) => this.#judged(run) });
   }
 
   /** The issue that a person names: a number of the repository of `folder`, `owner/repo#12`, or the address of its page. */
@@ -197,14 +197,19 @@ export class CoreAgent {
     return judgedRun(run, decided ? await this.#readApprovals() : unneeded);
   }
 
-  /** What decides about approvals, as it is now. Reading it throws where that cannot be known. */
+  /** What decides about approvals, as it is now. Reading it throws where that cannot be known, and a run is still shown. */
   async #readApprovals(): Promise<ReadApprovals> {
-    const [{ approvals, approvalsFresh }, { onceRead }] = await Promise.all([
-      this.#work(),
-      import('./execution/judged-run.ts'),
-    ]);
-    await approvalsFresh();
-    return onceRead(approvals);
+    const { onceRead } = await import('./execution/judged-run.ts');
+    try {
+      const { approvals, approvalsFresh } = await this.#work();
+      await approvalsFresh();
+      return onceRead(approvals);
+    } catch (error) {
+      if (!(error instanceof CoreError)) throw error;
+      return () => {
+        throw error;
+      };
+    }
   }
 
   /**

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readSettings } from '#kit/config/settings.ts';
-import { RunDetail } from '#kit/contracts/run.ts';
+import { RunDetail, RunList } from '#kit/contracts/run.ts';
 import { environment } from '#kit/environment.ts';
 import { createHttpClient, type HttpClient } from '#kit/http/client.ts';
 import { silentLogger } from '#kit/log.ts';
@@ -22,7 +22,7 @@ import { type Receiver, startReceiver } from '../fixtures/notifications/receiver
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
 import { allowSigners, newSigner, type Signer } from '../fixtures/signing/signer.ts';
-import { helloFiles } from '../fixtures/world/world.ts';
+import { helloFiles, quiet, ref } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
 
 const everything: Scope[] = ['read', 'plan', 'approve', 'execute', 'admin'];
@@ -194,6 +194,8 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
     readonly lapse: () => unknown;
     /** What every view says about why; null where the approval still counts. */
     readonly why: RegExp | null;
+    /** Makes it count again, without a decision. */
+    readonly mend?: () => void;
     /** Who approves again. */
     readonly again?: readonly string[];
     readonly signedAgain?: boolean;
@@ -273,6 +275,22 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
       signed: true,
       lapse: () => writeFileSync(signers(), ''),
       why: /allowed_signers|signature/,
+      mend: () => allowSigners(signers(), [{ principal: 'kim', signer }]),
+      again: [],
+    },
+    'its key was replaced, and a rule counts people': {
+      policy: {
+        people: { kim: {}, jo: {} },
+        approval: { rules: [{ name: 'signed', gates: ['build'], require_signature: true }] },
+      },
+      signed: true,
+      lapse() {
+        signer = newSigner();
+        allowSigners(signers(), [{ principal: 'kim', signer }]);
+      },
+      why: /0 of 1: .*signature/,
+      again: ['kim'],
+      signedAgain: true,
     },
     'it expired': {
       signed: true,
@@ -306,10 +324,62 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
         expect(line, view).to.match(one.why);
       }
       expect(news).to.contain('waits_for_you').and.to.match(one.why);
-      if (name.includes('key was removed')) allowSigners(signers(), [{ principal: 'kim', signer }]);
-      if (name.includes('key was removed')) return;
+      one.mend?.();
       for (const by of one.again ?? ['jo']) await approve(run, by, one.signedAgain);
       for (const [view, text] of Object.entries(await views(run)))
         expect(text, `${view} after`).to.match(/^COUNTS/);
     });
+
+  it('is shown as unknown where policy.json cannot be read, and counts again once it can', async () => {
+    const run = await at.planned('Look.', undefined, who('jo'));
+    await approve(run, 'kim');
+    const id = run.run_id;
+    const unknown = /whether the approval still counts is unknown: /;
+    const policy = readFileSync(config('policy.json'));
+    writeFileSync(config('policy.json'), '{"approval":{"require_signature":"perhaps"}}');
+    const [action] = (await client.get(`/v1/runs/${id}`, RunDetail)).actions as [
+      RunDetail['actions'][number],
+    ];
+    expect(action.approval_problem).to.have.property('code', 'approvals_unread');
+    expect(action.approval_lapsed).to.equal(undefined);
+    expect(needsApproval(action)).to.equal(false);
+    expect(approvalText(action)).to.match(unknown);
+    const html = await (await page.get(`/runs/${id}`)).text();
+    expect(html).to.contain('approval unknown').and.not.to.contain('data-execute');
+    expect(html.replaceAll('&#39;', "'")).to.match(unknown);
+    const { problems, runs } = await client.get('/v1/runs', RunList);
+    expect(problems.join()).to.match(unknown);
+    expect(runs).to.have.length(1);
+    for (const command of [
+      ['show', id],
+      ['actions', id],
+    ]) {
+      const { code, stdout, stderr } = await at.world.command(command);
+      expect(code, stderr).to.equal(0);
+      expect(stdout).to.contain('unknown').and.not.to.contain('execute-approved');
+      expect(stdout.replaceAll(/\s+/g, ' ')).to.match(unknown);
+    }
+    writeFileSync(config('policy.json'), policy);
+    for (const [view, text] of Object.entries(await views(run)))
+      expect(text, `${view} after`).to.match(/^COUNTS/);
+  });
+
+  it('makes its run the one of the issue that `approve` means, and another one that `execute-approved` means', async () => {
+    const { agent } = at.world;
+    const lapses = await at.planned('Look.', undefined, who('jo'));
+    const number = lapses.request.number!;
+    const counts = await agent.planIssue({ ...ref, number, keep: true, by: who('jo') }, quiet);
+    for (const [run, name] of [
+      [lapses, 'kim'],
+      [counts, 'jo'],
+    ] as const)
+      await agent.decide({
+        ...{ run_id: run.run_id, decision: 'approve', reason: null, claimed_approver: null, by: who(name) },
+        actions: run.actions.map(({ definition: { action_id, digest } }) => ({ action_id, digest })),
+      });
+    revokeToken(folders(), 'kim');
+    const found = (need: 'decide' | 'execute') => agent.runId(`${number}`, at.world.home, { need });
+    expect(await found('decide')).to.equal(lapses.run_id);
+    expect(await found('execute')).to.equal(counts.run_id);
+  });
 });

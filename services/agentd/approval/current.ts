@@ -1,7 +1,7 @@
 import { type Account, isAmong } from '#kit/contracts/account.ts';
 import type { TokenRecord } from '#kit/tokens/token.ts';
 import { fateOf, holderAt } from '#kit/tokens/token-history.ts';
-import type { Approval } from '../action.ts';
+import type { Approval, Problem } from '../action.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { ApprovalPolicy, StandingApproval } from './rule.ts';
 
@@ -62,6 +62,20 @@ export function whyDeciderMayNot(
 ): string | null {
   if (account !== undefined) return whyAccountMayNot(account, current);
   return whyTokenMayNot({ name: approver, token, at }, 'approve', current);
+}
+
+/** Why a decision does not count by itself: its token, or its signature. A standing approval is judged with its author. */
+export function decisionProblem(
+  subject: { readonly run_id: string; readonly action_id: string },
+  approval: Approval,
+  current: ApprovalsNow,
+  now: string,
+): Problem | null {
+  const { approver, standing } = approval;
+  const why = standing === undefined ? whyDeciderMayNot(approval, current) : null;
+  if (why === null) return current.signatures.problemOf(subject, approval, now);
+  const message = `the approval by ${approver} no longer counts: ${why}; approve it again`;
+  return { code: 'approver_revoked', message };
 }
 
 /** Why an account may do nothing any more; null where it may. */

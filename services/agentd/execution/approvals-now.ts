@@ -7,8 +7,8 @@ import type { Judgement, Problem } from '../action.ts';
 import {
   type ApprovalsNow,
   authorOf,
+  decisionProblem,
   type ReadApprovals,
-  whyDeciderMayNot,
   whyTokenMayNot,
 } from '../approval/current.ts';
 import { personOf } from '../approval/people.ts';
@@ -39,7 +39,8 @@ export function problemNow(run: Run, action: ActionState, now: string, read: Rea
     if (!(error instanceof CoreError) || error instanceof Unavailable) throw error;
     return { code: error.code, message: error.message };
   }
-  const problemOf = (one: Approval) => decisionProblem(run.run_id, action, one, current, now);
+  const subject = { run_id: run.run_id, action_id: action.definition.action_id };
+  const problemOf = (one: Approval) => decisionProblem(subject, one, current, now);
   const decisions = action.decisions.filter((one) => problemOf(one) === null);
   return (
     countProblem(action, decisions, problemOf, now) ??
@@ -57,29 +58,15 @@ export function countedNow(
   now: string,
 ): Pick<Judgement, 'counted' | 'progress'> {
   const { terms, definition, decisions } = action;
+  const subject = { run_id: run.run_id, action_id: definition.action_id };
   const counted = decisions.filter(
-    (one) => one.decision === 'reject' || decisionProblem(run.run_id, action, one, current, now) === null,
+    (one) => one.decision === 'reject' || decisionProblem(subject, one, current, now) === null,
   );
   const progress =
     terms === null
       ? undefined
       : progressOf({ terms, digest: definition.digest }, counted, now, stillKnown(current));
   return { counted, progress };
-}
-
-/** Why a decision does not count by itself: its token, or its signature. A standing approval is judged with its author, below. */
-function decisionProblem(
-  run_id: string,
-  { definition: { action_id } }: ActionState,
-  approval: Approval,
-  current: ApprovalsNow,
-  now: string,
-): Problem | null {
-  const { approver, standing } = approval;
-  const why = standing === undefined ? whyDeciderMayNot(approval, current) : null;
-  if (why === null) return current.signatures.problemOf({ run_id, action_id }, approval, now);
-  const message = `the approval by ${approver} no longer counts: ${why}; approve it again`;
-  return { code: 'approver_revoked', message };
 }
 
 /** @param counted decisions that count by themselves; what others rejected stays rejected */

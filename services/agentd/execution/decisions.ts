@@ -21,12 +21,18 @@ import type { NewEvent } from '../runs/event.ts';
 import { type ActionState, isActive, nowFor, type Run } from '../runs/run.ts';
 import { type ApprovalSignatures, requiredBy } from '../signatures/approval-signatures.ts';
 
+/** Which action a decision is about. */
+interface ActionOfRun {
+  readonly run_id: string;
+  readonly action_id: string;
+}
+
 /** What of the policy a decision is made by. */
 export interface DecisionPolicy {
   readonly expires_after_days: number;
   readonly people: People;
-  /** False for a decision that no longer counts because its token or account was revoked. */
-  readonly stands: (approval: Approval) => boolean;
+  /** False for a decision that no longer counts because its token or account was revoked, or its signature does not hold. */
+  readonly stands: (subject: ActionOfRun, approval: Approval, now: string) => boolean;
 }
 
 /**
@@ -124,8 +130,10 @@ function whyUseless(
 ): CoreError | null {
   if (terms === null) return null;
   // A rejection stays, whatever became of its token.
-  const decisions = recorded.filter((one) => one.decision === 'reject' || stands(one));
-  const { ordinal, kind, digest } = definition;
+  const { action_id, ordinal, kind, digest } = definition;
+  const decisions = recorded.filter(
+    (one) => one.decision === 'reject' || stands({ run_id, action_id }, one, at),
+  );
   const somebody = personOf(people, approver);
   const { text, rules } = progressOf({ terms, digest }, decisions, at);
   const name = `${ordinal} ${kind}`;

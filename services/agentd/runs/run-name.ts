@@ -2,8 +2,9 @@ import type { RunSummary } from '#kit/contracts/run.ts';
 import { CoreError, InvalidInput, NotFound } from '#kit/errors.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import type { RepositoryRef } from '../ports/forge.ts';
-import { type ActionState, canBePlanned, mayHaveEffects, type Run, waitsOf } from './run.ts';
+import { type ActionState, canBePlanned, type JudgedRun, mayHaveEffects, type Run } from './run.ts';
 import { allRuns, type RunChoice, type RunNeed, type RunStore } from './run-store.ts';
+import { isLapsed, waitsNow } from './what-is-open.ts';
 
 /**
  * The run that a word other than an identifier names: `last`, the newest of the repository around, else of all; `12`, `#12` or
@@ -14,7 +15,7 @@ import { allRuns, type RunChoice, type RunNeed, type RunStore } from './run-stor
 export async function runByWord(
   store: Pick<RunStore, 'list' | 'read'>,
   text: string,
-  { here = async () => null, need = 'show', others, forge }: RunChoice = {},
+  { here = async () => null, need = 'show', judge = asRecorded, others, forge }: RunChoice = {},
 ): Promise<string | null> {
   const word = text.trim();
   if (word === 'last') {
@@ -37,7 +38,7 @@ export async function runByWord(
   // The use of a run does not tell which repository the caller means.
   const repositories = [...Map.groupBy(runs, repositoryOf).values()];
   if (repositories.length > 1) throw ambiguous(word, repositories.flatMap(preferred), repositories.length);
-  const able = runs.length > 1 && need !== 'show' ? await ableTo(store, runs, need) : [];
+  const able = runs.length > 1 && need !== 'show' ? await ableTo(store, runs, need, judge) : [];
   const candidates = able.length > 0 ? preferred(able) : preferred(runs);
   const [newest] = candidates;
   if (newest === undefined) {
@@ -76,6 +77,7 @@ async function ableTo(
   store: Pick<RunStore, 'read'>,
   runs: readonly RunSummary[],
   need: Exclude<RunNeed, 'show'>,
+  judge: NonNullable<RunChoice['judge']>,
 ): Promise<readonly RunSummary[]> {
   const able: RunSummary[] = [];
   for (const run of runs) {
@@ -83,18 +85,31 @@ async function ableTo(
       if (error instanceof CoreError) return null;
       throw error;
     });
-    if (read !== null && can[need](read)) able.push(run);
+    if (read !== null && can[need](await judge(read), new Date())) able.push(run);
   }
   return able;
 }
 
-const can: Readonly<Record<Exclude<RunNeed, 'show'>, (run: Run) => boolean>> = {
-  decide: (run) => waitsOf(run).waiting > 0,
-  execute: (run) =>
-    isLeft(run) && run.actions.some((action) => action.approval === 'approved' && isUndone(action)),
+const can: Readonly<Record<Exclude<RunNeed, 'show'>, (run: JudgedRun, now: Date) => boolean>> = {
+  decide: (run, now) => waitsNow(run, now).waiting > 0,
+  execute: (run, now) =>
+    isLeft(run) &&
+    run.actions.some(
+      (action) => action.approval === 'approved' && isUndone(action) && !isLapsed(action, now),
+    ),
   resume: (run) => canBePlanned(run) || (run.undo !== null ? !run.undo.complete : wasCutOff(run)),
   undo: (run) => run.undo?.finished === false || mayHaveEffects(run).length > 0,
 };
+
+async function asRecorded(run: Run): Promise<JudgedRun> {
+  const actions = run.actions.map((action) => ({
+    ...action,
+    approval_problem: null,
+    progress: undefined,
+    counted: action.decisions,
+  }));
+  return { ...run, actions };
+}
 
 function isLeft({ plan, undo, status }: Run): boolean {
   return plan !== null && undo === null && status !== 'cancelled' && status !== 'superseded';

@@ -7,7 +7,7 @@ import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '.
 import type { RepositoryRef } from '../ports/forge.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
-import type { Run, RunStatus, RunSummary } from './run.ts';
+import type { JudgedRun, Run, RunStatus, RunSummary } from './run.ts';
 
 /** Newest first; `problems`: things in the runs folder that are no runs, and runs that cannot be read. */
 export type RunPage = RunList;
@@ -76,6 +76,8 @@ export interface RunChoice {
   readonly here?: RepositoryHere;
   /** Default `show`. */
   readonly need?: RunNeed;
+  /** How the approvals of a run stand now; default as its record says. */
+  readonly judge?: (run: Run) => Promise<JudgedRun>;
   /** The forge of an issue, if it is known; default any. */
   readonly forge?: string;
   /** Receives the other runs of the issue, newest first, where there are any. */
