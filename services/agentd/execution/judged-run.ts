@@ -1,5 +1,5 @@
 import { CoreError } from '#kit/errors.ts';
-import type { Judgement } from '../action.ts';
+import type { Approval, Judgement } from '../action.ts';
 import type { ApprovalsNow, ReadApprovals } from '../approval/current.ts';
 import { approvalProgress } from '../approval/progress.ts';
 import { type ActionState, isOpen, type JudgedRun, nowFor, type Run } from '../runs/run.ts';
@@ -13,7 +13,10 @@ import { approvalProblem } from './decisions.ts';
  */
 export function judgedRun(run: Run, read: ReadApprovals): JudgedRun {
   const at = nowFor(run);
-  const current = onceRead(read);
+  const current = onceRead(() => {
+    const now = read();
+    return { ...now, signatures: eachOnce(now.signatures) };
+  });
   return {
     ...run,
     actions: run.actions.map((action) => ({ ...action, ...judgementOf(run, action, at, current) })),
@@ -38,6 +41,20 @@ function judgementOf(run: Run, action: ActionState, at: string, read: ReadApprov
   }
   const problem = action.approval === 'approved' ? problemNow(run, action, at, () => current) : null;
   return { approval_problem: recorded ?? problem, ...countedNow(run, action, current, at) };
+}
+
+/** Checks each signature once: that starts a program. */
+function eachOnce(signatures: ApprovalsNow['signatures']): ApprovalsNow['signatures'] {
+  const known = new Map<Approval, ReturnType<typeof signatures.problemOf>>();
+  return {
+    problemOf(subject, approval, now) {
+      const before = known.get(approval);
+      if (before !== undefined) return before;
+      const problem = signatures.problemOf(subject, approval, now);
+      known.set(approval, problem);
+      return problem;
+    },
+  };
 }
 
 /** Reads once, also where that fails. */

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, Failed, Refused } from '#kit/errors.ts';
+import { codeOf, Failed, messageOf, Refused } from '#kit/errors.ts';
 import { requireRegularFile } from '#kit/small-file.ts';
 import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
+import { remembered } from './good-signatures.ts';
 
 /** OpenSSH's own program makes and checks every signature. */
 const program = 'ssh-keygen';
@@ -66,17 +67,32 @@ export function verifySignature(
   { namespace, signersFile, principal, at }: VerifyOptions,
 ): { readonly key: string } | { readonly problem: string } {
   requireSigners(signersFile);
-  return inFolder((folder) => {
-    const file = put(folder, 'signature', signature);
-    const args = ['-Y', 'verify', '-f', signersFile, '-I', principal, '-n', namespace];
-    const { status, stdout, stderr } = run([...args, '-s', file, `-Overify-time=${localTime(at)}`], {
-      input: text,
-      timeout: verifyMs,
-    });
-    const [, key] = /with \S+ key (SHA256:\S+)/.exec(stdout) ?? [];
-    if (status === 0 && key !== undefined) return { key };
-    return { problem: lastLine(stderr) ?? `${signersFile} has no such key for ${principal}` };
-  });
+  let content: Buffer;
+  try {
+    content = readFileSync(signersFile);
+  } catch (error) {
+    return { problem: `${signersFile} cannot be read: ${messageOf(error)}` };
+  }
+  const signers = content.toString('latin1');
+  const time = localTime(at);
+  const utc = at.toISOString().replaceAll(/\D/g, '').slice(0, time.length);
+  const checked = { text, signature, namespace, signers, principal, at: { local: time, utc } };
+  return remembered(checked, () =>
+    inFolder((folder) => {
+      const file = put(folder, 'signature', signature);
+      // What was read, whatever the file says meanwhile.
+      const copy = put(folder, 'allowed_signers', content);
+      const args = ['-Y', 'verify', '-f', copy, '-I', principal, '-n', namespace];
+      const { status, stdout, stderr } = run([...args, '-s', file, `-Overify-time=${time}`], {
+        input: text,
+        timeout: verifyMs,
+      });
+      const [, key] = /with \S+ key (SHA256:\S+)/.exec(stdout) ?? [];
+      if (status === 0 && key !== undefined) return { key };
+      const problem = lastLine(stderr)?.replaceAll(copy, signersFile);
+      return { problem: problem ?? `${signersFile} has no such key for ${principal}` };
+    }),
+  );
 }
 
 /**
