@@ -153,10 +153,11 @@ describeWith(['tmux'], 'The terminal interface', () => {
     await screen.shows('Somebody was first');
     screen.keys('g', 'Enter');
     await screen.shows('1 create_branch', 'What would happen');
-    await world.approve(await world.agent.run(runId), ['create_branch']);
+    const colleague = { ...everybody, name: 'colleague' };
+    await world.approve(await world.agent.run(runId), ['create_branch'], colleague);
     await screen.shows(/1 create_branch +low +\d+ +approved/);
     screen.keys('a');
-    await screen.shows('1 create_branch is approved already, by tester');
+    await screen.shows('1 create_branch is approved already, by colleague');
   });
 
   it('says how to start the daemon where none answers', async () => {
