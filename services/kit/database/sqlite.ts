@@ -106,22 +106,8 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     requireSameFile(inode);
     await begin(writer);
     try {
-      const settled: (() => void)[] = [];
-      for (const { work, resolve, reject } of batch) {
-        writer.run('SAVEPOINT one');
-        try {
-          const value = await work(writer);
-          writer.run('RELEASE one');
-          settled.push(() => resolve(value));
-        } catch (error) {
-          // A full disk ends the whole transaction by itself.
-          if (!writer.isTransaction) throw error;
-          writer.run('ROLLBACK TO one; RELEASE one');
-          const explained = storageError(error, path, schema);
-          settled.push(() => reject(explained));
-        }
-      }
-      writer.run('COMMIT');
+      const settled = batch.length === 1 ? [await alone(batch[0]!, writer)] : await together(batch, writer);
+      writer.rows('COMMIT');
       logSync?.committed();
       return settled;
     } catch (error) {
@@ -130,12 +116,36 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     }
   }
 
+  /** Its failure takes back the whole transaction. */
+  async function alone({ work, resolve }: Waiting, writer: Connection): Promise<() => void> {
+    const value = await work(writer);
+    return () => resolve(value);
+  }
+
+  async function together(batch: readonly Waiting[], writer: Connection): Promise<readonly (() => void)[]> {
+    const settled: (() => void)[] = [];
+    for (const one of batch) {
+      writer.rows('SAVEPOINT one');
+      try {
+        settled.push(await alone(one, writer));
+        writer.rows('RELEASE one');
+      } catch (error) {
+        // A full disk ends the whole transaction by itself.
+        if (!writer.isTransaction) throw error;
+        writer.run('ROLLBACK TO one; RELEASE one');
+        const explained = storageError(error, path, schema);
+        settled.push(() => one.reject(explained));
+      }
+    }
+    return settled;
+  }
+
   /** Waits for the writer of another process without standing still. */
   async function begin(writer: Connection): Promise<void> {
     const end = performance.now() + statementMs;
     for (let pauseMs = 2; ; pauseMs = Math.min(50, 2 * pauseMs)) {
       try {
-        writer.run('BEGIN IMMEDIATE');
+        writer.rows('BEGIN IMMEDIATE');
         return;
       } catch (error) {
         if (sqliteCode(error) !== sqliteCodes.busy) throw error;
@@ -293,7 +303,7 @@ class Connection implements Sql {
       .map((row) => ({ ...row })) as R[];
   }
 
-  /** Statements without values and rows. */
+  /** Statements without values and rows, compiled each time. */
   run(text: string): void {
     this.#db.exec(text);
   }

@@ -80,12 +80,12 @@ export class ModelCalls {
       ...estimate,
     });
     const [ending, leaving] = [new AbortController(), new AbortController()];
-    const gone = new Interrupted('client_gone', 'the client left');
-    const end = () => ending.abort(gone);
+    const gone = () => new Interrupted('client_gone', 'the client left');
+    const end = () => ending.abort(gone());
     let readOn: NodeJS.Timeout | undefined;
     const leave = () => {
       if (leaving.signal.aborted) return;
-      leaving.abort(gone);
+      leaving.abort(gone());
       if (!readsOn(caller.account, decoded)) return end();
       readOn = setTimeout(end, readOnMs);
       this.#readingOn.add(end);
