@@ -2,7 +2,7 @@ import { MovedSchema } from '#kit/storage-move/moved-schema.ts';
 import type { OpenMoveParts } from '#kit/storage-move/part.ts';
 import { openObjects } from './open-run-store.ts';
 import { runsPart } from './runs/move-runs.ts';
-import { RunArtifacts } from './runs/postgres/run-artifacts.ts';
+import { RunArtifacts } from './runs/rows/run-artifacts.ts';
 import { agentdSchema } from './schema.ts';
 
 /** Runs and notifications; sign-ins end. @throws Conflict (`lease_held`) while a process plans, executes or undoes a run */

@@ -2,22 +2,22 @@ import { readPostgresSettings, readS3Settings } from '#kit/config/storage.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
 import { FileRunStore, type RunStoreOptions } from './runs/file-run-store.ts';
-import type { PostgresRunStoreOptions } from './runs/postgres/postgres-run-store.ts';
-import type { RunObjects } from './runs/postgres/run-artifacts.ts';
+import type { DatabaseRunStoreOptions } from './runs/database-run-store.ts';
+import type { RunObjects } from './runs/rows/run-artifacts.ts';
 import type { RunStore } from './runs/run-store.ts';
 
 /** The runs that `storage` of core.json means. What talks to a database is loaded where one is named. */
 export async function openRunStore(
   folders: Pick<Folders, 'config'>,
-  options: RunStoreOptions & Pick<PostgresRunStoreOptions, 'warn'>,
+  options: RunStoreOptions & Pick<DatabaseRunStoreOptions, 'warn'>,
 ): Promise<RunStore> {
   const settings = readPostgresSettings({ ...folders, state: options.stateDir });
   if (settings === null) return new FileRunStore(options);
-  const [{ openPostgres }, { PostgresRunStore }] = await Promise.all([
+  const [{ openPostgres }, { DatabaseRunStore }] = await Promise.all([
     import('#kit/database/postgres.ts'),
-    import('./runs/postgres/postgres-run-store.ts'),
+    import('./runs/database-run-store.ts'),
   ]);
-  return new PostgresRunStore({
+  return new DatabaseRunStore({
     ...options,
     database: openPostgres(settings, 'core-agentd', {
       pool: 'runs',

@@ -9,7 +9,7 @@ import { codeOf } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { openS3 } from '#kit/objects/s3.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -43,7 +43,7 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
   describe('an artifact in a bucket', () => {
     let settings: PostgresSettings;
     let hosts: ReturnType<typeof makeHosts>;
-    let store: PostgresRunStore;
+    let store: DatabaseRunStore;
 
     beforeEach(async () => {
       settings = await server.database();
@@ -203,13 +203,13 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
   /** Stores on one database and bucket, each with a state folder of its own. */
   function makeHosts(settings: PostgresSettings) {
     const homes: string[] = [];
-    const stores: PostgresRunStore[] = [];
+    const stores: DatabaseRunStore[] = [];
     return {
       open({ objects = openS3(s3.settings), minBytes = 0, settings: own = settings }: Opened = {}) {
         const stateDir = mkdtempSync(join(tmpdir(), 'core-host-'));
         homes.push(stateDir);
         const database = openPostgres(own, 'core-test');
-        const store = new PostgresRunStore({
+        const store = new DatabaseRunStore({
           stateDir,
           database,
           objects: objects === null ? null : { store: objects, minBytes },

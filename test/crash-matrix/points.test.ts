@@ -10,7 +10,7 @@ import { vcsCrashPoints } from './vcs-points.ts';
 const coveredElsewhere = [
   // services/agentd/runs/log/heads.test.ts
   ...['head_created', 'head_pruned'],
-  // test/contract/postgres-run-store.test.ts
+  // test/contract/database-run-store.test.ts
   'run_sent',
   // services/agentd/runs/prune.test.ts
   ...['tombstone_written', 'run_buried'],

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { runsCheck } from '../../services/agentd/http/health-checks.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { startGateway } from '../fixtures/model-upstream/gateway.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -40,7 +40,7 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
   }
 
   it('of core-agentd says in a second that it is awaited, fails after its limit, and is well again', async () => {
-    const store = new PostgresRunStore({
+    const store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
       database: openPostgres(settings, 'core-agentd'),
     });

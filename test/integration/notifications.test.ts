@@ -16,7 +16,7 @@ import { NotificationRows } from '../../services/agentd/notifications/notificati
 import type { Notifier } from '../../services/agentd/notifications/notifier.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { agentdSchema } from '../../services/agentd/schema.ts';
 import { planned, sampleRequest } from '../contract/run-store.sample.ts';
@@ -81,7 +81,7 @@ describe('notifications', () => {
   function open(
     now: () => number = Date.now,
     postgres: PostgresSettings | null = null,
-    runs: PostgresRunStore | null = null,
+    runs: DatabaseRunStore | null = null,
   ) {
     const folders = {
       state: join(world.home, 'state'),
@@ -179,7 +179,7 @@ describe('notifications', () => {
     let server: PostgresServer;
     let settings: PostgresSettings;
     let proxy: CuttingProxy;
-    let runs: PostgresRunStore;
+    let runs: DatabaseRunStore;
     let notifier: Notifier;
 
     before(async () => {
@@ -190,7 +190,7 @@ describe('notifications', () => {
     beforeEach(async () => {
       settings = await server.database();
       proxy = await startCuttingProxy(settings);
-      runs = new PostgresRunStore({
+      runs = new DatabaseRunStore({
         stateDir: join(world.home, 'state'),
         database: openPostgres(proxy.settings, 'core-test'),
       });

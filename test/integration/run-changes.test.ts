@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import pg from 'pg';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
-import { changesSince } from '../../services/agentd/runs/postgres/run-changes.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { changesSince } from '../../services/agentd/runs/rows/run-changes.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -13,12 +13,12 @@ import { describeWith } from '../needs.ts';
 describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
   let server: PostgresServer;
   let settings: PostgresSettings;
-  let store: PostgresRunStore;
+  let store: DatabaseRunStore;
 
   beforeEach(async () => {
     server = await startPostgres(['log_min_messages=fatal']);
     settings = await server.database();
-    store = new PostgresRunStore({
+    store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
       database: openPostgres(settings, 'core-test'),
     });

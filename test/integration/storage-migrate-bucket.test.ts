@@ -6,7 +6,7 @@ import { openPostgres } from '#kit/database/postgres.ts';
 import { sha256 } from '#kit/digest.ts';
 import { openS3 } from '#kit/objects/s3.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { RunStore } from '../../services/agentd/runs/run-store.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -57,8 +57,8 @@ describeWith(['postgres', 's3'], 'a move of the storage with artifacts in a buck
     expect(code, stderr).to.equal(0);
   }
 
-  function databaseStore(): PostgresRunStore {
-    return new PostgresRunStore({
+  function databaseStore(): DatabaseRunStore {
+    return new DatabaseRunStore({
       stateDir: installation.folders.state,
       database: openPostgres(settings, 'core-test'),
       objects: { store: openS3(s3.settings), minBytes: 0 },

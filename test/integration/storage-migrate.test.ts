@@ -9,7 +9,7 @@ import { type CoreError, codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { openRegistry } from '#kit/tokens/open-registry.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { type MoveRequest, migrateStorage } from '../../services/supervisor/storage/migrate-storage.ts';
@@ -98,7 +98,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     ]);
     expect(readPostgresSettings(folders)?.url).to.equal(settings.url);
     expect([filesCode(), await databaseCode()]).to.deep.equal(['storage_moved', 'none']);
-    const store = new PostgresRunStore({
+    const store = new DatabaseRunStore({
       stateDir: folders.state,
       database: openPostgres(settings, 'core-test'),
     });
@@ -131,7 +131,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
   it('brings back what was made in the database', async () => {
     const { folders } = installation;
     await move('postgres');
-    const store = new PostgresRunStore({
+    const store = new DatabaseRunStore({
       stateDir: join(installation.home, 'other-host'),
       database: openPostgres(settings, 'core-test'),
     });

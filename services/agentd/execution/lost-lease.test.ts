@@ -18,7 +18,7 @@ import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { FileRunStore } from '../runs/file-run-store.ts';
-import { PostgresRunStore } from '../runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../runs/database-run-store.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { executeApproved } from './execute-approved.ts';
 import { undoRun } from './undo-run.ts';
@@ -180,7 +180,7 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
   let server: PostgresServer;
   let settings: PostgresSettings;
   let stateDir: string;
-  let store: PostgresRunStore;
+  let store: DatabaseRunStore;
 
   before(async () => {
     server = await startPostgres();
@@ -191,7 +191,7 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
   beforeEach(async () => {
     settings = await server.database();
     stateDir = mkdtempSync(join(tmpdir(), 'core-lost-lease-'));
-    store = new PostgresRunStore({ stateDir, database: openPostgres(settings, 'core-test'), leaseMs: 900 });
+    store = new DatabaseRunStore({ stateDir, database: openPostgres(settings, 'core-test'), leaseMs: 900 });
   });
 
   afterEach(async () => {

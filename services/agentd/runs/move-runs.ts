@@ -14,11 +14,11 @@ import { fold } from './log/fold.ts';
 import { cutProblem, Heads } from './log/heads.ts';
 import { missingLogProblem, readTombstone, Tombstone } from './log/open-runs.ts';
 import { artifactsName, isRunId, logName, runsWithHead, tombstoneName } from './log/run-folder.ts';
-import { writeMirror } from './postgres/mirror.ts';
-import { putRun, putTombstone, removeRows } from './postgres/moved-rows.ts';
-import type { RunArtifacts } from './postgres/run-artifacts.ts';
-import { valuesOf } from './postgres/run-rows.ts';
-import { linesOf } from './postgres/stored-runs.ts';
+import { writeMirror } from './rows/mirror.ts';
+import { putRun, putTombstone, removeRows } from './rows/moved-rows.ts';
+import type { RunArtifacts } from './rows/run-artifacts.ts';
+import { valuesOf } from './rows/run-rows.ts';
+import { linesOf } from './rows/stored-runs.ts';
 import { removeAllButTombstone } from './prune.ts';
 
 /** What is compared of a run, on either side. */

@@ -10,20 +10,20 @@ import { sha256 } from '#kit/digest.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
 import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
-import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../../agent.ts';
-import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
-import { BegunLeases } from '../begun-leases.ts';
-import type { NewEvent, RunEvent, RunRequest } from '../event.ts';
-import { checkDigest, missingArtifact, requireDigest } from '../log/artifacts.ts';
-import { beforeFirst } from '../log/event-line.ts';
-import { writeLines } from '../log/event-log.ts';
-import { fold, foldMore } from '../log/fold.ts';
-import { Heads } from '../log/heads.ts';
-import { newRunId } from '../log/open-runs.ts';
-import { checkRunId, isRunId, runIdPrefix } from '../log/run-folder.ts';
-import type { OpenMask } from '../records.ts';
-import { isActive, type Run } from '../run.ts';
-import { onlyRun, runByWord } from '../run-name.ts';
+import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
+import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
+import { BegunLeases } from './begun-leases.ts';
+import type { NewEvent, RunEvent, RunRequest } from './event.ts';
+import { checkDigest, missingArtifact, requireDigest } from './log/artifacts.ts';
+import { beforeFirst } from './log/event-line.ts';
+import { writeLines } from './log/event-log.ts';
+import { fold, foldMore } from './log/fold.ts';
+import { Heads } from './log/heads.ts';
+import { newRunId } from './log/open-runs.ts';
+import { checkRunId, isRunId, runIdPrefix } from './log/run-folder.ts';
+import type { OpenMask } from './records.ts';
+import { isActive, type Run } from './run.ts';
+import { onlyRun, runByWord } from './run-name.ts';
 import {
   executorLease,
   type Lease,
@@ -32,24 +32,24 @@ import {
   type RunPage,
   type RunQuery,
   type RunStore,
-} from '../run-store.ts';
-import { alteredViews, requireArtifacts, requireViews } from '../verify/files.ts';
-import { readRecord } from '../verify/recover.ts';
-import { verifyRun } from '../verify/verify.ts';
-import { type Append, type AppendAnswer, addLines, appendStatement, linesAsValues } from './append-rows.ts';
-import { behindText, databaseBehind } from './behind.ts';
-import { HostMirror } from './host-mirror.ts';
-import { KnownHere } from './known-here.ts';
-import { writeEvidence } from './mirror.ts';
-import { pruneRows } from './prune.ts';
-import { type RecordFolder, recoverRows } from './recover.ts';
-import { restoreRows } from './restore.ts';
-import { RunArtifacts, type RunObjects } from './run-artifacts.ts';
-import { changesSince } from './run-changes.ts';
-import { listRows, summaryColumns, valuesOf } from './run-rows.ts';
-import { type LookedAt, requireKept, type StoredRun, StoredRuns, seenRun } from './stored-runs.ts';
+} from './run-store.ts';
+import { alteredViews, requireArtifacts, requireViews } from './verify/files.ts';
+import { readRecord } from './verify/recover.ts';
+import { verifyRun } from './verify/verify.ts';
+import { type Append, type AppendAnswer, addLines, appendStatement, linesAsValues } from './rows/append-rows.ts';
+import { behindText, databaseBehind } from './rows/behind.ts';
+import { HostMirror } from './rows/host-mirror.ts';
+import { KnownHere } from './rows/known-here.ts';
+import { writeEvidence } from './rows/mirror.ts';
+import { pruneRows } from './rows/prune.ts';
+import { type RecordFolder, recoverRows } from './rows/recover.ts';
+import { restoreRows } from './rows/restore.ts';
+import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
+import { changesSince } from './rows/run-changes.ts';
+import { listRows, summaryColumns, valuesOf } from './rows/run-rows.ts';
+import { type LookedAt, requireKept, type StoredRun, StoredRuns, seenRun } from './rows/stored-runs.ts';
 
-export interface PostgresRunStoreOptions {
+export interface DatabaseRunStoreOptions {
   readonly stateDir: string;
   readonly database: Database;
   /** A bucket for large artifacts; none: all are in the database. */
@@ -69,7 +69,7 @@ const noSecrets: OpenMask = async () => ({ current: { mask: (text) => text } });
  * Runs as rows of a database that several hosts share. Each host keeps a mirror of the runs it works on, in folders as the store of
  * files makes them; nothing is read back from one.
  */
-export class PostgresRunStore implements RunStore {
+export class DatabaseRunStore implements RunStore {
   readonly stateDir: string;
   readonly #database: Database;
   readonly #objects: RunObjects | null;
@@ -82,7 +82,7 @@ export class PostgresRunStore implements RunStore {
   readonly #clock: () => number;
   readonly #secrets: OpenMask;
 
-  constructor(options: PostgresRunStoreOptions) {
+  constructor(options: DatabaseRunStoreOptions) {
     const {
       stateDir,
       database,

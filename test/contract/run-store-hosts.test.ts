@@ -11,9 +11,9 @@ import { PermitEnded } from '#kit/permit.ts';
 import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import {
-  PostgresRunStore,
-  type PostgresRunStoreOptions,
-} from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+  DatabaseRunStore,
+  type DatabaseRunStoreOptions,
+} from '../../services/agentd/runs/database-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { executorLease, type RunQuery } from '../../services/agentd/runs/run-store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
@@ -39,13 +39,13 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
   runStoreContract('PostgreSQL', async () => {
     const { host, end } = makeHosts(await server.database());
-    const another = (): PostgresRunStore => host().store;
+    const another = (): DatabaseRunStore => host().store;
     return { store: another(), another, end };
   });
 
   describe('on several hosts', () => {
     let settings: PostgresSettings;
-    let store: PostgresRunStore;
+    let store: DatabaseRunStore;
     let home: string;
 
     beforeEach(async () => {
@@ -296,7 +296,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
         list: (query: RunQuery) => store.list(query),
         read: (runId: string) => store.read(runId),
         abandon: (runId: string) => store.abandon(runId),
-        async begin(...given: Parameters<PostgresRunStore['begin']>) {
+        async begin(...given: Parameters<DatabaseRunStore['begin']>) {
           still.resolve();
           await goOn.promise;
           return store.begin(...given);
@@ -419,7 +419,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
           }
           return rows as never;
         };
-        const other = new PostgresRunStore({
+        const other = new DatabaseRunStore({
           stateDir: join(home, 'state'),
           database: { ...database, query },
         });
@@ -490,9 +490,9 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 /** Hosts of one database, each with a home of its own. */
 function makeHosts(settings: PostgresSettings) {
   const homes: string[] = [];
-  const stores: PostgresRunStore[] = [];
+  const stores: DatabaseRunStore[] = [];
   return {
-    host(own: PostgresSettings = settings, { leaseMs }: Pick<PostgresRunStoreOptions, 'leaseMs'> = {}) {
+    host(own: PostgresSettings = settings, { leaseMs }: Pick<DatabaseRunStoreOptions, 'leaseMs'> = {}) {
       const home = mkdtempSync(join(tmpdir(), 'core-host-'));
       homes.push(home);
       mkdirSync(join(home, 'config'));
@@ -501,7 +501,7 @@ function makeHosts(settings: PostgresSettings) {
         join(home, 'config/core.json'),
         JSON.stringify({ storage: { kind: 'postgres', ...own } }),
       );
-      const store = new PostgresRunStore({
+      const store = new DatabaseRunStore({
         stateDir: join(home, 'state'),
         database: openPostgres(own, 'core-test'),
         ...(leaseMs === undefined ? {} : { leaseMs }),
