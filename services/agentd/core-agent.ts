@@ -119,14 +119,26 @@ export class CoreAgent {
    * @param folder where they stand: its repository is meant by `last`, and where several have an issue of the number
    */
   runId(name: string, folder: string, choice: Omit<RunChoice, 'here'> = {}): Promise<string> {
-    const here = async () => {
-      const work = await this.#work();
-      return work.repositoryOf(folder).catch((error) => {
-        if (error instanceof CoreError) return null;
-        throw error;
-      });
+    return this.#store.resolve(name, { ...choice, here: () => this.#repositoryOf(folder) });
+  }
+
+  async #repositoryOf(folder: string) {
+    const work = await this.#work();
+    return work.repositoryOf(folder).catch((error) => {
+      if (error instanceof CoreError) return null;
+      throw error;
+    });
+  }
+
+  /** Names and checks runs by this host's folders, without the database. */
+  async offline(): Promise<Pick<CoreAgent, 'runId' | 'verify'>> {
+    const { RunFolders } = await import('./runs/run-folders.ts');
+    const folders = new RunFolders(this.#store.stateDir);
+    return {
+      runId: (name, folder, choice = {}) =>
+        folders.resolve(name, { ...choice, here: () => this.#repositoryOf(folder) }),
+      verify: async (runId, signersFile) => folders.verify(runId, await this.#signatures(signersFile)),
     };
-    return this.#store.resolve(name, { ...choice, here });
   }
 
   /** The issue that a person names: a number of the repository of `folder`, `owner/repo#12`, or the address of its page. */

@@ -8,7 +8,7 @@ import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { openS3 } from '#kit/objects/s3.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
@@ -17,6 +17,7 @@ import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { describeWith } from '../needs.ts';
 import { runStoreContract } from './run-store.contract.ts';
 import { planned, sampleRequest } from './run-store.sample.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 const large = 'a line of a log\n'.repeat(100_000);
 const everything = { before: '2100-01-01T00:00:00.000Z', what: 'runs', dry_run: false } as const;
@@ -84,7 +85,7 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
       await inRows.append(other.run_id, () => planned(other.run_id));
       const names = (path: string): string[] => readdirSync(join(path, 'artifacts')).sort();
       expect(names(folder)).to.deep.equal(names(await inRows.mirror(other.run_id)));
-      const files = new FileRunStore({ stateDir: store.stateDir });
+      const files = runStoreIn(store.stateDir);
       const { problems } = await store.verify(run_id);
       expect((await files.verify(run_id)).problems).to.deep.equal(
         problems.filter(({ where }) => !where.startsWith('mirror on this host')),
@@ -208,7 +209,7 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
       open({ objects = openS3(s3.settings), minBytes = 0, settings: own = settings }: Opened = {}) {
         const stateDir = mkdtempSync(join(tmpdir(), 'core-host-'));
         homes.push(stateDir);
-        const database = openPostgres(own, 'core-test');
+        const database = openPostgres(own, 'core-test', { schema: agentdSchema });
         const store = new DatabaseRunStore({
           stateDir,
           database,

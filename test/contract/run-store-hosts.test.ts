@@ -8,7 +8,7 @@ import type { Sql } from '#kit/database/database.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
 import { PermitEnded } from '#kit/permit.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { RunFolders } from '../../services/agentd/runs/run-folders.ts';
 import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import {
   DatabaseRunStore,
@@ -24,6 +24,7 @@ import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 import { runStoreContract } from './run-store.contract.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 const by = { name: 'mira', scopes: ['admin'] } as never;
 
@@ -60,10 +61,10 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
     /** Without the transcripts that the sample events name and nobody stored. */
     const soundProblems = async (runId: string) =>
-      (await store.verify(runId)).problems.filter(({ where }) => !where.startsWith('artifacts/'));
+      (await store.verify(runId)).problems.filter(({ where }) => !where.includes('artifacts/'));
 
     const inTransaction = async (work: (sql: Sql) => Promise<void>): Promise<void> => {
-      const database = openPostgres(settings, 'core-test');
+      const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
       try {
         await database.transaction(work);
       } finally {
@@ -78,12 +79,11 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await store.writeViews(run_id);
       const before = filesIn(folderOf(run_id));
       expect([...before.keys()]).to.include.members(['events.jsonl', 'session.json', 'summary.md']);
-      const files = new FileRunStore({ stateDir: join(home, 'state') });
-      expect((await files.verify(run_id)).problems).to.deep.equal((await store.verify(run_id)).problems);
-      expect(await files.read(run_id)).to.deep.equal(await store.read(run_id));
-      await files.writeViews(run_id);
-      expect(filesIn(folderOf(run_id))).to.deep.equal(before);
-      await files.close();
+      const folders = new RunFolders(join(home, 'state'));
+      expect((await folders.verify(run_id)).problems.map(({ what }) => what)).to.deep.equal(
+        (await store.verify(run_id)).problems.filter(({ where }) => where.startsWith('mirror')).map(({ what }) => what),
+      );
+      expect(await folders.read(run_id)).to.deep.equal(await store.read(run_id));
       const second = hosts.host();
       expect(await second.store.mirror(run_id)).to.equal(folderOf(run_id, second.home));
       expect(filesIn(folderOf(run_id, second.home))).to.deep.equal(before);
@@ -353,7 +353,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
         expect(codeOf(await failure(host.append(run_id, () => [turn()])))).to.equal('database_unavailable');
       });
       const busy =
-        "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%core_append_events%' AND state = 'active' AND pid <> pg_backend_pid()";
+        "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'UPDATE runs SET%' AND state = 'active' AND pid <> pg_backend_pid()";
       await until('nobody to wait', async () => (await server.ask(settings, busy)).length === 0);
       expect((await store.read(run_id)).head).to.deep.equal(head);
       expect((await host.append(run_id, () => [turn()])).head.seq).to.equal(head.seq + 1);
@@ -367,7 +367,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       let recovering: Promise<Run> | undefined;
       let appending: Promise<Run> | undefined;
       await inTransaction(async (sql) => {
-        await sql.query('LOCK TABLE run_artifacts');
+        await sql.query('LOCK TABLE run_events IN SHARE MODE');
         recovering = hosts.host().store.recover({ run_id, reason: 'a test', by });
         await until('the record to be read', async () => (await server.ask(settings, waiting)).length === 1);
         appending = store.append(run_id, () => [turn()]);
@@ -409,7 +409,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       it(`does not take views for altered that another process of this host writes after its read ${read}`, async () => {
         const { run_id } = await store.create(sampleRequest());
         await store.writeViews(run_id);
-        const database = openPostgres(settings, 'core-test');
+        const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
         let reads = 0;
         const query: typeof database.query = async (text, values) => {
           const rows = await database.query(text, values);
@@ -503,7 +503,7 @@ function makeHosts(settings: PostgresSettings) {
       );
       const store = new DatabaseRunStore({
         stateDir: join(home, 'state'),
-        database: openPostgres(own, 'core-test'),
+        database: openPostgres(own, 'core-test', { schema: agentdSchema }),
         ...(leaseMs === undefined ? {} : { leaseMs }),
       });
       stores.push(store);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { backup } from '../../services/supervisor/backup/backup.ts';
 import { restore } from '../../services/supervisor/backup/restore.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
@@ -57,7 +57,7 @@ describe('a backup while others write', () => {
       const record = new DatabaseSync(join(home, 'state/context/record.sqlite'));
       expect({ ...record.prepare('PRAGMA integrity_check').get() }).to.deep.equal({ integrity_check: 'ok' });
       const facts = record.prepare('SELECT seq FROM facts WHERE run_id = ?');
-      const store = new FileRunStore({ stateDir: join(home, 'state') });
+      const store = runStoreIn(join(home, 'state'));
       const { runs } = await store.list({ limit: 10 });
       expect(runs).to.have.length(2);
       let events = 0;

@@ -8,6 +8,7 @@ import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 describeWith(['postgres'], 'the health of a service whose database is busy', () => {
   let server: PostgresServer;
@@ -23,7 +24,7 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
 
   /** Nobody else reads or writes the table until it is given back. */
   async function hold(table: string): Promise<() => Promise<void>> {
-    const database = openPostgres(settings, 'core-test');
+    const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
     const locked = Promise.withResolvers<void>();
     const free = Promise.withResolvers<void>();
     const holding = database.transaction(async (sql) => {
@@ -42,7 +43,7 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
   it('of core-agentd says in a second that it is awaited, fails after its limit, and is well again', async () => {
     const store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
-      database: openPostgres(settings, 'core-agentd'),
+      database: openPostgres(settings, 'core-agentd', { schema: agentdSchema }),
     });
     const check = runsCheck({ runs: (query) => store.list(query) }, 5_000);
     await until('its first answer', async () => (await check()).detail === 'readable');

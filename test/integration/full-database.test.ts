@@ -19,6 +19,7 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
 import { emptyDisk, type OwnMounts } from '../fixtures/world/own-mounts.ts';
 import { describeWith } from '../needs.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 /** One kind of work against the database, again and again until it is stopped. */
 interface Worker {
@@ -72,7 +73,7 @@ describeWith(['mounts', 'postgres'], 'a database whose disk is full', () => {
   async function appending(): Promise<Worker> {
     const store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
     closing.push(() => store.close());
     const { run_id } = await store.create(sampleRequest());

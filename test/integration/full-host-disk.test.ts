@@ -9,6 +9,7 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { emptyDisk, type OwnMounts, readOnlyState, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { makeWorld } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 describeWith(
   ['git', 'mounts', 'postgres'],
@@ -29,7 +30,7 @@ describeWith(
     afterEach(() => disk?.close());
 
     async function openStore(stateDir: string): Promise<DatabaseRunStore> {
-      const database = openPostgres(await server.database(), 'core-test');
+      const database = openPostgres(await server.database(), 'core-test', { schema: agentdSchema });
       return new DatabaseRunStore({ stateDir, database, warn: (message) => void warnings.push(message) });
     }
 

@@ -8,7 +8,7 @@ import { type CommitParams as CommitCodec, commit } from '../../services/agentd/
 import { nextSteps } from '../../services/agentd/cli/views/next-steps.ts';
 import type { CoreAgent } from '../../services/agentd/core-agent.ts';
 import { openServices } from '../../services/agentd/main.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -146,7 +146,7 @@ describeWith(['git'], 'an execution that goes on', () => {
       CORE_CRASH_AT: 'execute.effect.apply_patch',
     });
     expect(killed.signal, killed.stderr).to.equal('SIGKILL');
-    const store = new FileRunStore({ stateDir: join(world.home, 'state') });
+    const store = runStoreIn(join(world.home, 'state'));
     await store.append(run_id, ({ execution }) => {
       const { finished: _, message: __, ...data } = execution!;
       const checkout = { host: 'two.example', dir, repository: 'another' };

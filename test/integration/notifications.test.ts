@@ -15,7 +15,7 @@ import { openNotifications } from '../../services/agentd/notifications/compose.t
 import { NotificationRows } from '../../services/agentd/notifications/notification-rows.ts';
 import type { Notifier } from '../../services/agentd/notifications/notifier.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { agentdSchema } from '../../services/agentd/schema.ts';
@@ -39,7 +39,7 @@ describe('notifications', () => {
   let world: World;
   let receiver: Receiver;
   let started: Notifier[];
-  let stores: FileRunStore[];
+  let stores: DatabaseRunStore[];
 
   beforeEach(async () => {
     world = await makeWorld({ vcs: 'git' });
@@ -88,8 +88,8 @@ describe('notifications', () => {
       config: postgres === null ? join(world.home, 'config') : configWith(postgres),
       secrets: join(world.home, 'config/secrets'),
     };
-    const store = runs ?? new FileRunStore({ stateDir: folders.state });
-    if (store instanceof FileRunStore) stores.push(store);
+    const store = runs ?? runStoreIn(folders.state);
+    if (store instanceof DatabaseRunStore) stores.push(store);
     const tokens = openTokens({ tokens: join(world.home, 'config/tokens') });
     const notifications = openNotifications({
       folders,
@@ -192,7 +192,7 @@ describe('notifications', () => {
       proxy = await startCuttingProxy(settings);
       runs = new DatabaseRunStore({
         stateDir: join(world.home, 'state'),
-        database: openPostgres(proxy.settings, 'core-test'),
+        database: openPostgres(proxy.settings, 'core-test', { schema: agentdSchema }),
       });
       configure({ mira: { channels: hook() } });
       ({ notifier } = open(Date.now, proxy.settings, runs));

@@ -13,6 +13,7 @@ import { type PgBouncer, startPgBouncer } from '../fixtures/pgbouncer.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 /** Connections to the server, far fewer than there are clients: each transaction gets another one. */
 const pool = 2;
@@ -40,7 +41,7 @@ describeWith(['pgbouncer', 'postgres'], 'the database behind PgBouncer in transa
   });
 
   function open(change: Partial<PostgresSettings> = {}): Database {
-    const database = openPostgres({ ...pgbouncer.settings, ...change }, 'core-test');
+    const database = openPostgres({ ...pgbouncer.settings, ...change }, 'core-test', { schema: agentdSchema });
     closing.push(() => database.close());
     return database;
   }
@@ -85,7 +86,7 @@ describeWith(['pgbouncer', 'postgres'], 'the database behind PgBouncer in transa
       mkdirSync(stateDir);
       const store = new DatabaseRunStore({
         stateDir,
-        database: openPostgres(pgbouncer.settings, 'core-test'),
+        database: openPostgres(pgbouncer.settings, 'core-test', { schema: agentdSchema }),
       });
       closing.push(() => store.close());
       return store;

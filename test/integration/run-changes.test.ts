@@ -9,6 +9,7 @@ import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
   let server: PostgresServer;
@@ -20,7 +21,7 @@ describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
     settings = await server.database();
     store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
   });
 
@@ -118,7 +119,7 @@ describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
     const { position } = await store.changes(null);
     await store.append(run_id, () => [turn()]);
     const reads: number[] = [];
-    const database = openPostgres(settings, 'core-test');
+    const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
     const { sizes } = await database.transaction((sql) =>
       changesSince(
         {

@@ -45,7 +45,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
 
   function host(): DatabaseRunStore {
     const stateDir = mkdtempSync(join(tmpdir(), 'core-host-'));
-    const store = new DatabaseRunStore({ stateDir, database: openPostgres(settings, 'core-test') });
+    const store = new DatabaseRunStore({ stateDir, database: openPostgres(settings, 'core-test', { schema: agentdSchema }) });
     closing.push(() => store.close());
     return store;
   }
@@ -78,7 +78,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       }),
     );
     await until('events', () => acknowledged.size > 60);
-    const follower = openPostgres(settings, 'core-test');
+    const follower = openPostgres(settings, 'core-test', { schema: agentdSchema });
     closing.push(() => follower.close());
     let looks = 0;
     follower.signals.watch(runs[0]!.run_id, () => looks++);

@@ -5,7 +5,7 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { sha256 } from '#kit/digest.ts';
 import { openS3 } from '#kit/objects/s3.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { RunStore } from '../../services/agentd/runs/run-store.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
@@ -14,6 +14,7 @@ import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { type Installation, makeInstallation, storedIn } from '../fixtures/storage/installation.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
 import { describeWith } from '../needs.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 const contents = ['one', 'two', 'x'.repeat(3_000_000)];
 
@@ -60,7 +61,7 @@ describeWith(['postgres', 's3'], 'a move of the storage with artifacts in a buck
   function databaseStore(): DatabaseRunStore {
     return new DatabaseRunStore({
       stateDir: installation.folders.state,
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
       objects: { store: openS3(s3.settings), minBytes: 0 },
     });
   }
@@ -74,7 +75,7 @@ describeWith(['postgres', 's3'], 'a move of the storage with artifacts in a buck
     await store.close();
   }
 
-  const expectInFiles = () => expectArtifacts(new FileRunStore({ stateDir: installation.folders.state }));
+  const expectInFiles = () => expectArtifacts(runStoreIn(installation.folders.state));
 
   it('fetches them into files, and gives them back to the database, the same by their digests', async () => {
     await moved('files');

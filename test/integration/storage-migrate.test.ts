@@ -8,7 +8,7 @@ import { sha256 } from '#kit/digest.ts';
 import { type CoreError, codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { openRegistry } from '#kit/tokens/open-registry.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
@@ -24,6 +24,7 @@ import { type Installation, makeInstallation, storedIn } from '../fixtures/stora
 import { core, ended } from '../fixtures/world/core-command.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
 import { describeWith, itWith } from '../needs.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 
 const points = ['storage.begun', 'storage.copied', 'storage.compared', 'storage.source_left'];
 const switchPoints = ['storage.target_in_use', 'config.checked', 'storage.switched'];
@@ -67,7 +68,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
   const refusal = async (work: Promise<unknown>): Promise<CoreError> => (await failure(work)) as CoreError;
 
   async function databaseCode(): Promise<string> {
-    const database = openPostgres(settings, 'core-test');
+    const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
     try {
       await database.query('SELECT 1');
       return 'none';
@@ -100,9 +101,9 @@ describeWith(['postgres'], 'a move of the storage', () => {
     expect([filesCode(), await databaseCode()]).to.deep.equal(['storage_moved', 'none']);
     const store = new DatabaseRunStore({
       stateDir: folders.state,
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
-    const files = new FileRunStore({ stateDir: folders.state });
+    const files = runStoreIn(folders.state);
     for (const run of runs.slice(1)) {
       expect(await store.read(run)).to.deep.equal(await files.read(run));
       const { problems, ...verified } = await files.verify(run);
@@ -133,7 +134,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     await move('postgres');
     const store = new DatabaseRunStore({
       stateDir: join(installation.home, 'other-host'),
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
     const { run_id } = await store.create(sampleRequest(), 'a task');
     await store.close();
@@ -152,7 +153,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     await registry.close();
 
     await move('files');
-    const files = new FileRunStore({ stateDir: folders.state });
+    const files = runStoreIn(folders.state);
     expect((await files.read(run_id)).run_id).to.equal(run_id);
     expect((await files.verify(run_id)).problems).to.deep.equal([]);
     await files.close();
@@ -207,7 +208,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
 
   it('that was cut off leaves files in use, and takes what was written to them since', async () => {
     await typed('postgres', { CORE_CRASH_AT: 'storage.compared' });
-    const files = new FileRunStore({ stateDir: installation.folders.state });
+    const files = runStoreIn(installation.folders.state);
     const { run_id } = await files.create(sampleRequest());
     await files.putArtifact(installation.runs[1]!, 'added since');
     await files.writeViews(run_id);
@@ -252,7 +253,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     });
     expect(await refusal(move('postgres'))).to.include({ code: 'storage_in_use' });
     service.withdraw();
-    const files = new FileRunStore({ stateDir: folders.state });
+    const files = runStoreIn(folders.state);
     const lease = await files.lease(executorLease(runs[1]!));
     expect((await refusal(move('postgres'))).message).to.include(
       `run ${runs[1]} is held by process ${process.pid}`,

@@ -5,6 +5,7 @@ import type { RunSummary } from '#kit/contracts/run.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { RunNeed } from '../runs/run-store.ts';
 import { notEmpty } from './option-values.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import type { Services } from './services.ts';
 import { commandLine, type Suggestions } from './suggestions.ts';
 import type { Terminal } from './terminal.ts';
@@ -90,7 +91,9 @@ export async function runAndActions(
 
 /** The identifier of the run that a command is about. */
 export async function runNamed(
-  { services, suggestions, terminal }: CommandContext,
+  { services, suggestions, terminal }: Pick<CommandContext, 'suggestions' | 'terminal'> & {
+    readonly services: { readonly agent: Pick<CoreAgent, 'runId'> };
+  },
   id: string | undefined,
   { runId: option }: RunOption,
   command: string,

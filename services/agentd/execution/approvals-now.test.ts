@@ -10,7 +10,7 @@ import type { Person } from '../agent.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
 import type { NewEvent } from '../runs/event.ts';
 import { beforeFirst } from '../runs/log/event-line.ts';
-import { writeLines } from '../runs/log/event-log.ts';
+import { writeLines } from '../runs/log/event-line.ts';
 import { fold } from '../runs/log/fold.ts';
 import type { Run } from '../runs/run.ts';
 import { checkStory } from '../runs/verify/story.ts';

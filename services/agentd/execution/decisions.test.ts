@@ -15,7 +15,7 @@ import type { ActionDefinition } from '../actions/registry.ts';
 import type { DecisionRequest } from '../agent.ts';
 import type { DataOf, NewEvent } from '../runs/event.ts';
 import { beforeFirst } from '../runs/log/event-line.ts';
-import { writeLines } from '../runs/log/event-log.ts';
+import { writeLines } from '../runs/log/event-line.ts';
 import { fold } from '../runs/log/fold.ts';
 import { nowFor, type Run } from '../runs/run.ts';
 import { approvalProblem, cancelRun, decideActions, findAction, requireCompletePlan } from './decisions.ts';

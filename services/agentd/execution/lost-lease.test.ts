@@ -17,11 +17,12 @@ import type { ActionExecutor } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person } from '../agent.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { FileRunStore } from '../runs/file-run-store.ts';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../runs/database-run-store.ts';
 import type { RunStore } from '../runs/run-store.ts';
 import { executeApproved } from './execute-approved.ts';
 import { undoRun } from './undo-run.ts';
+import { agentdSchema } from '../schema.ts';
 
 const by = { name: 'mira' } as Person;
 const idle = { progress: () => {}, signal: new AbortController().signal };
@@ -161,11 +162,11 @@ function losing(open: () => Scene): void {
 
 describe('a lease that is lost in the middle, of runs in files', () => {
   let stateDir: string;
-  let store: FileRunStore;
+  let store: DatabaseRunStore;
 
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'core-lost-lease-'));
-    store = new FileRunStore({ stateDir });
+    store = runStoreIn(stateDir);
   });
 
   afterEach(() => {
@@ -191,7 +192,7 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
   beforeEach(async () => {
     settings = await server.database();
     stateDir = mkdtempSync(join(tmpdir(), 'core-lost-lease-'));
-    store = new DatabaseRunStore({ stateDir, database: openPostgres(settings, 'core-test'), leaseMs: 900 });
+    store = new DatabaseRunStore({ stateDir, database: openPostgres(settings, 'core-test', { schema: agentdSchema }), leaseMs: 900 });
   });
 
   afterEach(async () => {

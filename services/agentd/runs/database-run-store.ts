@@ -1,27 +1,38 @@
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
+import { changeNumber } from '#kit/database/change-numbers.ts';
 import { outcomeOf } from '#kit/database/commit-unknown.ts';
-import { type Database, places, type Sql } from '#kit/database/database.ts';
+import { type Database, places, rowLock, type Sql } from '#kit/database/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/database/fenced-leases.ts';
 import { sha256 } from '#kit/digest.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
-import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
+import { uuidv7 } from 'uuidv7';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import { BegunLeases } from './begun-leases.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import { checkDigest, missingArtifact, requireDigest } from './log/artifacts.ts';
-import { beforeFirst } from './log/event-line.ts';
-import { writeLines } from './log/event-log.ts';
+import { beforeFirst, writeLines } from './log/event-line.ts';
 import { fold, foldMore } from './log/fold.ts';
-import { Heads } from './log/heads.ts';
-import { newRunId } from './log/open-runs.ts';
-import { checkRunId, isRunId, runIdPrefix } from './log/run-folder.ts';
-import type { OpenMask } from './records.ts';
+import { checkRunId, isRunId, notFound, runIdPrefix } from './log/run-folder.ts';
+import { requireKept } from './log/tombstone.ts';
+import { behindText, databaseBehind } from './mirror/behind.ts';
+import { HostMirror } from './mirror/host-mirror.ts';
+import { KnownHere } from './mirror/known-here.ts';
+import { folderOf } from './mirror/run-folder-log.ts';
+import { prune } from './prune.ts';
+import { appendRows, insertLines } from './rows/append-rows.ts';
+import { recordInRows } from './rows/record-in-rows.ts';
+import { cutRows } from './rows/recover.ts';
+import { restoreRows } from './rows/restore.ts';
+import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
+import { changesSince } from './rows/run-changes.ts';
+import { listRows, summaryColumns, valuesOf } from './rows/run-rows.ts';
+import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './rows/stored-runs.ts';
 import { isActive, type Run } from './run.ts';
 import { onlyRun, runByWord } from './run-name.ts';
 import {
@@ -34,20 +45,11 @@ import {
   type RunStore,
 } from './run-store.ts';
 import { alteredViews, requireArtifacts, requireViews } from './verify/files.ts';
-import { readRecord } from './verify/recover.ts';
-import { verifyRun } from './verify/verify.ts';
-import { type Append, type AppendAnswer, addLines, appendStatement, linesAsValues } from './rows/append-rows.ts';
-import { behindText, databaseBehind } from './rows/behind.ts';
-import { HostMirror } from './rows/host-mirror.ts';
-import { KnownHere } from './rows/known-here.ts';
-import { writeEvidence } from './rows/mirror.ts';
-import { pruneRows } from './rows/prune.ts';
-import { type RecordFolder, recoverRows } from './rows/recover.ts';
-import { restoreRows } from './rows/restore.ts';
-import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
-import { changesSince } from './rows/run-changes.ts';
-import { listRows, summaryColumns, valuesOf } from './rows/run-rows.ts';
-import { type LookedAt, requireKept, type StoredRun, StoredRuns, seenRun } from './rows/stored-runs.ts';
+import { stateOf } from './verify/recover.ts';
+import { verificationOf, verifyFolder, verifyRecord } from './verify/verify.ts';
+
+/** What masks every text of every event before it is written. Opened at the first writing; `current` is read for each append. */
+export type OpenMask = () => Promise<{ readonly current: Pick<SecretFinder, 'mask'> }>;
 
 export interface DatabaseRunStoreOptions {
   readonly stateDir: string;
@@ -66,8 +68,8 @@ export interface DatabaseRunStoreOptions {
 const noSecrets: OpenMask = async () => ({ current: { mask: (text) => text } });
 
 /**
- * Runs as rows of a database that several hosts share. Each host keeps a mirror of the runs it works on, in folders as the store of
- * files makes them; nothing is read back from one.
+ * Runs as rows of a database, which several hosts may share. Each host keeps a folder of each run it works on, as spec.md describes it;
+ * nothing that runs reads it back.
  */
 export class DatabaseRunStore implements RunStore {
   readonly stateDir: string;
@@ -154,10 +156,10 @@ export class DatabaseRunStore implements RunStore {
   }
 
   async count(): Promise<number> {
-    const [row] = await this.#database.query<{ count: string }>(
-      "SELECT count(*) FROM runs WHERE status <> 'pruned'",
+    const [row] = await this.#database.query<{ count: number }>(
+      "SELECT count(*) AS count FROM runs WHERE status <> 'pruned'",
     );
-    return Number(row?.count);
+    return row!.count;
   }
 
   /**
@@ -217,6 +219,8 @@ export class DatabaseRunStore implements RunStore {
   async requireUnaltered(runId: string): Promise<void> {
     const behind = await this.#known.behind(this.#database, checkRunId(runId));
     if (behind !== null) throw databaseBehind(runId, behind);
+    // Rows may have been changed behind what this process read before.
+    this.#runs.forget(runId);
     await this.requireArtifacts(runId);
     const folder = this.#folder(runId);
     for (let events = await this.events(runId); existsSync(folder); ) {
@@ -247,43 +251,43 @@ export class DatabaseRunStore implements RunStore {
     return this.#folder(runId);
   }
 
-  /** What the database holds, and this host's mirror, if it has one, beside its own head. */
+  /** Checks what the database holds, and this host's folder, if it has one. */
   async verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
-    const behind = await this.#known.behind(this.#database, runId);
+    const { record, behind } = await this.#record(runId);
+    const artifacts = await this.#artifacts.digests(runId);
+    const rows = verificationOf(runId, verifyRecord({ ...record, artifacts }, signatures));
     const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
-    const found = await this.#evidence(runId, ({ runsDir, heads }) =>
-      behind?.shared === 0 && behind.others === 0
-        ? { run_id: runId, events: 0, head: '', artifacts: 0, approvals: [], problems: [] }
-        : verifyRun(runId, runsDir, heads, signatures),
-    );
-    if (!existsSync(this.#folder(runId))) return { ...found, problems: [...lost, ...found.problems] };
-    const { problems } = verifyRun(runId, join(this.stateDir, 'runs'), new Heads(this.stateDir));
-    const mirrored = problems.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
+    // Of a run that it lost there is nothing to check.
+    const found = record.log === null ? { ...rows, problems: [] } : rows;
+    const folder = existsSync(this.#folder(runId)) ? verifyFolder(runId, join(this.stateDir, 'runs')).problems : [];
+    const mirrored = folder.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
     return { ...found, problems: [...lost, ...found.problems, ...mirrored] };
   }
 
   async record(runId: string): Promise<RecordState> {
-    const behind = await this.#known.behind(this.#database, runId);
-    return this.#evidence(runId, ({ runsDir, heads }) => {
-      if (behind === null) return readRecord(runId, runsDir, heads);
-      heads.acknowledge(runId, behind.head);
-      return {
-        ...readRecord(runId, runsDir, heads),
-        problem: behindText(runId, behind),
-        restorable: behind.others === 0,
-      };
-    });
+    const { record, behind } = await this.#record(runId);
+    if (behind === null) return stateOf(record);
+    return {
+      ...stateOf({ ...record, acknowledged: behind.head }),
+      problem: behindText(runId, behind),
+      restorable: behind.others === 0,
+    };
+  }
+
+  /** @throws NotFound (`run_not_found`, `run_pruned`) if neither the database nor this host has it */
+  async #record(runId: string) {
+    const behind = await this.#known.behind(this.#database, checkRunId(runId));
+    const record = await recordInRows(this.#database, runId);
+    if (record.log === null && behind === null) throw notFound(runId);
+    return { record, behind };
   }
 
   async recover(request: RecoveryRequest): Promise<Run> {
     const { run_id } = request;
     return this.#mended(run_id, async (sql) => {
-      const behind = await this.#known.behind(sql, run_id);
-      await this.#asFolder(sql, run_id, async (record) => {
-        if (behind !== null) record.heads.acknowledge(run_id, behind.head);
-        const cut = await recoverRows(sql, request, { ...record, missing: behind?.missing ?? [] });
-        await sql.query(...appendStatement({ ...this.#extended(cut.stored, [cut.event]), token: null }));
-      });
+      const { stored, event } = await cutRows(sql, request, await this.#known.behind(sql, run_id));
+      const { after, text } = this.#extended(stored, [event]);
+      await appendRows(sql, stored, after, text);
     });
   }
 
@@ -298,8 +302,8 @@ export class DatabaseRunStore implements RunStore {
     try {
       await this.#database.transaction(async (sql) => {
         await this.#leases.fence(sql, name);
-        const rows = await sql.query<{ tombstone: unknown }>(
-          'SELECT tombstone FROM runs WHERE run_id = $1 FOR UPDATE',
+        const rows = await sql.query<{ tombstone: string | null }>(
+          `SELECT tombstone FROM runs WHERE run_id = $1 ${rowLock(sql, 'FOR UPDATE')}`,
           [runId],
         );
         requireKept(runId, rows[0]?.tombstone ?? null);
@@ -313,7 +317,7 @@ export class DatabaseRunStore implements RunStore {
   }
 
   async prune(request: PruneRequest): Promise<PruneResult> {
-    const pruned = await pruneRows(
+    const pruned = await prune(
       {
         database: this.#database,
         objects: this.#objects?.store ?? null,
@@ -337,18 +341,18 @@ export class DatabaseRunStore implements RunStore {
   }
 
   async logSize(runId: string): Promise<number> {
-    const [row] = await this.#database.query<{ size: string }>('SELECT size FROM runs WHERE run_id = $1', [
+    const [row] = await this.#database.query<{ size: number }>('SELECT size FROM runs WHERE run_id = $1', [
       runId,
     ]);
-    return Number(row?.size ?? -1);
+    return row?.size ?? -1;
   }
 
   async changedAt(runId: string): Promise<number> {
-    const [row] = await this.#database.query<{ changed_at: Date }>(
+    const [row] = await this.#database.query<{ changed_at: number }>(
       'SELECT changed_at FROM runs WHERE run_id = $1',
       [runId],
     );
-    return row?.changed_at.getTime() ?? Date.now();
+    return row?.changed_at ?? Date.now();
   }
 
   async close(): Promise<void> {
@@ -369,14 +373,15 @@ export class DatabaseRunStore implements RunStore {
     const values = [runId, run.head.seq, run.head.hash, event.type, ...valuesOf(run, stored.size)];
     const write = async (sql: Sql): Promise<void> => {
       const made = await sql.query(
-        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}) VALUES (${places(values)})
-         ON CONFLICT DO NOTHING RETURNING 1`,
+        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}, changed_at, changed_in)
+         VALUES (${places(values)}, core_clock_ms(), ${changeNumber(sql, 'runs')})
+         ON CONFLICT DO NOTHING RETURNING 1 AS made`,
         values,
       );
       // By the commit whose answer was lost, and whose end this has waited for.
       if (made.length === 0) return;
       if (under !== undefined) await this.#leases.fence(sql, under);
-      await sql.query(addLines, linesAsValues(runId, lines, text));
+      await insertLines(sql, runId, lines, text);
       if (task !== undefined) {
         const artifact = [runId, sha256(task), Buffer.from(task)];
         await sql.query('INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)', artifact);
@@ -404,7 +409,7 @@ export class DatabaseRunStore implements RunStore {
     try {
       return await this.#database.transaction(async (sql) => {
         await this.#leases.fence(sql, executorLease(runId));
-        const found = await this.#runs.read(sql, runId, 'FOR UPDATE OF runs');
+        const found = await this.#runs.readLocked(sql, runId);
         await this.#known.require(sql, runId, found.stored.events);
         return found;
       });
@@ -413,30 +418,29 @@ export class DatabaseRunStore implements RunStore {
     }
   }
 
-  /** null where `before` is not the newest state. @throws Conflict (`lease_lost`) */
+  /** null if `before` is not the newest state. @throws Conflict (`lease_lost`) */
   async #append(before: StoredRun, events: readonly NewEvent[]): Promise<StoredRun | null> {
-    const lease = this.#leases.held(executorLease(before.run.run_id));
-    const append = this.#extended(before, events);
+    const { run_id } = before.run;
+    const { after, text } = this.#extended(before, events);
     crashPoint('events_decided');
-    const write = async (): Promise<AppendAnswer> => {
-      const statement = appendStatement({ ...append, token: lease?.token ?? null });
-      return (await this.#database.write<AppendAnswer>(...statement))[0]!;
-    };
+    const write = () =>
+      this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, executorLease(run_id));
+        return appendRows(sql, before, after, text);
+      });
     // Again, not looked for: what is still on its way to the server finds another newest state then.
-    const answer = await outcomeOf(write, async () => {
-      const again = await write();
-      return again.appended || !(await this.#has(append.after)) ? again : { appended: true, held: true };
-    });
-    if (lease !== null && !answer.held) throw lease.lost();
-    if (!answer.appended) return null;
+    const appended = await outcomeOf(write, async () => (await write()) || (await this.#has(after)));
+    if (!appended) return null;
     crashPoint('events_committed');
-    this.#put(append.after);
-    this.#database.signals.notify(before.run.run_id);
-    return append.after;
+    this.#put(after);
+    this.#database.signals.notify(run_id);
+    return after;
   }
 
-  #extended(before: StoredRun, added: readonly NewEvent[]): Omit<Append, 'token'> {
-    const { run, events, size } = before;
+  #extended(
+    { run, events, size }: StoredRun,
+    added: readonly NewEvent[],
+  ): { readonly after: StoredRun; readonly text: string } {
     const clock = this.#now();
     const at = clock > run.updated_at ? clock : run.updated_at;
     const { lines, text } = writeLines(run.head, at, added);
@@ -445,12 +449,12 @@ export class DatabaseRunStore implements RunStore {
       events: [...events, ...lines],
       size: size + Buffer.byteLength(text),
     };
-    return { before, after, text, waitMs: this.#database.statementMs };
+    return { after, text };
   }
 
   async #has({ run: { run_id, head } }: StoredRun): Promise<boolean> {
     const rows = await this.#database.query(
-      'SELECT 1 FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
+      'SELECT 1 AS present FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
       [run_id, head.seq, head.hash],
     );
     return rows.length > 0;
@@ -469,31 +473,15 @@ export class DatabaseRunStore implements RunStore {
     this.#known.put(stored);
   }
 
-  /** What the database holds of a run at one moment, as `#asFolder`. */
-  #evidence<T>(runId: string, judge: (record: RecordFolder) => T): Promise<T> {
-    return this.#database.transaction(async (sql) => {
-      await sql.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
-      return this.#asFolder(sql, checkRunId(runId), judge);
-    });
-  }
-
-  /** What the database holds of a run as a folder, for what judges folders; gone when `work` has ended. */
-  async #asFolder<T>(sql: Sql, runId: string, work: (record: RecordFolder) => T | Promise<T>): Promise<T> {
-    const stateDir = makeTemporaryFolder('core-record-');
-    try {
-      await writeEvidence(sql, this.#artifacts, { stateDir, runId });
-      const runsDir = join(stateDir, 'runs');
-      return await work({ runsDir, heads: new Heads(stateDir), folder: join(runsDir, runId) });
-    } finally {
-      await rm(stateDir, { recursive: true, force: true });
-    }
-  }
-
   #now(): string {
     return new Date(this.#clock()).toISOString();
   }
 
   #folder(runId: string): string {
-    return join(this.stateDir, 'runs', runId);
+    return folderOf({ stateDir: this.stateDir, runId });
   }
+}
+
+function newRunId(): string {
+  return `run_${uuidv7()}`;
 }

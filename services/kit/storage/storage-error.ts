@@ -26,6 +26,8 @@ export function isSqliteDamage(error: unknown): boolean {
   return code === sqliteCodes.corrupt || code === sqliteCodes.notADatabase;
 }
 
+const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'EISDIR'];
+
 /** What one of Core's SQLite files holds, for messages. */
 export interface StoredThing {
   /** First part of its error codes: `queue` gives `queue_damaged` and `queue_newer`. */
@@ -57,7 +59,15 @@ export function storageError(
       hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',
     });
   }
-  if (sqliteCode(error) === sqliteCodes.ioError) {
+  const code = sqliteCode(error);
+  if (notWritable.includes(codeOf(error)) || code === sqliteCodes.readOnly || code === sqliteCodes.cannotOpen) {
+    return new Failed('state_not_writable', `${name} in ${path} is not writable: ${messageOf(error)}`, {
+      cause: error,
+      facts: { path },
+      hint: 'Make the file and its folder writable for this user, or choose another folder with --home DIR.',
+    });
+  }
+  if (code === sqliteCodes.ioError) {
     return new Failed('disk_failed', `the disk of ${path} fails: ${messageOf(error)}`, {
       cause: error,
       facts: { path },

@@ -13,6 +13,7 @@ import { planned, sampleRequest, turn } from '../../contract/run-store.sample.ts
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import { type Comparison, compare, takeTurns } from '../comparison.ts';
 import { processorShare } from './processor-share.ts';
+import { agentdSchema } from '../../../services/agentd/schema.ts';
 
 const appends = 100;
 const approvals = 60;
@@ -34,7 +35,7 @@ export async function runsOnHosts(server: PostgresServer, folder: string): Promi
 }
 
 async function appendsOf(settings: PostgresSettings, folder: string): Promise<Comparison[]> {
-  const database = openPostgres(settings, 'core-bench');
+  const database = openPostgres(settings, 'core-bench', { schema: agentdSchema });
   const store = new DatabaseRunStore({ stateDir: join(folder, 'append'), database });
   try {
     const { run_id } = await store.create(sampleRequest());
@@ -128,7 +129,7 @@ async function filled(server: PostgresServer, count: number, folder: string): Pr
   const settings = { ...(await server.database()), statement_seconds: 600 };
   const store = new DatabaseRunStore({
     stateDir: join(folder, `list-${count}`),
-    database: openPostgres(settings, 'core-bench'),
+    database: openPostgres(settings, 'core-bench', { schema: agentdSchema }),
   });
   await store.count();
   await server.ask(
@@ -176,7 +177,7 @@ async function takeOverOf(
       (name) =>
         new DatabaseRunStore({
           stateDir: join(folder, name),
-          database: openPostgres(settings, 'core-bench'),
+          database: openPostgres(settings, 'core-bench', { schema: agentdSchema }),
           leaseMs,
         }),
     ) as [DatabaseRunStore, DatabaseRunStore];

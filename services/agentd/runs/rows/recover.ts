@@ -1,45 +1,38 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Sql } from '#kit/database/database.ts';
+import { sha256 } from '#kit/digest.ts';
 import type { RecoveryRequest } from '../../agent.ts';
-import type { NewEvent, RunEvent } from '../event.ts';
-import { putArtifact, readArtifact } from '../log/artifacts.ts';
-import { lineOf, soundEvents } from '../log/event-line.ts';
+import type { NewEvent } from '../event.ts';
+import { lineOf } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
-import type { Heads } from '../log/heads.ts';
-import { logName } from '../log/run-folder.ts';
-import { recovery } from '../verify/recover.ts';
+import type { Behind } from '../mirror/behind.ts';
+import { recovery, soundPart, stateOf } from '../verify/recover.ts';
+import { recordInRows } from './record-in-rows.ts';
 import type { StoredRun } from './stored-runs.ts';
 
-/** What the database holds of a run, as files. */
-export interface RecordFolder {
-  readonly runsDir: string;
-  readonly heads: Heads;
-  /** The run's own. */
-  readonly folder: string;
-}
-
 /**
- * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, else what this host's mirror has of it.
- * @param sql holds the row of the run since before the record was read
- * @param record with what this host's mirror has, and the database lost
+ * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, else what this host's folder has of it.
+ * @param sql nothing is appended to the run until this transaction ends
  * @returns what is left, and the event that says so
  * @throws Conflict (`record_whole`, `record_lost`)
  */
-export async function recoverRows(
+export async function cutRows(
   sql: Sql,
   request: RecoveryRequest,
-  { runsDir, heads, folder, missing }: RecordFolder & { readonly missing: readonly RunEvent[] },
+  behind: Behind | null,
 ): Promise<{ readonly stored: StoredRun; readonly event: NewEvent }> {
   const { run_id } = request;
-  const event = withMissing(recovery(request, runsDir, heads), folder, missing);
-  const { events, length } = soundEvents(readFileSync(join(folder, logName)));
+  const found = await recordInRows(sql, run_id);
+  const record = behind === null ? found : { ...found, acknowledged: behind.head };
+  const { events, length, rest } = soundPart(record);
+  const missing = Buffer.from((behind?.missing ?? []).map(lineOf).join(''));
+  const bytes = rest.length > 0 ? rest : missing;
+  const aside = bytes.length === 0 ? null : { bytes, digest: sha256(bytes) };
+  const event = recovery(request, stateOf(record), aside);
   await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [run_id, events.length]);
-  const aside = event.type === 'record_recovered' ? event.data.set_aside : null;
   if (aside !== null) {
     await sql.query(
       'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-      [run_id, aside.artifact, readArtifact(folder, aside.artifact)],
+      [run_id, aside.digest, aside.bytes],
     );
   }
   const run = fold(run_id, events);
@@ -49,12 +42,4 @@ export async function recoverRows(
     run.head.hash,
   ]);
   return { stored: { run, events, size: length }, event };
-}
-
-function withMissing(event: NewEvent, folder: string, missing: readonly RunEvent[]): NewEvent {
-  if (event.type !== 'record_recovered' || event.data.set_aside !== null || missing.length === 0)
-    return event;
-  const lines = Buffer.from(missing.map(lineOf).join(''));
-  const set_aside = { bytes: lines.length, artifact: putArtifact(folder, lines) };
-  return { ...event, data: { ...event.data, set_aside } };
 }

@@ -17,7 +17,7 @@ import {
 import type { NewEvent, RunEvent } from '../event.ts';
 import { putArtifact } from '../log/artifacts.ts';
 import { beforeFirst } from '../log/event-line.ts';
-import { writeLines } from '../log/event-log.ts';
+import { writeLines } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import { recoveryManifest } from './recovery-manifest.ts';
 import { writeViews } from './views.ts';
