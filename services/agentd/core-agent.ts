@@ -62,7 +62,7 @@ export class CoreAgent {
     const { idempotency_key } = request;
     if (idempotency_key !== undefined) {
       const { keyedRun } = await import('./runs/keyed-runs.ts');
-      return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate, signal });
+      return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate });
     }
     mayCreate();
     return { run: await this.#store.begin(await resolve(), request.task), created: true };

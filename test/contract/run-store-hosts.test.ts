@@ -15,7 +15,7 @@ import {
   type DatabaseRunStoreOptions,
 } from '../../services/agentd/runs/database-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
-import { executorLease, type RunQuery } from '../../services/agentd/runs/run-store.ts';
+import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -272,14 +272,14 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       const proxy = await startCuttingProxy(settings);
       const cut = hosts.host(proxy.settings).store;
       await cut.read(run_id);
-      proxy.cutAfter('core_append_events');
+      proxy.cutAfter('COMMIT');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
-      proxy.cutBefore('core_append_events');
+      proxy.cutBefore('COMMIT');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
       await proxy.sendLate();
       expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);
       // With all other connections, as when the server starts again.
-      proxy.cutAfter('core_append_events', 1_000);
+      proxy.cutAfter('COMMIT', 1_000);
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(4);
       expect(await store.events(run_id)).to.have.length(4);
       await proxy.close();
@@ -288,15 +288,11 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
     it('makes one run of a key, also where a host stood still for longer than its lease lasts', async () => {
       const wanted = sampleRequest({ idempotency_key: 'event 1' });
       const asked = { owner: 'demo', repo: 'hello', number: 1, by, idempotency_key: 'event 1' };
-      const work = { resolve: async () => wanted, mayCreate() {}, signal: new AbortController().signal };
+      const work = { resolve: async () => wanted, mayCreate() {} };
       const [still, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const standing = {
-        stateDir: store.stateDir,
-        lease: (name: string) => store.lease(name),
-        list: (query: RunQuery) => store.list(query),
-        read: (runId: string) => store.read(runId),
-        abandon: (runId: string) => store.abandon(runId),
-        async begin(...given: Parameters<DatabaseRunStore['begin']>) {
+      const standing: Pick<DatabaseRunStore, 'begin' | 'withKey'> = {
+        withKey: (key) => store.withKey(key),
+        async begin(...given) {
           still.resolve();
           await goOn.promise;
           return store.begin(...given);

@@ -110,9 +110,9 @@ describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
     const { run_id } = await store.create(sampleRequest());
     await server.ask(
       settings,
-      `INSERT INTO runs (run_id, seq, hash, type, size, status, forge, owner, repo, role, created_at, updated_at,
+      `INSERT INTO runs (run_id, changed_at, changed_in, seq, hash, type, size, status, forge, owner, repo, role, created_at, updated_at,
           waiting, actions, asked_by, decided_by, words)
-        SELECT 'run_' || n, 1, '', '', 1, 'completed', 'local', 'demo', 'hello', 'depute', '', '', 0, 0, '', '', ''
+        SELECT 'run_' || n, 0, 0, 1, '', '', 1, 'completed', 'local', 'demo', 'hello', 'depute', '', '', 0, 0, '', '', ''
         FROM generate_series(1, 20000) AS n`,
     );
     await server.ask(settings, 'VACUUM ANALYZE runs');

@@ -7,6 +7,7 @@ import { outcomeOf } from '#kit/database/commit-unknown.ts';
 import { type Database, places, rowLock, type Sql } from '#kit/database/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/database/fenced-leases.ts';
 import { sha256 } from '#kit/digest.ts';
+import { Conflict } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
@@ -26,7 +27,7 @@ import { KnownHere } from './mirror/known-here.ts';
 import { folderOf } from './mirror/run-folder-log.ts';
 import { prune } from './prune.ts';
 import { appendRows, insertLines } from './rows/append-rows.ts';
-import { recordInRows } from './rows/record-in-rows.ts';
+import { recordInRows, summaryProblems } from './rows/record-in-rows.ts';
 import { cutRows } from './rows/recover.ts';
 import { restoreRows } from './rows/restore.ts';
 import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
@@ -109,17 +110,25 @@ export class DatabaseRunStore implements RunStore {
     return this.#create(newRunId(), request, task);
   }
 
-  async begin(request: RunRequest, task?: string, under?: string): Promise<Run> {
+  async begin(request: RunRequest, task?: string): Promise<Run> {
     const runId = newRunId();
     const lease = await this.#leases.acquire(executorLease(runId));
     try {
-      const run = await this.#create(runId, request, task, under);
+      const run = await this.#create(runId, request, task);
       this.#begun.put(lease);
       return run;
     } catch (error) {
       await lease.release();
       throw error;
     }
+  }
+
+  async withKey(idempotencyKey: string): Promise<Run | null> {
+    const [row] = await this.#database.query<{ run_id: string }>(
+      'SELECT run_id FROM runs WHERE key_digest = $1',
+      [sha256(idempotencyKey)],
+    );
+    return row === undefined ? null : this.read(row.run_id);
   }
 
   abandon(runId: string): Promise<void> {
@@ -255,13 +264,15 @@ export class DatabaseRunStore implements RunStore {
   async verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
     const { record, behind } = await this.#record(runId);
     const artifacts = await this.#artifacts.digests(runId);
-    const rows = verificationOf(runId, verifyRecord({ ...record, artifacts }, signatures));
+    const checked = verifyRecord({ ...record, artifacts }, signatures);
+    const rows = verificationOf(runId, checked);
+    const shown = checked.sound ? await summaryProblems(this.#database, runId, checked.events) : [];
     const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
     // Of a run that it lost there is nothing to check.
     const found = record.log === null ? { ...rows, problems: [] } : rows;
     const folder = existsSync(this.#folder(runId)) ? verifyFolder(runId, join(this.stateDir, 'runs')).problems : [];
     const mirrored = folder.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
-    return { ...found, problems: [...lost, ...found.problems, ...mirrored] };
+    return { ...found, problems: [...lost, ...found.problems, ...shown, ...mirrored] };
   }
 
   async record(runId: string): Promise<RecordState> {
@@ -361,7 +372,7 @@ export class DatabaseRunStore implements RunStore {
     await this.#database.close();
   }
 
-  async #create(runId: string, request: RunRequest, task?: string, under?: string): Promise<Run> {
+  async #create(runId: string, request: RunRequest, task?: string): Promise<Run> {
     const { mask } = (await this.#secrets()).current;
     const event: NewEvent = {
       type: 'run_created',
@@ -370,30 +381,38 @@ export class DatabaseRunStore implements RunStore {
     const { lines, text } = writeLines(beforeFirst, this.#now(), [event]);
     const run = fold(runId, lines);
     const stored = { run, events: lines, size: Buffer.byteLength(text) };
-    const values = [runId, run.head.seq, run.head.hash, event.type, ...valuesOf(run, stored.size)];
-    const write = async (sql: Sql): Promise<void> => {
-      const made = await sql.query(
-        `INSERT INTO runs (run_id, seq, hash, type, ${summaryColumns.join(', ')}, changed_at, changed_in)
-         VALUES (${places(values)}, core_clock_ms(), ${changeNumber(sql, 'runs')})
-         ON CONFLICT DO NOTHING RETURNING 1 AS made`,
-        values,
-      );
-      // By the commit whose answer was lost, and whose end this has waited for.
-      if (made.length === 0) return;
-      if (under !== undefined) await this.#leases.fence(sql, under);
-      await insertLines(sql, runId, lines, text);
-      if (task !== undefined) {
-        const artifact = [runId, sha256(task), Buffer.from(task)];
-        await sql.query('INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)', artifact);
-      }
-      crashPoint('run_sent');
-    };
-    await outcomeOf(() => this.#database.transaction(write));
+    const key = request.idempotency_key;
+    const keyDigest = key == null ? null : sha256(key);
+    const values = [runId, run.head.seq, run.head.hash, event.type, keyDigest, ...valuesOf(run, stored.size)];
+    const made = await outcomeOf(() =>
+      this.#database.transaction(async (sql) => {
+        const inserted = await sql.query(
+          `INSERT INTO runs (run_id, seq, hash, type, key_digest, ${summaryColumns.join(', ')}, changed_at, changed_in)
+           VALUES (${places(values)}, core_clock_ms(), ${changeNumber(sql, 'runs')})
+           ON CONFLICT DO NOTHING RETURNING 1 AS inserted`,
+          values,
+        );
+        // It may be there already, by a commit whose answer was lost.
+        if (inserted.length === 0) return this.#isStored(sql, runId);
+        await insertLines(sql, runId, lines, text);
+        if (task !== undefined) {
+          const artifact = [runId, sha256(task), Buffer.from(task)];
+          await sql.query('INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)', artifact);
+        }
+        crashPoint('run_sent');
+        return true;
+      }),
+    );
+    if (!made) throw new Conflict('idempotency_key_taken', `another run has the idempotency key '${key}'`);
     crashPoint('run_committed');
     this.#put(stored);
     if (task !== undefined) await this.#mirror.keep(runId, sha256(task), Buffer.from(task));
     this.#database.signals.notify(runId);
     return run;
+  }
+
+  async #isStored(sql: Sql, runId: string): Promise<boolean> {
+    return (await sql.query('SELECT 1 AS stored FROM runs WHERE run_id = $1', [runId])).length > 0;
   }
 
   /** A state that the database may have passed; null where it must be asked, also whether somebody works on the run. */

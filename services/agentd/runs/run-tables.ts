@@ -18,6 +18,8 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
       changed_in ${integer} NOT NULL,
       -- JSON: what is left of a pruned run.
       tombstone ${text},
+      -- sha256 of the request's idempotency key.
+      key_digest ${text} UNIQUE,
       status ${text} NOT NULL,
       forge ${text} NOT NULL,
       owner ${text} NOT NULL,

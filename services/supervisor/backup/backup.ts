@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream, existsSync, statSync } from 'node:fs';
+import { createWriteStream, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Refused } from '#kit/errors.ts';
-import { type Folders, headsName } from '#kit/folders.ts';
+import type { Folders } from '#kit/folders.ts';
 import { diskError } from './archive.ts';
 import { openBackupTarget } from './backup-target.ts';
 import {
@@ -158,7 +158,7 @@ class BackupWriter {
   }
 
   async *#sources(): AsyncGenerator<TarEntry> {
-    const { tree, logs, heads } = this.#snapshot;
+    const { tree, logs } = this.#snapshot;
     for (const name of tree.folders) yield { kind: 'folder', name };
     for (const { name, path } of this.#copies) yield* present(fileEntry(name, path));
     for (const { name, bytes, executable } of tree.read) yield bytesEntry(name, bytes, executable);
@@ -166,13 +166,6 @@ class BackupWriter {
     for (const { name, path } of tree.objects) yield* objectEntries(name, path);
     const runs = join(this.#options.folders.state, 'runs');
     for (const [runId, size] of logs) yield* runEntries(runs, runId, size, this.#runs);
-    for (const [name, bytes] of heads) {
-      // A run that was pruned since the snapshot is in the backup as its tombstone, and so is its head.
-      const pruned = logs.has(name) && !existsSync(join(runs, name, 'events.jsonl'));
-      const path = join(this.#options.folders.state, headsName, name);
-      if (pruned) yield* present(fileEntry(`state/${headsName}/${name}`, path));
-      else yield bytesEntry(`state/${headsName}/${name}`, bytes);
-    }
   }
 
   #noted(entry: Extract<TarEntry, { kind: 'file' }>): TarEntry {

@@ -5,7 +5,7 @@ import { codeOf } from '#kit/errors.ts';
 import type { RunEvent } from '../event.ts';
 import { soundEvents } from '../log/event-line.ts';
 import { logName } from '../log/run-folder.ts';
-import { linesOf, logOf } from '../rows/record-in-rows.ts';
+import { eventRows, logOf } from '../rows/record-in-rows.ts';
 import type { StoredRun } from '../rows/stored-runs.ts';
 import { type Behind, behindOf, databaseBehind } from './behind.ts';
 import { folderOf, mirroredEvents } from './run-folder-log.ts';
@@ -61,7 +61,7 @@ export class KnownHere {
       runId,
     ]);
     if ((row?.tombstone ?? null) !== null) return null;
-    return behindOf(sql, runId, mirrored, soundEvents(logOf(await linesOf(sql, runId))).events);
+    return behindOf(sql, runId, mirrored, soundEvents(logOf(await eventRows(sql, runId))).events);
   }
 
   /** The error for whoever asks for a run that the database does not have, and this host does. */

@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '#kit/database/database.ts';
 import { makePrivateFolder, replaceFile, syncFolder } from '#kit/durable-file.ts';
 import type { RunEvent } from '../event.ts';
 import { lineOf, soundEvents } from '../log/event-line.ts';
 import { artifactsName, logName } from '../log/run-folder.ts';
-import { logOf, recordLines } from '../rows/record-in-rows.ts';
+import { recordLines } from '../rows/record-in-rows.ts';
 import type { RunArtifacts } from '../rows/run-artifacts.ts';
 import { writeViews } from '../views/views.ts';
 import { behindOf, databaseBehind } from './behind.ts';
@@ -27,7 +27,7 @@ export async function writeMirror(
     const record = await recordLines(database, runId);
     if (record === null) return;
     await writeArtifacts(contents, place, rewrite);
-    const log = logOf(record.lines);
+    const { log } = record;
     const { events } = soundEvents(log);
     const found = await behindOf(database, runId, mirroredEvents(place), events);
     const written = found === null && writingFolders(place.stateDir, () => writeFolder(place, log, events));
@@ -69,7 +69,9 @@ async function writeArtifacts(contents: RunArtifacts, place: MirrorPlace, rewrit
       if (!stored.includes(other)) rmSync(join(folder, other), { recursive: true });
   for (const digest of stored) {
     const path = join(folder, digest);
-    if (rewrite || !existsSync(path)) await contents.write(place.runId, digest, path);
+    if (!rewrite && isFile(path)) continue;
+    makeRoom(path);
+    await contents.write(place.runId, digest, path);
   }
 }
 
@@ -81,7 +83,17 @@ function makeFolders(place: MirrorPlace): void {
 
 function writeLog(place: MirrorPlace, log: Uint8Array, events: readonly RunEvent[]): void {
   const path = folderOf(place);
+  makeRoom(join(path, logName));
   replaceFile(join(path, logName), log);
   syncFolder(path);
   writeViews(place.runId, path, events);
+}
+
+function isFile(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Removes what is not a file, which a file cannot replace. */
+function makeRoom(path: string): void {
+  if (!isFile(path)) rmSync(path, { recursive: true, force: true });
 }

@@ -1,7 +1,10 @@
 import { changeNumber } from '#kit/database/change-numbers.ts';
 import { places, type Sql } from '#kit/database/database.ts';
+import { sha256 } from '#kit/digest.ts';
 import type { RunEvent } from '../event.ts';
-import { changingColumns, valuesOf } from './run-rows.ts';
+import { lineOf } from '../log/event-line.ts';
+import type { Run } from '../run.ts';
+import { changingColumns, summaryColumns, valuesOf } from './run-rows.ts';
 import type { StoredRun } from './stored-runs.ts';
 
 /** Columns of a run's head. */
@@ -50,4 +53,25 @@ export async function insertLines(
       rows.flat(),
     );
   }
+}
+
+/** Makes the rows of a run what these events give, whatever is there. */
+export async function replaceRows(sql: Sql, run: Run, events: readonly RunEvent[]): Promise<void> {
+  const lines = events.map(lineOf);
+  const size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+  const names = ['seq', 'hash', 'type', 'key_digest', ...summaryColumns];
+  const key = run.request.idempotency_key;
+  const values = [
+    ...[run.run_id, run.head.seq, run.head.hash, events.at(-1)!.type, key == null ? null : sha256(key)],
+    ...valuesOf(run, size),
+  ];
+  await sql.query(
+    `INSERT INTO runs (run_id, ${names.join(', ')}, changed_at, changed_in)
+     VALUES (${places(values)}, core_clock_ms(), ${changeNumber(sql, 'runs')})
+     ON CONFLICT (run_id) DO UPDATE SET
+       ${[...names, 'changed_at', 'changed_in'].map((name) => `${name} = excluded.${name}`).join(', ')}`,
+    values,
+  );
+  await sql.query('DELETE FROM run_events WHERE run_id = $1', [run.run_id]);
+  await insertLines(sql, run.run_id, events, lines.join(''));
 }

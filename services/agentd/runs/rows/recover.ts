@@ -6,6 +6,7 @@ import { lineOf } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import type { Behind } from '../mirror/behind.ts';
 import { recovery, soundPart, stateOf } from '../verify/recover.ts';
+import { replaceRows } from './append-rows.ts';
 import { recordInRows } from './record-in-rows.ts';
 import type { StoredRun } from './stored-runs.ts';
 
@@ -28,7 +29,6 @@ export async function cutRows(
   const bytes = rest.length > 0 ? rest : missing;
   const aside = bytes.length === 0 ? null : { bytes, digest: sha256(bytes) };
   const event = recovery(request, stateOf(record), aside);
-  await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [run_id, events.length]);
   if (aside !== null) {
     await sql.query(
       'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
@@ -36,10 +36,6 @@ export async function cutRows(
     );
   }
   const run = fold(run_id, events);
-  await sql.query('UPDATE runs SET seq = $2, hash = $3 WHERE run_id = $1', [
-    run_id,
-    run.head.seq,
-    run.head.hash,
-  ]);
+  await replaceRows(sql, run, events);
   return { stored: { run, events, size: length }, event };
 }

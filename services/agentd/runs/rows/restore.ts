@@ -1,17 +1,15 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { changeNumber } from '#kit/database/change-numbers.ts';
-import { places, type Sql } from '#kit/database/database.ts';
+import type { Sql } from '#kit/database/database.ts';
 import { Conflict } from '#kit/errors.ts';
 import { digestOfArtifact, readArtifact } from '../log/artifacts.ts';
-import { lineOf, soundEvents } from '../log/event-line.ts';
+import { soundEvents } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import { artifactsName } from '../log/run-folder.ts';
 import { behindOf, databaseBehind } from '../mirror/behind.ts';
 import { folderOf, type MirrorPlace, mirroredEvents } from '../mirror/run-folder-log.ts';
-import { insertLines } from './append-rows.ts';
-import { linesOf, logOf } from './record-in-rows.ts';
-import { summaryColumns, valuesOf } from './run-rows.ts';
+import { replaceRows } from './append-rows.ts';
+import { eventRows, logOf } from './record-in-rows.ts';
 
 /**
  * Puts the events that the database lost back where they were, and artifacts that it lost, from this host's folder. They were
@@ -21,7 +19,7 @@ import { summaryColumns, valuesOf } from './run-rows.ts';
  */
 export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   const { runId } = place;
-  const stored = soundEvents(logOf(await linesOf(sql, runId))).events;
+  const stored = soundEvents(logOf(await eventRows(sql, runId))).events;
   const events = mirroredEvents(place);
   const held = await behindOf(sql, runId, events, stored);
   if (held === null) {
@@ -29,23 +27,7 @@ export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
     throw new Conflict('record_whole', `the database has all that this host's mirror of run ${runId} has`);
   }
   if (held.others > 0) throw databaseBehind(runId, held);
-  const run = fold(runId, events);
-  const lines = events.map(lineOf);
-  const size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-  const names = ['run_id', 'seq', 'hash', 'type', ...summaryColumns];
-  const values = [runId, run.head.seq, run.head.hash, events.at(-1)!.type, ...valuesOf(run, size)];
-  const changed = `core_clock_ms(), ${changeNumber(sql, 'runs')}`;
-  await sql.query(
-    `INSERT INTO runs (${names.join(', ')}, changed_at, changed_in) VALUES (${places(values)}, ${changed})
-     ON CONFLICT (run_id) DO UPDATE SET changed_at = excluded.changed_at, changed_in = excluded.changed_in, ${names
-       .slice(1)
-       .map((name) => `${name} = excluded.${name}`)
-       .join(', ')}`,
-    values,
-  );
-  // What stands there instead does not hold.
-  await sql.query('DELETE FROM run_events WHERE run_id = $1 AND seq > $2', [runId, held.shared]);
-  await insertLines(sql, runId, held.missing, lines.slice(held.shared).join(''));
+  await replaceRows(sql, fold(runId, events), events);
   await restoreArtifacts(sql, place);
 }
 

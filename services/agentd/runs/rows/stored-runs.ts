@@ -8,7 +8,7 @@ import { requireKept } from '../log/tombstone.ts';
 import { asSeen, isActive, type Run } from '../run.ts';
 import { recordCut } from '../verify/record.ts';
 import { type Holder, holderColumns, lives, withHolder } from './holder.ts';
-import { linesOf } from './record-in-rows.ts';
+import { type EventRow, eventRows } from './record-in-rows.ts';
 
 /** A run as it was read last: its events and what they fold to, without regard to who works on it. */
 export interface StoredRun {
@@ -79,7 +79,7 @@ export class StoredRuns {
 
   async #upTo(sql: Sql, runId: string, row: HeadRow): Promise<StoredRun> {
     const known = this.#runs.get(runId);
-    if (known?.run.head.hash === row.hash) return known;
+    if (known !== undefined && isHead(known.run.head, row)) return known;
     const stored = known === undefined ? null : await this.#after(sql, known, row);
     const whole = stored ?? (await this.#all(sql, runId, row));
     this.put(runId, whole);
@@ -88,10 +88,10 @@ export class StoredRuns {
 
   /** null where what is known is no beginning of what is stored: rows were changed behind it. */
   async #after(sql: Sql, { run, events }: StoredRun, row: HeadRow): Promise<StoredRun | null> {
-    const lines = await linesOf(sql, run.run_id, { after: run.head.seq, upTo: row.seq });
+    const lines = await eventRows(sql, run.run_id, { after: run.head.seq, upTo: row.seq });
     try {
       const more = readEvents(run.run_id, lines, run.head);
-      if (more.at(-1)?.hash !== row.hash) return null;
+      if (!isHead(more.at(-1) ?? run.head, row)) return null;
       return { run: foldMore(run, more), events: [...events, ...more], size: row.size };
     } catch {
       return null;
@@ -99,9 +99,9 @@ export class StoredRuns {
   }
 
   async #all(sql: Sql, runId: string, row: HeadRow): Promise<StoredRun> {
-    const events = readEvents(runId, await linesOf(sql, runId, { after: 0, upTo: row.seq }), beforeFirst);
+    const events = readEvents(runId, await eventRows(sql, runId, { after: 0, upTo: row.seq }), beforeFirst);
     const last = events.at(-1) ?? beforeFirst;
-    if (last.hash === row.hash) return { run: fold(runId, events), events, size: row.size };
+    if (isHead(last, row)) return { run: fold(runId, events), events, size: row.size };
     throw recordCut(
       runId,
       `its events end with ${last.seq}, hash ${last.hash.slice(0, 12)}, and event ${row.seq} (${row.type}, hash ${row.hash.slice(0, 12)}) was acknowledged`,
@@ -109,12 +109,18 @@ export class StoredRuns {
   }
 }
 
-function readEvents(runId: string, lines: readonly string[], after: Head): RunEvent[] {
+function isHead({ seq, hash }: Head, row: HeadRow): boolean {
+  return seq === row.seq && hash === row.hash;
+}
+
+function readEvents(runId: string, rows: readonly EventRow[], after: Head): RunEvent[] {
   const events: RunEvent[] = [];
-  for (const line of lines) {
+  for (const { line, ...columns } of rows) {
     const head = events.at(-1) ?? after;
     try {
-      events.push(readLine(Buffer.from(line), head));
+      const event = readLine(Buffer.from(line), head);
+      requireColumns(event, columns);
+      events.push(event);
     } catch (cause) {
       throw new Failed(
         'run_damaged',
@@ -127,4 +133,9 @@ function readEvents(runId: string, lines: readonly string[], after: Head): RunEv
     }
   }
   return events;
+}
+
+function requireColumns({ seq, prev, hash }: RunEvent, columns: Omit<EventRow, 'line'>): void {
+  if (seq !== columns.seq || prev !== columns.prev || hash !== columns.hash)
+    throw new TypeError('its columns seq, prev and hash are not those of the line');
 }

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Conflict } from '#kit/errors.ts';
+import type { FoundProblem } from '../../agent.ts';
 import { digestOfArtifact } from '../log/artifacts.ts';
 import { artifactsName, logName, requireLogFile } from '../log/run-folder.ts';
 
@@ -22,6 +23,8 @@ export interface RunRecord {
   readonly acknowledged: HeadMark | null;
   /** sha256 of the content by the digest that names it; null if the content cannot be read. */
   readonly artifacts: ReadonlyMap<string, string | null>;
+  /** What the place itself holds that contradicts the log. */
+  readonly problems: readonly FoundProblem[];
 }
 
 /** @throws Failed (`run_damaged`) if something else is in place of the log */
@@ -29,7 +32,7 @@ export function recordInFolder(run_id: string, runsDir: string): RunRecord {
   const folder = join(runsDir, run_id);
   const log = requireLogFile(run_id, folder) === null ? null : readFileSync(join(folder, logName));
   const artifacts = new Map(storedArtifacts(folder).map((digest) => [digest, digestOfArtifact(folder, digest)]));
-  return { run_id, names: { log: logName, artifacts: artifactsName }, log, acknowledged: null, artifacts };
+  return { run_id, names: { log: logName, artifacts: artifactsName }, log, acknowledged: null, artifacts, problems: [] };
 }
 
 function storedArtifacts(folder: string): string[] {

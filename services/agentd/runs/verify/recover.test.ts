@@ -23,7 +23,7 @@ function eventsOf(...events: NewEvent[]): RunEvent[] {
 function recordOf(events: readonly RunEvent[], acknowledged: RunEvent | null, behind = ''): RunRecord {
   const log = Buffer.from(events.map(lineOf).join('') + behind);
   const names = { log: 'run_events', artifacts: 'run_artifacts' };
-  return { run_id, names, log, acknowledged, artifacts: new Map() };
+  return { run_id, names, log, acknowledged, artifacts: new Map(), problems: [] };
 }
 
 function recover(record: RunRecord): NewEvent {

@@ -36,7 +36,7 @@ export function stateOf(record: RecordLog): RecordState {
     last_type: acknowledged?.type ?? null,
     kept: log === null ? null : { seq, hash },
     bytes_behind: part.rest.length,
-    problem: part.broken ?? cutProblem(record, part.events),
+    problem: part.broken ?? cutProblem(record, part.events) ?? record.problems[0]?.what ?? null,
     restorable: false,
     recovered: recovery === undefined ? null : { seq: recovery.seq, at: recovery.at, by: recovery.data.by },
   };

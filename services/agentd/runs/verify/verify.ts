@@ -41,6 +41,7 @@ export function verifyRecord(record: RunRecord, signatures?: ApprovalSignatures)
     problems: [
       ...(explained ? [] : cut),
       ...problems,
+      ...record.problems,
       ...checkStory(run_id, events, names.log),
       ...signed.problems,
       ...artifacts.problems,
