@@ -1,9 +1,9 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { NewEvent } from '../../services/agentd/runs/event.ts';
-import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import type { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import type { NewEvent } from '../../services/agentd/runs/event.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 
 /** More than the events of most runs. */

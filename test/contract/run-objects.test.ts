@@ -8,16 +8,16 @@ import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { openS3 } from '#kit/objects/s3.ts';
-import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { describeWith } from '../needs.ts';
 import { runStoreContract } from './run-store.contract.ts';
 import { planned, sampleRequest } from './run-store.sample.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 const large = 'a line of a log\n'.repeat(100_000);
 const everything = { before: '2100-01-01T00:00:00.000Z', what: 'runs', dry_run: false } as const;

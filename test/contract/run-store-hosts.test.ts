@@ -8,14 +8,15 @@ import type { Sql } from '#kit/database/database.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
 import { PermitEnded } from '#kit/permit.ts';
-import { RunFolders } from '../../services/agentd/runs/run-folders.ts';
-import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import {
   DatabaseRunStore,
   type DatabaseRunStoreOptions,
 } from '../../services/agentd/runs/database-run-store.ts';
+import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { RunFolders } from '../../services/agentd/runs/run-folders.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -24,7 +25,6 @@ import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
 import { runStoreContract } from './run-store.contract.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 const by = { name: 'mira', scopes: ['admin'] } as never;
 
@@ -81,7 +81,9 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       expect([...before.keys()]).to.include.members(['events.jsonl', 'session.json', 'summary.md']);
       const folders = new RunFolders(join(home, 'state'));
       expect((await folders.verify(run_id)).problems.map(({ what }) => what)).to.deep.equal(
-        (await store.verify(run_id)).problems.filter(({ where }) => where.startsWith('mirror')).map(({ what }) => what),
+        (await store.verify(run_id)).problems
+          .filter(({ where }) => where.startsWith('mirror'))
+          .map(({ what }) => what),
       );
       expect(await folders.read(run_id)).to.deep.equal(await store.read(run_id));
       const second = hosts.host();

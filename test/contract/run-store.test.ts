@@ -192,7 +192,9 @@ describe('run store in a file', () => {
       );
       const before = await store.events(runId);
       expect(await state.open().events(runId)).to.deep.equal(before);
-      expect((await store.verify(runId)).problems.map(({ where }) => where).join()).to.contain('run_events line');
+      expect((await store.verify(runId)).problems.map(({ where }) => where).join()).to.contain(
+        'run_events line',
+      );
       expect((await failure(state.open().append(runId, () => [turn()]))) instanceof Error).to.equal(true);
     });
   });
@@ -233,9 +235,9 @@ describe('run store in a file', () => {
     expect(await restored.record(run_id)).to.deep.include({ restorable: true });
     await restored.restore(run_id);
     expect((await restored.read(run_id)).status).to.equal('awaiting_approval');
-    expect((await restored.verify(run_id)).problems.filter(({ what }) => !what.startsWith('removed'))).to.deep.equal(
-      [],
-    );
+    expect(
+      (await restored.verify(run_id)).problems.filter(({ what }) => !what.startsWith('removed')),
+    ).to.deep.equal([]);
   });
 
   it('shows that the executor died, at once', async () => {

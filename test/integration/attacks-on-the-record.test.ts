@@ -1,11 +1,20 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { openServices } from '../../services/agentd/main.ts';
-import type { Run } from '../../services/agentd/runs/run.ts';
 import { summaryColumns } from '../../services/agentd/runs/rows/run-rows.ts';
+import type { Run } from '../../services/agentd/runs/run.ts';
 import { agentdSchema } from '../../services/agentd/schema.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -131,7 +140,14 @@ describe('attacks on the record between approval and execution', function () {
 
   it('executes nothing and calls nothing whole, whatever was done to whichever row', async () => {
     const refusals = [
-      ...['record_cut', 'run_damaged', 'artifact_differs', 'database_behind', 'run_not_found', 'run_not_planned'],
+      ...[
+        'record_cut',
+        'run_damaged',
+        'artifact_differs',
+        'database_behind',
+        'run_not_found',
+        'run_not_planned',
+      ],
     ];
     const attacks = [
       ...rows.run_events.flatMap((row, index) => attacksOnEvent(row, rows.run_events[index + 1])),
@@ -156,7 +172,9 @@ describe('attacks on the record between approval and execution', function () {
     expect(names).to.have.length(summaryColumns.length);
     for (const name of names) {
       putBack();
-      asClient((client) => client.prepare(`UPDATE runs SET ${name} = ? WHERE run_id = ?`).run('77', run.run_id));
+      asClient((client) =>
+        client.prepare(`UPDATE runs SET ${name} = ? WHERE run_id = ?`).run('77', run.run_id),
+      );
       const { problems } = await world.agent.verify(run.run_id);
       expect(problems.map(({ where }) => where)).to.deep.equal([`runs ${name}`]);
     }
@@ -167,7 +185,11 @@ describe('attacks on the record between approval and execution', function () {
     const files = filesBelow(kept, '');
     const attacks = files.flatMap((file) => attacksOn(file, readFileSync(join(kept, file)), elsewhere));
     attacks.push(
-      { name: 'delete artifacts of', file: '', make: () => rmSync(join(folder, 'artifacts'), { recursive: true }) },
+      {
+        name: 'delete artifacts of',
+        file: '',
+        make: () => rmSync(join(folder, 'artifacts'), { recursive: true }),
+      },
       { name: 'empty', file: '', make: () => emptied(folder) },
     );
     expect(attacks.length).to.be.at.least(300);
@@ -271,7 +293,9 @@ function attacksOnArtifact(row: Row, other: Row | undefined): RowAttack[] {
   const where = [String(row.run_id), String(row.digest)] as const;
   const content = row.content as Uint8Array;
   const put = (bytes: Uint8Array) => (client: DatabaseSync) => {
-    client.prepare('UPDATE run_artifacts SET content = ? WHERE run_id = ? AND digest = ?').run(bytes, ...where);
+    client
+      .prepare('UPDATE run_artifacts SET content = ? WHERE run_id = ? AND digest = ?')
+      .run(bytes, ...where);
   };
   const attacks: [string, (client: DatabaseSync) => void][] = [
     [

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { backup } from '../../services/supervisor/backup/backup.ts';
 import { restore } from '../../services/supervisor/backup/restore.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
 import { foldersIn, makeSampleHome, type SampleHome } from '../fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 
 const writer = fileURLToPath(new URL('../fixtures/backup/busy-writer.ts', import.meta.url));
 const silent = { begin() {}, add() {}, end() {} };

@@ -11,7 +11,6 @@ import { Unavailable } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { changedIssues } from '../../services/agentd/planning/issues.ts';
 import type { Forge } from '../../services/agentd/ports/forge.ts';
-import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import type { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { ChangeQuery } from '../../services/bridge/daemon.ts';
 import { giteaBench, githubBench, type RemoteBench } from '../contract/forge.benches.ts';
@@ -19,6 +18,7 @@ import { type RunningBridge, secrets, startBridge } from '../fixtures/bridge/bri
 import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import type { ServedIssue } from '../fixtures/forges/forge-state.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 
 const program = fileURLToPath(new URL('../../services/bridge/main.ts', import.meta.url));
 const minute = 60_000;

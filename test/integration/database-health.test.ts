@@ -3,12 +3,12 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { runsCheck } from '../../services/agentd/http/health-checks.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { startGateway } from '../fixtures/model-upstream/gateway.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
 import { describeWith } from '../needs.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 describeWith(['postgres'], 'the health of a service whose database is busy', () => {
   let server: PostgresServer;

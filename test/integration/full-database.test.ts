@@ -6,6 +6,7 @@ import { openPostgres } from '#kit/database/postgres.ts';
 import { isConnectionLoss } from '#kit/database/postgres-error.ts';
 import { codeOf } from '#kit/errors.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { eventOf } from '../contract/bridge-queue.contract.ts';
 import { readLedgerDatabase } from '../contract/model-ledger.benches.ts';
@@ -19,7 +20,6 @@ import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { until } from '../fixtures/until.ts';
 import { emptyDisk, type OwnMounts } from '../fixtures/world/own-mounts.ts';
 import { describeWith } from '../needs.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 /** One kind of work against the database, again and again until it is stopped. */
 interface Worker {

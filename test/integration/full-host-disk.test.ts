@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { emptyDisk, type OwnMounts, readOnlyState, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { makeWorld } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 describeWith(
   ['git', 'mounts', 'postgres'],

@@ -15,7 +15,6 @@ import { openNotifications } from '../../services/agentd/notifications/compose.t
 import { NotificationRows } from '../../services/agentd/notifications/notification-rows.ts';
 import type { Notifier } from '../../services/agentd/notifications/notifier.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
-import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { agentdSchema } from '../../services/agentd/schema.ts';
@@ -26,6 +25,7 @@ import { type MailServer, startMailServer } from '../fixtures/notifications/mail
 import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';

@@ -7,13 +7,13 @@ import { createFencedLeases } from '#kit/database/fenced-leases.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PgBouncer, startPgBouncer } from '../fixtures/pgbouncer.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 /** Connections to the server, far fewer than there are clients: each transaction gets another one. */
 const pool = 2;
@@ -41,7 +41,9 @@ describeWith(['pgbouncer', 'postgres'], 'the database behind PgBouncer in transa
   });
 
   function open(change: Partial<PostgresSettings> = {}): Database {
-    const database = openPostgres({ ...pgbouncer.settings, ...change }, 'core-test', { schema: agentdSchema });
+    const database = openPostgres({ ...pgbouncer.settings, ...change }, 'core-test', {
+      schema: agentdSchema,
+    });
     closing.push(() => database.close());
     return database;
   }

@@ -5,11 +5,11 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { changesSince } from '../../services/agentd/runs/rows/run-changes.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { describeWith } from '../needs.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
   let server: PostgresServer;

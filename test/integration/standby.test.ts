@@ -45,7 +45,10 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
 
   function host(): DatabaseRunStore {
     const stateDir = mkdtempSync(join(tmpdir(), 'core-host-'));
-    const store = new DatabaseRunStore({ stateDir, database: openPostgres(settings, 'core-test', { schema: agentdSchema }) });
+    const store = new DatabaseRunStore({
+      stateDir,
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
+    });
     closing.push(() => store.close());
     return store;
   }

@@ -5,16 +5,16 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { sha256 } from '#kit/digest.ts';
 import { openS3 } from '#kit/objects/s3.ts';
-import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { RunStore } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { type Installation, makeInstallation, storedIn } from '../fixtures/storage/installation.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
 import { describeWith } from '../needs.ts';
-import { agentdSchema } from '../../services/agentd/schema.ts';
 
 const contents = ['one', 'two', 'x'.repeat(3_000_000)];
 

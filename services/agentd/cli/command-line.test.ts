@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import { sampleRun } from '../../../test/fixtures/runs/sample-run.ts';
 import { openServices } from '../main.ts';
-import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import { executorLease } from '../runs/run-store.ts';
 import { runCommandLine } from './command-line.ts';
 

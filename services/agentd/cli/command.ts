@@ -3,9 +3,9 @@ import { fitted } from '#kit/cli/fit-text.ts';
 import { jsonText } from '#kit/cli/output.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import type { RunNeed } from '../runs/run-store.ts';
 import { notEmpty } from './option-values.ts';
-import type { CoreAgent } from '../core-agent.ts';
 import type { Services } from './services.ts';
 import { commandLine, type Suggestions } from './suggestions.ts';
 import type { Terminal } from './terminal.ts';
@@ -91,7 +91,11 @@ export async function runAndActions(
 
 /** The identifier of the run that a command is about. */
 export async function runNamed(
-  { services, suggestions, terminal }: Pick<CommandContext, 'suggestions' | 'terminal'> & {
+  {
+    services,
+    suggestions,
+    terminal,
+  }: Pick<CommandContext, 'suggestions' | 'terminal'> & {
     readonly services: { readonly agent: Pick<CoreAgent, 'runId'> };
   },
   id: string | undefined,

@@ -10,19 +10,19 @@ import { decided, planned, sampleAction, sampleRequest } from '../../../test/con
 import { withoutRules } from '../../../test/fixtures/approved/without-rules.ts';
 import { failure } from '../../../test/fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../../../test/fixtures/postgres.ts';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import { until } from '../../../test/fixtures/until.ts';
 import { describeWith } from '../../../test/needs.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person } from '../agent.ts';
-import type { NewEvent } from '../runs/event.ts';
-import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import { DatabaseRunStore } from '../runs/database-run-store.ts';
+import type { NewEvent } from '../runs/event.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import { agentdSchema } from '../schema.ts';
 import { executeApproved } from './execute-approved.ts';
 import { undoRun } from './undo-run.ts';
-import { agentdSchema } from '../schema.ts';
 
 const by = { name: 'mira' } as Person;
 const idle = { progress: () => {}, signal: new AbortController().signal };
@@ -192,7 +192,11 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
   beforeEach(async () => {
     settings = await server.database();
     stateDir = mkdtempSync(join(tmpdir(), 'core-lost-lease-'));
-    store = new DatabaseRunStore({ stateDir, database: openPostgres(settings, 'core-test', { schema: agentdSchema }), leaseMs: 900 });
+    store = new DatabaseRunStore({
+      stateDir,
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
+      leaseMs: 900,
+    });
   });
 
   afterEach(async () => {

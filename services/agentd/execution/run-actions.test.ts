@@ -15,14 +15,14 @@ import {
 } from '../../../test/contract/run-store.sample.ts';
 import { withoutRules } from '../../../test/fixtures/approved/without-rules.ts';
 import { failure } from '../../../test/fixtures/failure.ts';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import type { ActionIntent } from '../action.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor, Effect, Reconciliation, Step } from '../actions/executor.ts';
 import { type ActionDefinition, type ActionOf, actionDigest, type Executors } from '../actions/registry.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
-import type { NewEvent } from '../runs/event.ts';
-import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import type { DatabaseRunStore } from '../runs/database-run-store.ts';
+import type { NewEvent } from '../runs/event.ts';
 import type { ActionState } from '../runs/run.ts';
 import { Execution } from './run-actions.ts';
 

@@ -6,9 +6,9 @@ import { sha256 } from '#kit/digest.ts';
 import { Interrupted, Refused, Unavailable } from '#kit/errors.ts';
 import { decided, planned, sampleRequest } from '../../../test/contract/run-store.sample.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { agentdSchema } from '../schema.ts';
 import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import type { DatabaseRunStore } from '../runs/database-run-store.ts';
+import { agentdSchema } from '../schema.ts';
 import { ContextOutbox } from './context-outbox.ts';
 import { type ContextWriter, RunDelivery } from './run-delivery.ts';
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { uuidv7 } from 'uuidv7';
 import type { RecordState } from '#kit/contracts/run.ts';
 import { crashPoint } from '#kit/crash-point.ts';
 import { changeNumber } from '#kit/database/change-numbers.ts';
@@ -11,7 +12,6 @@ import { Conflict } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import { uuidv7 } from 'uuidv7';
 import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import { BegunLeases } from './begun-leases.ts';
@@ -24,12 +24,12 @@ import { requireKept } from './log/tombstone.ts';
 import { behindText, databaseBehind } from './mirror/behind.ts';
 import { HostMirror } from './mirror/host-mirror.ts';
 import { KnownHere } from './mirror/known-here.ts';
+import { cutRows } from './mirror/recover.ts';
+import { restoreRows } from './mirror/restore.ts';
 import { folderOf } from './mirror/run-folder-log.ts';
 import { prune } from './prune.ts';
 import { appendRows, insertLines } from './rows/append-rows.ts';
 import { recordInRows, summaryProblems } from './rows/record-in-rows.ts';
-import { cutRows } from './rows/recover.ts';
-import { restoreRows } from './rows/restore.ts';
 import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
 import { changesSince } from './rows/run-changes.ts';
 import { listRows, summaryColumns, valuesOf } from './rows/run-rows.ts';
@@ -270,7 +270,9 @@ export class DatabaseRunStore implements RunStore {
     const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
     // Of a run that it lost there is nothing to check.
     const found = record.log === null ? { ...rows, problems: [] } : rows;
-    const folder = existsSync(this.#folder(runId)) ? verifyFolder(runId, join(this.stateDir, 'runs')).problems : [];
+    const folder = existsSync(this.#folder(runId))
+      ? verifyFolder(runId, join(this.stateDir, 'runs')).problems
+      : [];
     const mirrored = folder.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
     return { ...found, problems: [...lost, ...found.problems, ...shown, ...mirrored] };
   }
@@ -397,7 +399,10 @@ export class DatabaseRunStore implements RunStore {
         await insertLines(sql, runId, lines, text);
         if (task !== undefined) {
           const artifact = [runId, sha256(task), Buffer.from(task)];
-          await sql.query('INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)', artifact);
+          await sql.query(
+            'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)',
+            artifact,
+          );
         }
         crashPoint('run_sent');
         return true;

@@ -23,11 +23,11 @@ import {
   sampleRequest,
 } from '../../../test/contract/run-store.sample.ts';
 import { failure } from '../../../test/fixtures/failure.ts';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import type { PruneRequest } from '../agent.ts';
 import { agentdSchema } from '../schema.ts';
-import type { NewEvent } from './event.ts';
-import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import type { DatabaseRunStore } from './database-run-store.ts';
+import type { NewEvent } from './event.ts';
 import type { Run } from './run.ts';
 import { executorLease } from './run-store.ts';
 
@@ -110,10 +110,7 @@ describe('pruning', () => {
     now += 40 * day;
     await prune();
     expect(await store.list({ limit: 10 })).to.deep.equal({ runs: [], next_cursor: null, problems: [] });
-    for (const ask of [
-      store.read(runId),
-      store.verify(runId),
-    ]) {
+    for (const ask of [store.read(runId), store.verify(runId)]) {
       const error = await failure(ask);
       expect(codeOf(error)).to.equal('run_pruned');
       expect(String(error)).to.contain('2026-02-10');
@@ -200,7 +197,8 @@ describe('pruning', () => {
     writeFileSync(join(runFolder(runId), 'summary.md'), 'left over');
     mkdirSync(clone('run_0199f3c2-0000-7000-8000-000000000005'), { recursive: true });
     mkdirSync(clone('.run_0199f3c2-0000-7000-8000-000000000005', '.pids.pruned'));
-    for (const name of readdirSync(join(stateDir, 'clones'))) utimesSync(join(stateDir, 'clones', name), 0, 0);
+    for (const name of readdirSync(join(stateDir, 'clones')))
+      utimesSync(join(stateDir, 'clones', name), 0, 0);
     await prune();
     expect(readdirSync(runFolder(runId))).to.deep.equal(['tombstone.json']);
     expect(readdirSync(join(stateDir, 'clones'))).to.deep.equal([]);

@@ -177,7 +177,10 @@ function runsIn(folder: string): string[] {
 
 const batch = 5_000;
 
-async function statusesOf(database: Database, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+async function statusesOf(
+  database: Database,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
   const statuses = new Map<string, string>();
   for (let start = 0; start < runIds.length; start += batch) {
     const some = runIds.slice(start, start + batch);

@@ -36,7 +36,9 @@ export class RunFolders {
       if (run === null) return [];
       const of = run.request;
       const fits =
-        (owner ?? of.owner) === of.owner && (repo ?? of.repo) === of.repo && (number ?? of.number) === of.number;
+        (owner ?? of.owner) === of.owner &&
+        (repo ?? of.repo) === of.repo &&
+        (number ?? of.number) === of.number;
       return fits ? [summaryOf(run)] : [];
     });
     return { runs: limit === 1 ? runs.slice(0, 1) : runs, next_cursor: null, problems: [] };

@@ -60,7 +60,11 @@ export function storageError(
     });
   }
   const code = sqliteCode(error);
-  if (notWritable.includes(codeOf(error)) || code === sqliteCodes.readOnly || code === sqliteCodes.cannotOpen) {
+  if (
+    notWritable.includes(codeOf(error)) ||
+    code === sqliteCodes.readOnly ||
+    code === sqliteCodes.cannotOpen
+  ) {
     return new Failed('state_not_writable', `${name} in ${path} is not writable: ${messageOf(error)}`, {
       cause: error,
       facts: { path },

@@ -1,7 +1,7 @@
 import { openPostgres } from '#kit/database/postgres.ts';
+import { agentdSchema } from '../../../services/agentd/schema.ts';
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import { type Comparison, compare, takeTurns } from '../comparison.ts';
-import { agentdSchema } from '../../../services/agentd/schema.ts';
 
 /** Processes that share a database. */
 export interface Fleet {

@@ -9,11 +9,11 @@ import { openPostgres } from '#kit/database/postgres.ts';
 import { childEnvironment } from '#kit/environment.ts';
 import { DatabaseRunStore } from '../../../services/agentd/runs/database-run-store.ts';
 import { patientLease } from '../../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../../services/agentd/schema.ts';
 import { planned, sampleRequest, turn } from '../../contract/run-store.sample.ts';
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import { type Comparison, compare, takeTurns } from '../comparison.ts';
 import { processorShare } from './processor-share.ts';
-import { agentdSchema } from '../../../services/agentd/schema.ts';
 
 const appends = 100;
 const approvals = 60;

@@ -134,7 +134,8 @@ export function verify(program: Command, run: Run): void {
     .option('--offline', "this host's folder of the run alone, where a database has the runs and is away")
     .action(
       run(async (context, id: string | undefined, options: VerifyOptions) => {
-        const agent = options.offline === true ? await context.services.agent.offline() : context.services.agent;
+        const agent =
+          options.offline === true ? await context.services.agent.offline() : context.services.agent;
         const name = await runNamed({ ...context, services: { agent } }, id, options, 'verify');
         const found = await agent.verify(name, options.allowedSigners);
         const { verificationView } = await import('../views/of-run.ts');

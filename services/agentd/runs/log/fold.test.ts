@@ -22,8 +22,7 @@ import {
 import type { VcsFacts } from '../../action.ts';
 import type { NewEvent, RunEvent, Usage } from '../event.ts';
 import { asSeen, draftOf, type Run, runStatuses, summaryOf } from '../run.ts';
-import { beforeFirst } from './event-line.ts';
-import { writeLines } from './event-line.ts';
+import { beforeFirst, writeLines } from './event-line.ts';
 import { fold, foldMore } from './fold.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';

@@ -4,8 +4,8 @@ import type { Database } from '#kit/database/database.ts';
 import { replaceFile } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { artifactsName } from '../log/run-folder.ts';
-import { storageError } from '../storage-error.ts';
 import type { RunArtifacts } from '../rows/run-artifacts.ts';
+import { storageError } from '../storage-error.ts';
 import { writeMirror } from './write-mirror.ts';
 
 interface HostMirrorParts {

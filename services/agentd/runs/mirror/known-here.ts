@@ -57,9 +57,10 @@ export class KnownHere {
     // Before the database: the mirror may get what is appended meanwhile.
     const mirrored = this.#mirrored(runId);
     if (mirrored.length === 0) return null;
-    const [row] = await sql.query<{ tombstone: string | null }>('SELECT tombstone FROM runs WHERE run_id = $1', [
-      runId,
-    ]);
+    const [row] = await sql.query<{ tombstone: string | null }>(
+      'SELECT tombstone FROM runs WHERE run_id = $1',
+      [runId],
+    );
     if ((row?.tombstone ?? null) !== null) return null;
     return behindOf(sql, runId, mirrored, soundEvents(logOf(await eventRows(sql, runId))).events);
   }

@@ -16,7 +16,12 @@ const appended = [...headColumns, ...changingColumns, 'words'] as const;
  * Appends what `after` has more than `before`: events and head change together or not at all.
  * @returns false if `before` is not the newest state; nothing is written then
  */
-export async function appendRows(sql: Sql, before: StoredRun, after: StoredRun, text: string): Promise<boolean> {
+export async function appendRows(
+  sql: Sql,
+  before: StoredRun,
+  after: StoredRun,
+  text: string,
+): Promise<boolean> {
   const { run_id, head } = before.run;
   const lines = after.events.slice(head.seq);
   const { seq, hash, type } = lines.at(-1)!;

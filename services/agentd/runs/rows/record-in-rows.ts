@@ -63,7 +63,10 @@ export async function recordInRows(sql: Sql, run_id: string): Promise<Omit<RunRe
     const log = rows.length === 0 && acknowledged === null ? null : logOf(rows);
     const problems = columnProblems(rows);
     if (acknowledged === null && log !== null)
-      problems.push({ where: 'runs', what: `the row of the run is gone, and ${rows.length} of its events are there` });
+      problems.push({
+        where: 'runs',
+        what: `the row of the run is gone, and ${rows.length} of its events are there`,
+      });
     return { run_id, names, log, acknowledged, problems };
   }
 }
@@ -83,7 +86,12 @@ function columnProblems(rows: readonly EventRow[]): FoundProblem[] {
   return rows.flatMap(({ seq, line, prev, hash }, index) =>
     line.startsWith(`{"seq":${seq},`) && line.endsWith(`"prev":"${prev}","hash":"${hash}"}`)
       ? []
-      : [{ where: `run_events line ${index + 1}`, what: 'its columns seq, prev and hash are not those of the line' }],
+      : [
+          {
+            where: `run_events line ${index + 1}`,
+            what: 'its columns seq, prev and hash are not those of the line',
+          },
+        ],
   );
 }
 
@@ -104,6 +112,11 @@ export async function summaryProblems(
   return summaryColumns.flatMap((name, index) =>
     row[name] === expected[index]
       ? []
-      : [{ where: `runs ${name}`, what: `says ${JSON.stringify(row[name])}, and the events ${JSON.stringify(expected[index])}` }],
+      : [
+          {
+            where: `runs ${name}`,
+            what: `says ${JSON.stringify(row[name])}, and the events ${JSON.stringify(expected[index])}`,
+          },
+        ],
   );
 }

@@ -31,8 +31,17 @@ export interface RunRecord {
 export function recordInFolder(run_id: string, runsDir: string): RunRecord {
   const folder = join(runsDir, run_id);
   const log = requireLogFile(run_id, folder) === null ? null : readFileSync(join(folder, logName));
-  const artifacts = new Map(storedArtifacts(folder).map((digest) => [digest, digestOfArtifact(folder, digest)]));
-  return { run_id, names: { log: logName, artifacts: artifactsName }, log, acknowledged: null, artifacts, problems: [] };
+  const artifacts = new Map(
+    storedArtifacts(folder).map((digest) => [digest, digestOfArtifact(folder, digest)]),
+  );
+  return {
+    run_id,
+    names: { log: logName, artifacts: artifactsName },
+    log,
+    acknowledged: null,
+    artifacts,
+    problems: [],
+  };
 }
 
 function storedArtifacts(folder: string): string[] {

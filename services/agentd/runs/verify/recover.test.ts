@@ -105,7 +105,11 @@ describe('the record of a run and what was acknowledged of it', () => {
   });
 
   it('is lost if no event is left', () => {
-    for (const record of [recordOf([], last), recordOf(events.slice(1), last), { ...recordOf([], last), log: null }])
+    for (const record of [
+      recordOf([], last),
+      recordOf(events.slice(1), last),
+      { ...recordOf([], last), log: null },
+    ])
       expect(refusal(() => recover(record))).to.equal('record_lost');
   });
 });

@@ -38,7 +38,11 @@ interface Story {
  * was started without an approval in force, or by two executors at the same time.
  */
 /** @param log its name, for problems */
-export function checkStory(runId: string, events: readonly RunEvent[], log: string = logName): FoundProblem[] {
+export function checkStory(
+  runId: string,
+  events: readonly RunEvent[],
+  log: string = logName,
+): FoundProblem[] {
   const story: Story = {
     runId,
     proposed: new Map(),

@@ -19,8 +19,7 @@ import {
 import { itWith } from '../../../../test/needs.ts';
 import type { NewEvent } from '../event.ts';
 import { putArtifact } from '../log/artifacts.ts';
-import { beforeFirst, hashOf, parseLine } from '../log/event-line.ts';
-import { writeLines } from '../log/event-line.ts';
+import { beforeFirst, hashOf, parseLine, writeLines } from '../log/event-line.ts';
 import { logName } from '../log/run-folder.ts';
 import { writeViews } from '../views/views.ts';
 import { recordInFolder } from './record.ts';

@@ -73,9 +73,7 @@ export function verificationOf(run_id: string, checked: Checked): Verification {
 
 function withoutLog(runId: string, folder: string): Error {
   const path = join(folder, tombstoneName);
-  return existsSync(path)
-    ? wasPruned(decodeJson(Tombstone, readSmallFile(path), path))
-    : notFound(runId);
+  return existsSync(path) ? wasPruned(decodeJson(Tombstone, readSmallFile(path), path)) : notFound(runId);
 }
 
 function checkArtifacts(

@@ -6,10 +6,10 @@ import { digestOfArtifact, readArtifact } from '../log/artifacts.ts';
 import { soundEvents } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import { artifactsName } from '../log/run-folder.ts';
-import { behindOf, databaseBehind } from '../mirror/behind.ts';
-import { folderOf, type MirrorPlace, mirroredEvents } from '../mirror/run-folder-log.ts';
-import { replaceRows } from './append-rows.ts';
-import { eventRows, logOf } from './record-in-rows.ts';
+import { replaceRows } from '../rows/append-rows.ts';
+import { eventRows, logOf } from '../rows/record-in-rows.ts';
+import { behindOf, databaseBehind } from './behind.ts';
+import { folderOf, type MirrorPlace, mirroredEvents } from './run-folder-log.ts';
 
 /**
  * Puts the events that the database lost back where they were, and artifacts that it lost, from this host's folder. They were

@@ -4,11 +4,11 @@ import type { RecoveryRequest } from '../../agent.ts';
 import type { NewEvent } from '../event.ts';
 import { lineOf } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
-import type { Behind } from '../mirror/behind.ts';
+import { replaceRows } from '../rows/append-rows.ts';
+import { recordInRows } from '../rows/record-in-rows.ts';
+import type { StoredRun } from '../rows/stored-runs.ts';
 import { recovery, soundPart, stateOf } from '../verify/recover.ts';
-import { replaceRows } from './append-rows.ts';
-import { recordInRows } from './record-in-rows.ts';
-import type { StoredRun } from './stored-runs.ts';
+import type { Behind } from './behind.ts';
 
 /**
  * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, else what this host's folder has of it.
