@@ -271,19 +271,20 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
     it('knows whether its events are there where the answer to a commit was lost', async () => {
       const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
       const proxy = await startCuttingProxy(settings);
       const cut = hosts.host(proxy.settings).store;
       await cut.read(run_id);
       proxy.cutAfter('COMMIT');
-      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(8);
       proxy.cutBefore('COMMIT');
-      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(9);
       await proxy.sendLate();
-      expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);
+      expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9]);
       // With all other connections, as when the server starts again.
       proxy.cutAfter('COMMIT', 1_000);
-      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(4);
-      expect(await store.events(run_id)).to.have.length(4);
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(10);
+      expect(await store.events(run_id)).to.have.length(10);
       await proxy.close();
     });
 
