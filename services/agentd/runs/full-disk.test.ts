@@ -27,7 +27,7 @@ describeWith(['mounts'], 'runs on a full disk', () => {
     ]) {
       const { code, stderr } = await disk.command([...args, '--json']);
       expect(JSON.parse(stderr).error.code, args[0]).to.equal('disk_full');
-      expect(code).to.equal(1);
+      expect(code).to.equal(5);
     }
     disk.free();
     expect((await disk.command(['runs'])).code).to.equal(0);
