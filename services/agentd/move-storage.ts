@@ -1,14 +1,16 @@
 import { requireNoHolder } from '#kit/database/fenced-leases.ts';
+import { Conflict } from '#kit/errors.ts';
 import { MovedSchema } from '#kit/storage-move/moved-schema.ts';
 import type { MoveOptions, OpenMoveParts } from '#kit/storage-move/part.ts';
 import { openObjects } from './open-run-store.ts';
+import { recordInRows } from './runs/rows/record-in-rows.ts';
 import { RunArtifacts } from './runs/rows/run-artifacts.ts';
+import { stateOf } from './runs/verify/recover.ts';
 import { agentdSchema } from './schema.ts';
 
 /**
  * Runs and notifications. Not sign-ins: a person who signed out on one side would be signed in again with what the other side has kept
  * since an earlier move. Not leases, nor objects of a bucket: a file has the content of every artifact in its rows.
- * @throws Conflict (`lease_held`) while a process plans, executes or undoes a run
  */
 export const openMoveParts: OpenMoveParts = async (options) => {
   const artifacts = new RunArtifacts(options.database, await openObjects(options.folders));
@@ -35,8 +37,30 @@ class MovedRuns extends MovedSchema {
     );
   }
 
+  /** @throws Conflict (`lease_held`, `run_not_whole`) */
   override async prepare(): Promise<void> {
     await super.prepare();
     await requireNoHolder(this.source);
+    const runs = await this.source.query<{ run_id: string }>(
+      "SELECT run_id FROM runs WHERE status <> 'pruned' ORDER BY run_id",
+    );
+    const problems: string[] = [];
+    for (const { run_id } of runs) {
+      const { problem } = stateOf(await recordInRows(this.source, run_id));
+      if (problem !== null) problems.push(`${run_id}: ${problem}`);
+    }
+    if (problems.length > 0) throw notWhole(problems);
   }
+}
+
+function notWhole(problems: readonly string[]): Conflict {
+  const more = problems.length > 3 ? ` (and ${problems.length - 3} more)` : '';
+  return new Conflict(
+    'run_not_whole',
+    `${problems.length} of the runs cannot be moved as they were acknowledged: ${problems.slice(0, 3).join('; ')}${more}`,
+    {
+      facts: { problems: problems.slice(0, 100) },
+      hint: './core verify RUN says what was changed, ./core recover RUN how to go on.',
+    },
+  );
 }

@@ -89,7 +89,7 @@ describeWith(['postgres', 's3'], 'a move of the storage with artifacts in a buck
   });
 
   for (const point of [
-    'storage.run_moved:5',
+    'storage.rows_written:2',
     'storage.copied',
     'storage.source_left',
     'storage.target_in_use',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -9,15 +10,7 @@ import { Refused } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { diskError } from './archive.ts';
 import { openBackupTarget } from './backup-target.ts';
-import {
-  bytesEntry,
-  fileEntry,
-  objectEntries,
-  type RunCounts,
-  runEntries,
-  type TarEntry,
-  tarOf,
-} from './entries.ts';
+import { bytesEntry, fileEntry, objectEntries, runEntries, type TarEntry, tarOf } from './entries.ts';
 import {
   type BackedUpFile,
   formatVersion,
@@ -27,7 +20,7 @@ import {
   manifestName,
 } from './manifest.ts';
 import type { Progress } from './progress.ts';
-import { type Snapshot, type SqliteStore, takeSnapshot } from './snapshot.ts';
+import { runsFile, type Snapshot, type SqliteStore, takeSnapshot } from './snapshot.ts';
 import { type BackupScope, leftOutOf } from './state-folder.ts';
 
 export interface BackupOptions extends BackupScope {
@@ -123,7 +116,6 @@ class BackupWriter {
   readonly #head: Head;
   readonly #options: BackupOptions;
   readonly #files: BackedUpFile[] = [];
-  readonly #runs: RunCounts = { runs: 0, events: 0 };
   #manifest: Manifest | null = null;
 
   constructor(
@@ -165,7 +157,7 @@ class BackupWriter {
     for (const { name, path } of tree.later) yield* present(fileEntry(name, path));
     for (const { name, path } of tree.objects) yield* objectEntries(name, path);
     const runs = join(this.#options.folders.state, 'runs');
-    for (const [runId, size] of logs) yield* runEntries(runs, runId, size, this.#runs);
+    for (const [runId, size] of logs) yield* runEntries(runs, runId, size);
   }
 
   #noted(entry: Extract<TarEntry, { kind: 'file' }>): TarEntry {
@@ -193,7 +185,7 @@ class BackupWriter {
       folders: { state: folders.state, config: folders.config },
       with_secrets: withSecrets,
       counts: {
-        ...this.#runs,
+        ...countRuns(this.#copies.find(({ name }) => name === `state/${runsFile}`)),
         stores: this.#copies.length,
         repositories: this.#snapshot.tree.objects.length,
         files: files.length,
@@ -202,6 +194,21 @@ class BackupWriter {
       files,
       left_out: leftOutOf(folders, this.#options, this.#snapshot.tree.leftOut),
     };
+  }
+}
+
+/** Runs and their events in a copy of the database of core-agentd; none if another database has them. */
+function countRuns(copy: Copy | undefined): Pick<Manifest['counts'], 'runs' | 'events'> {
+  if (copy === undefined) return { runs: 0, events: 0 };
+  const database = new DatabaseSync(copy.path, { readOnly: true });
+  try {
+    const count = (text: string) => Number(Object.values(database.prepare(text).get()!)[0]);
+    return {
+      runs: count("SELECT count(*) FROM runs WHERE status <> 'pruned'"),
+      events: count('SELECT count(*) FROM run_events'),
+    };
+  } finally {
+    database.close();
   }
 }
 

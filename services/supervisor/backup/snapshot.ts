@@ -156,7 +156,7 @@ export interface Snapshot {
 }
 
 /** Database of core-agentd. */
-const runsFile = 'agentd.sqlite';
+export const runsFile = 'agentd.sqlite';
 /** The queue of deliveries must not list as delivered what its receiver has not got, so it is pinned before all others. */
 const outbox = 'context-outbox.sqlite';
 /** Others wait for ten seconds before they give up an append. */
