@@ -53,7 +53,7 @@ export function storageError(
     });
   }
   if (isDiskFull(error, dirname(path))) {
-    return new Unavailable('disk_full', `the disk of ${path} takes no more: ${messageOf(error)}`, {
+    return new Unavailable('disk_full', `the disk is full: ${name} in ${path} cannot be written (${messageOf(error)})`, {
       cause: error,
       retryAfter: 30,
       hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',

@@ -1,14 +1,11 @@
-import { lstatSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Sql } from '#kit/database/database.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { RunEvent } from '../event.ts';
 import { soundEvents } from '../log/event-line.ts';
-import { logName } from '../log/run-folder.ts';
 import { eventRows, logOf } from '../rows/record-in-rows.ts';
 import type { StoredRun } from '../rows/stored-runs.ts';
 import { type Behind, behindOf, databaseBehind } from './behind.ts';
-import { folderOf, mirroredEvents } from './run-folder-log.ts';
+import { logStats, mirroredEvents } from './run-folder-log.ts';
 import { keepInMirror } from './write-mirror.ts';
 
 /** More than runs are worked on at once by one process. */
@@ -90,8 +87,8 @@ export class KnownHere {
   /** The folder's events, read again if its log changed. */
   #mirrored(runId: string): readonly RunEvent[] {
     const place = { stateDir: this.#stateDir, runId };
-    const stats = lstatSync(join(folderOf(place), logName), { throwIfNoEntry: false });
-    if (stats === undefined) return [];
+    const stats = logStats(place);
+    if (stats === null) return [];
     const stamp = `${stats.ino}:${stats.size}:${stats.ctimeMs}`;
     const known = this.#folders.get(runId);
     if (known?.stamp === stamp) return known.events;

@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync } from 'node:fs';
+import { lstatSync, readFileSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { withFileLock } from '#kit/storage/lock.ts';
 import type { RunEvent } from '../event.ts';
@@ -17,9 +17,17 @@ export function folderOf({ stateDir, runId }: MirrorPlace): string {
 
 /** The events of the folder's log up to the first that does not hold; none without a log. */
 export function mirroredEvents(place: MirrorPlace): readonly RunEvent[] {
-  const path = join(folderOf(place), logName);
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return stats?.isFile() === true ? soundEvents(readFileSync(path)).events : [];
+  return logStats(place) === null ? [] : soundEvents(readFileSync(join(folderOf(place), logName))).events;
+}
+
+/** Facts of the folder's log; null if no regular file is there. */
+export function logStats(place: MirrorPlace): Stats | null {
+  try {
+    const stats = lstatSync(join(folderOf(place), logName));
+    return stats.isFile() ? stats : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Runs short, synchronous work while no other process of this host writes to a run's folder. */
