@@ -77,7 +77,17 @@ export const ValidationPlan = t.strict({
     ),
   ),
   /** Files that no command is about, with the reason. */
-  without_tests: optional(t.array(t.strict({ folder: t.string, files: t.array(t.string), why: t.string }))),
+  without_tests: optional(
+    t.array(
+      t.strict({
+        folder: t.string,
+        files: t.array(t.string),
+        why: t.string,
+        /** Which of them a command may test: all, or code and no test files. Missing if none. */
+        may_test: optional(oneOf(['all', 'code'])),
+      }),
+    ),
+  ),
   /** What the repository asks for, and what the sandbox has. Missing in plans of older versions, and where it asks for nothing. */
   programs: optional(
     t.array(

@@ -71,7 +71,10 @@ export const environment = {
   HTTPS_PROXY: process.env.HTTPS_PROXY ?? process.env.https_proxy,
   HTTP_PROXY: process.env.HTTP_PROXY ?? process.env.http_proxy,
   NO_PROXY: process.env.NO_PROXY ?? process.env.no_proxy,
-  /** Certificates of authorities beside the system's; what validations prepare with the network trusts them too. */
+  /**
+   * Certificates of authorities beside the system's; what validations prepare with the network trusts them too, and Core's git those
+   * that git reads.
+   */
   NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS,
   SSL_CERT_FILE: process.env.SSL_CERT_FILE,
   REQUESTS_CA_BUNDLE: process.env.REQUESTS_CA_BUNDLE,

@@ -55,6 +55,14 @@ describe('The status on a terminal', () => {
       storage: { runs_count: 3, detail: 'readable' },
       latest_runs: [run],
       problems: [{ part: 'services.core-context', detail: 'does not run', fix: 'Start it: ./core up' }],
+      warnings: [
+        {
+          part: 'http.core-model-gateway',
+          detail: 'degraded; models: no model is configured',
+          fix: null,
+        },
+        { part: 'iii', detail: 'the engine sends telemetry', fix: null },
+      ],
     });
     expect(shown).to.equal(
       `core-agentd         ok        http://127.0.0.1:7817
@@ -70,6 +78,7 @@ runs  3, the newest 1
 Not well.
 problem  core-context: does not run
      do  Start it: ./core up
+warning  iii: the engine sends telemetry
 `,
     );
   });

@@ -6,7 +6,7 @@ import { type Column, tableLines } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { StatusReport } from '#kit/contracts/status.ts';
 import { subjectOf } from '#kit/repository-name.ts';
-import { summaryOf } from './summary.ts';
+import { nameOfPart, summaryOf } from './summary.ts';
 
 export interface ViewOptions {
   readonly display: Display;
@@ -50,6 +50,11 @@ export function statusView(report: StatusReport, { display, color, now, named }:
       ? [{ name: `${name} here`, ...partOf(name, { ...report, http: report.here }) }]
       : []),
   ]);
+  // The line of a degraded service says why it is.
+  const degraded = parts.filter(({ word }) => word === 'degraded').map(({ name }) => name);
+  const warnings = report.warnings.filter(
+    ({ part, fix }) => fix !== null || !degraded.includes(nameOfPart(part)),
+  );
   const rows = parts.map(({ name, word, detail }) => [
     name,
     { text: word, paint: paints[word] },
@@ -60,7 +65,7 @@ export function statusView(report: StatusReport, { display, color, now, named }:
     ...(rows.length === 0 ? [] : ['']),
     ...runLines(report, display, now),
     '',
-    ...named(summaryOf(report)).split('\n'),
+    ...named(summaryOf({ ...report, warnings })).split('\n'),
   ];
   return fitted(lines.join('\n'), display);
 }

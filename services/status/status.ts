@@ -1,5 +1,6 @@
 import { answerMs } from '#kit/config/settings.ts';
 import type { SmokeReport, StatusReport } from '#kit/contracts/status.ts';
+import { counted } from '#kit/counted.ts';
 import { environment } from '#kit/environment.ts';
 import { CoreError, messageOf } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
@@ -69,16 +70,20 @@ function reachOf(
   return { places, shower: createTokenShower({ ...folders, ...tokens }, [...config.vouched, ...origins]) };
 }
 
-/** A smoke test is over when every way between services was gone, also those that its own event did not go. */
-function withArrows(smoke: SmokeReport, arrows: StatusReport['arrows']): SmokeReport {
+/** Adds a step: every connection between services works, also those that the event of the smoke run does not use. */
+export function withArrows(smoke: SmokeReport, arrows: StatusReport['arrows']): SmokeReport {
   if (!smoke.ok) return smoke;
   const broken = arrows.filter(({ ok }) => !ok);
   const detail =
     broken.length === 0
-      ? `${arrows.length} gone: ${arrows.map(({ from, to }) => `${from} to ${to}`).join(', ')}`
+      ? `${counted(arrows.length, 'connection works', 'connections work')}: ${arrows.map(({ from, to }) => `${from} to ${to}`).join(', ')}`
       : broken.map(({ from, to, detail }) => `${from} does not reach ${to}: ${detail}`).join('; ');
   const ok = broken.length === 0;
-  return { ...smoke, ok, steps: [...smoke.steps, { step: 'ways between services', ok, detail, took_ms: 0 }] };
+  return {
+    ...smoke,
+    ok,
+    steps: [...smoke.steps, { step: 'connections between services', ok, detail, took_ms: 0 }],
+  };
 }
 
 /** What is not well already would only be found again, later and with fewer words. null where all is there that it goes through. */

@@ -32,14 +32,17 @@ function nothingRuns(causes: readonly Remark[], services: StatusReport['services
   return units.length > 0 && causes.length === units.length && causes.every(isOff);
 }
 
+/** Name of a part of the report for people: `http.core-agentd` is `core-agentd`, `here.core-agentd` is `core-agentd here`. */
+export function nameOfPart(part: string): string {
+  return part.replace(/^(services|http)\./, '').replace(/^here\.(.*)/, '$1 here');
+}
+
 /** What is the same of several is said once. */
 function linesOf(kind: string, remarks: readonly Remark[]): string[] {
   const alike = Map.groupBy(remarks, ({ detail, fix }) => JSON.stringify([detail, fix]));
   return [...alike.values()].flatMap((group) => {
     const { detail, fix } = group[0]!;
-    const parts = group
-      .map(({ part }) => part.replace(/^(services|http)\./, '').replace(/^here\.(.*)/, '$1 here'))
-      .join(', ');
+    const parts = group.map(({ part }) => nameOfPart(part)).join(', ');
     return [
       `${kind}  ${visibleLine(`${parts}: ${detail}`)}`,
       ...(fix === null ? [] : [`${'do'.padStart(kind.length)}  ${visibleLine(fix)}`]),

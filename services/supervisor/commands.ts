@@ -28,9 +28,9 @@ export function define(program: Command, run: RunCommand): void {
     .option('--only <names>', 'only these services, separated by commas')
     .option('--without <names>', 'all but these services, separated by commas')
     .action(
-      action(async ({ home, program: name, display }, options: Readonly<Record<string, string>>) => {
+      action(async ({ home, program: name, display, named }, options: Readonly<Record<string, string>>) => {
         const { up } = await import('./up.ts');
-        return up({ ...options, home, program: name, display });
+        return up({ ...options, home, program: name, display, named });
       }),
     );
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
 import { environment } from '#kit/environment.ts';
@@ -18,7 +18,7 @@ import { doctor, examine, type Finding } from './doctor.ts';
 import { checkBus, checkEnginePorts, checkSchedules, checkWebhookSecrets } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
 import { checkElsewhere } from './health-checks/elsewhere.ts';
-import { checkModels } from './health-checks/installation.ts';
+import { checkModels, checkPort } from './health-checks/installation.ts';
 import { checkNotifications } from './health-checks/notifications.ts';
 import { checkNode, checkToolPaths } from './health-checks/programs.ts';
 import { checkAgents, checkForges } from './health-checks/services.ts';
@@ -86,6 +86,12 @@ describe('core doctor', () => {
         'warning',
         `core-context 1 (standby) answers clients at ${url} (${file}); active: core-context is active on a`,
       ]);
+      const slow = { queue: { status: 'degraded', detail: '9 wait' } };
+      const degraded = await answers({ ...health, status: 'degraded', checks: slow });
+      expect([degraded.state, degraded.detail]).to.deep.equal([
+        'warning',
+        `core-context 1 (degraded) answers clients at ${url} (${file}); queue: 9 wait`,
+      ]);
       const other = await answers({ ...health, service: 'core-bridge' });
       expect(other.detail).to.equal(`clients ask ${url} (${file}), where core-bridge 1 (ok) answers`);
       server.close();
@@ -137,6 +143,40 @@ describe('core doctor', () => {
     } finally {
       child.kill('SIGKILL');
     }
+  });
+
+  it('warns of a service that is degraded, beside why', async () => {
+    const checks = { models: { status: 'degraded', detail: 'no model is configured' } };
+    const health = { status: 'degraded', service: 'core-model-gateway', version: '1', checks };
+    const server = createHttpServer((_, response) => response.end(JSON.stringify(health)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as { port: number };
+    const running = { url: `http://127.0.0.1:${port}`, host: '127.0.0.1', port, where: '' };
+    try {
+      expect(await checkPort(running, { running, setting: '', folders: folders() })).to.deep.equal({
+        ...{ name: `port ${port}`, state: 'warning', fix: null },
+        detail: 'core-model-gateway 1 (degraded) answers on 127.0.0.1; models: no model is configured',
+      });
+    } finally {
+      server.close();
+    }
+  });
+
+  it('counts the checks that ended where standard error is a terminal, and only there', async () => {
+    const shown = async (isTTY: boolean) => {
+      const moves = { cursorTo: () => true, moveCursor: () => true, clearLine: () => true };
+      const stream = Object.assign(new PassThrough(), { isTTY, columns: 80, ...moves });
+      let text = '';
+      stream.on('data', (chunk) => {
+        text += chunk;
+      });
+      const stdout = new PassThrough().resume() as unknown as NodeJS.WritableStream;
+      const stderr = stream as unknown as NodeJS.WriteStream;
+      await doctor({ home, stdout, stderr, display: displayWith() });
+      return text;
+    };
+    expect(await shown(true)).to.match(/checks .* 0\/\d\d/);
+    expect(await shown(false)).to.equal('');
   });
 
   it('finds Node and git, which this test runs on, and every folder', async () => {
@@ -337,7 +377,7 @@ describe('core doctor', () => {
     const [found, ...more] = checkWebhookSecrets(folders());
     expect(more).to.deep.equal([]);
     expect(found).to.include({ name: 'secret github-webhook', state: 'broken' });
-    expect(found!.detail).to.include('must be 16 to 4096').and.not.include('hunter2');
+    expect(found!.detail).to.include('must have 16 to 4,096').and.not.include('hunter2');
     expect(found!.fix).to.include('openssl rand');
     writeFileSync(file, `${'a'.repeat(16)}\n`);
     expect(checkWebhookSecrets(folders())).to.deep.equal([]);

@@ -3,6 +3,7 @@ import { type Cell, tableLines } from '#kit/cli/table.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { type Folders, resolveFolders } from '#kit/folders.ts';
+import { createProgress, entries, type Progress } from './backup/progress.ts';
 import { checkBucket } from './health-checks/bucket.ts';
 import { checkBus, checkEnginePorts, checkSchedules, checkWebhookSecrets } from './health-checks/bus.ts';
 import { checkCypher } from './health-checks/cypher.ts';
@@ -38,19 +39,22 @@ export interface DoctorOptions {
   /** A text of Core with its own names as they are here. */
   readonly named?: (text: string) => string;
   readonly stdout?: NodeJS.WritableStream;
+  readonly stderr?: NodeJS.WriteStream;
 }
 
 /** `core doctor`: what works here, what does not, and the fix. Exit code 1 when Core cannot do its work. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const {
     stdout = process.stdout,
+    stderr = process.stderr,
     json = false,
     color = false,
     display,
     named = (text: string) => text,
   } = options;
   const folders = resolveFolders({ home: options.home }, environment);
-  const findings = (await Promise.all([examine(folders), checkConfiguration(folders)])).flat();
+  const checks = [...checksOf(folders), checkConfiguration(folders)];
+  const findings = await withProgress(checks, createProgress(stderr, entries));
   const ok = findings.every(({ state }) => state !== 'broken');
   stdout.write(
     json ? `${JSON.stringify({ ok, findings })}\n` : await table(findings, { color, display, named }),
@@ -58,9 +62,31 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return ok ? exitCodes.done : exitCodes.failed;
 }
 
+/** Counts the checks that ended on a bar while others run; on a terminal only. */
+async function withProgress(checks: readonly Check[], progress: Progress): Promise<Finding[]> {
+  progress.begin('checks', checks.length);
+  try {
+    const found = checks.map(async (check) => {
+      const findings = await check;
+      progress.add(1);
+      return findings;
+    });
+    return (await Promise.all(found)).flat();
+  } finally {
+    progress.end();
+  }
+}
+
 export async function examine(folders: Folders): Promise<Finding[]> {
+  return (await Promise.all(checksOf(folders))).flat();
+}
+
+type Check = Finding | Finding[] | Promise<Finding | Finding[]>;
+
+/** All checks, running at the same time. */
+function checksOf(folders: Folders): Check[] {
   const { finding, settings } = checkSettings(folders);
-  const found = await Promise.all([
+  return [
     checkNode(),
     checkGit(),
     checkJj(),
@@ -91,8 +117,7 @@ export async function examine(folders: Folders): Promise<Finding[]> {
     checkNotifications(folders),
     checkForges(folders),
     checkAgents(folders),
-  ]);
-  return found.flat();
+  ];
 }
 
 async function table(

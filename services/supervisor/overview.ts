@@ -57,7 +57,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
     forges: 'how each configured forge stands: answer, token, scopes',
     forge: 'the local forge: repositories, issues and pull requests in a folder',
     'config show': 'every setting and where its value comes from',
-    token: 'make, list and revoke tokens of the HTTP API',
+    token: 'make, list, rotate and revoke tokens of the HTTP API',
     session: 'who is signed in to the review page, and signing them out',
     'secrets init': 'make the secret files of the compose stack',
     install: 'put core and the services on your PATH',

@@ -31,11 +31,28 @@ describe('core token', () => {
     await tokenCommands.list({ home, display, stdout });
     expect(text)
       .to.contain('token ci may read, plan until')
-      .and.to.match(/ci +in force +\d{4}-\d\d-\d\d +read, plan/);
+      .and.to.match(/ci +in force +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +read, plan/);
     await tokenCommands.revoke({ home, display, stdout, name: 'ci' });
     await tokenCommands.list({ home, display, stdout, json: true });
     expect(text).to.contain('"state":"revoked"');
     expect(text).not.to.contain(secret);
+  });
+
+  it('lists tokens under titles, with the day on which each expires, on 80 columns too', async () => {
+    const narrow = { home, display: displayWith(80), stdout };
+    await tokenCommands.list(narrow);
+    expect(text).to.equal('no tokens yet; the first command that needs one makes yours\n');
+    const scopes = 'read,plan,approve,execute,admin,model,mint';
+    await tokenCommands.create({ ...narrow, name: 'a-name-of-30-letters-as-of-teams', scopes, days: '3' });
+    await tokenCommands.create({ ...narrow, name: 'ci', scopes: 'read' });
+    text = '';
+    await tokenCommands.list(narrow);
+    const lines = text.trimEnd().split('\n');
+    const inThreeDays = new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10);
+    expect(lines[0]).to.match(/^token +state +expires +scopes$/);
+    expect(lines.join('\n')).to.match(new RegExp(`^a-name-of-30-.* +in force +${inThreeDays} +read`, 'm'));
+    expect(lines.join('\n')).to.match(/^ci +in force +never +read$/m);
+    expect(Math.max(...lines.map(({ length }) => length))).to.be.at.most(80);
   });
 
   it('names the scopes there are when one is unknown', async () => {

@@ -43,10 +43,11 @@ async function create(
 }
 
 const columns: readonly Column[] = [
-  { title: '' },
-  { title: '' },
-  { title: '', gives: { turn: 2, to: 'gone' } },
-  { title: '', gives: { turn: 1, to: 16 }, excess: 'wrap' },
+  { title: 'token' },
+  { title: 'state' },
+  { title: 'created', gives: { turn: 2, to: 'gone' } },
+  { title: 'expires' },
+  { title: 'scopes', gives: { turn: 1, to: 16 }, excess: 'wrap' },
 ];
 
 async function list(options: TokenOptions): Promise<number> {
@@ -55,16 +56,17 @@ async function list(options: TokenOptions): Promise<number> {
     now: registry.now(),
   }));
   const rows = records.map((record) => {
-    const { name, kind, host, created, scopes: allowed } = record;
+    const { name, kind, host, created, expires, scopes: allowed } = record;
     const whose = host !== undefined && kind === 'service' ? `${name} of ${host}` : name;
-    return [whose, shown(record, now).state, created.slice(0, 10), allowed.join(', ')];
+    const ends = expires?.slice(0, 10) ?? 'never';
+    return [whose, shown(record, now).state, created.slice(0, 10), ends, allowed.join(', ')];
   });
   const lines = tableLines(columns, rows, options.display);
   const none = ['no tokens yet; the first command that needs one makes yours'];
   return print(
     options,
     { tokens: records.map((record) => shown(record, now)) },
-    lines.length === 0 ? none : lines,
+    rows.length === 0 ? none : lines,
   );
 }
 

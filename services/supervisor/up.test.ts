@@ -99,6 +99,25 @@ describe('core up', () => {
     );
 
   itWith(
+    ['time'],
+    'shows services on lines of the terminal, with whole words and Core as people call it',
+    async () => {
+      const { out } = launch(`process.env.COLUMNS = '50';
+      const { up } = await import(${JSON.stringify(new URL('./up.ts', import.meta.url).href)});
+      await up({ home: ${JSON.stringify(home)}, modelsPort: ${modelsPort}, only: 'model-gateway', stderr: new (await import('node:stream')).PassThrough().resume(), program: 'core', named: (text) => text.replaceAll('./core ', 'core ') });
+      process.exit();`);
+      await comes(() => out().includes('Ctrl-C'));
+      expect(out().slice(0, out().indexOf('core-bus-engine'))).to.equal(
+        `core-model-gateway  http://127.0.0.1:${modelsPort}
+                    degraded: no model is
+                    configured; core model add
+                    configures one
+`,
+      );
+    },
+  );
+
+  itWith(
     ['linux'],
     'shows where the services answer, starts one again when it dies, and leaves none behind',
     async () => {

@@ -31,6 +31,8 @@ export interface UpOptions extends StackFlags {
   /** How people call `./core`, for what is suggested. */
   readonly program?: string;
   readonly display?: Display;
+  /** A text of Core with its own names as they are here. */
+  readonly named?: (text: string) => string;
   readonly stdout?: NodeJS.WritableStream;
   readonly stderr?: NodeJS.WritableStream;
 }
@@ -68,7 +70,9 @@ export async function up(options: UpOptions): Promise<number> {
     throw taken.length === 1 ? taken[0] : allTaken(taken, program);
   }
 
-  const { display = displayOf(stdout as Place, false, environment) } = options;
+  const { display = displayOf(stdout as Place, false, environment), named = (text: string) => text } =
+    options;
+  const print = (text: string) => printText(named(text), display, stdout);
   const { bar } = display.symbols;
   const warn = (text: string) => void stderr.write(`core up ${bar} ${text}\n`);
   const width = Math.max(...embedded.map(({ name }) => name.length));
@@ -108,14 +112,14 @@ export async function up(options: UpOptions): Promise<number> {
     return readiness;
   });
   const gaveUp = Promise.race(services.map(({ gaveUp }) => gaveUp));
-  const shown = show(embedded, ready, width, stdout, shutdown.signal).then((whole) => {
+  const shown = show(embedded, ready, { width, print, signal: shutdown.signal }).then((whole) => {
     if (!whole) return;
     const reasons = [
       ...left.map(({ name, why }) => `${name} is not started: ${why}\n`),
       ...behind.map(({ name, url, where }) => `${name} is asked at ${url} (${where})\n`),
     ].join('');
     const last = lastLines(folders.state, { program, home: options.home, width: display.width });
-    printText(`${reasons}\n${last}`, display, stdout);
+    print(`${reasons}\n${last}`);
   });
   const exitCode = await Promise.race([gaveUp, signalled]);
   await shutdown.close('up ends');
@@ -141,15 +145,17 @@ async function stopAll(services: readonly SupervisedService[]): Promise<void> {
 async function show(
   embedded: readonly EmbeddedService[],
   ready: readonly Promise<Readiness>[],
-  width: number,
-  stdout: NodeJS.WritableStream,
-  signal: AbortSignal,
+  {
+    width,
+    print,
+    signal,
+  }: { readonly width: number; readonly print: (text: string) => void; readonly signal: AbortSignal },
 ): Promise<boolean> {
   for (const [index, { name, http, socket }] of embedded.entries()) {
     const { where, status } = await ready[index]!;
     const open = [http, socket].find((place) => place != null && !isLoopback(place.host));
     if (signal.aborted) return false;
-    stdout.write(
+    print(
       `${name.padEnd(width)}  ${where}${where === '' ? '' : '  '}${status}${open == null ? '' : `, open at ${open.host} beyond this machine`}\n`,
     );
   }
@@ -169,7 +175,7 @@ function lastLines(
     labelledCommand(label, `${program} ${words}${elsewhere}`, width);
   const lines = [
     `state  ${state}`,
-    ...command('next   ', 'plan-issue --owner OWNER --repo REPO --number N'),
+    ...command('next   ', "plan 'OWNER/REPO#N'"),
     ...command('look   ', 'status'),
     ...command('page   ', 'review'),
     'end    Ctrl-C',

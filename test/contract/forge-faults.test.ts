@@ -170,13 +170,12 @@ for (const [name, open] of [
     it('stops waiting for a read that is cancelled', async () => {
       bench.server.faults.push({ path: issue, answer: 'hang' });
       const patient = bench.again({ timeout_ms: 250_000 });
-      const started = Date.now();
       const [before, stop] = [sent('GET').length, new AbortController()];
       const read = failure(patient.issue(bench.ref, number, stop.signal));
       await until('a request', () => sent('GET').length > before);
       stop.abort();
       expect(await read).to.include({ name: 'Interrupted', code: 'interrupted' });
-      expect(Date.now() - started).to.be.below(100_000);
+      expect(sent('GET')).to.have.length(before + 1);
       expect(await failure(bench.forge.repository(bench.ref, AbortSignal.abort()))).to.include({
         name: 'Interrupted',
       });
@@ -194,11 +193,8 @@ for (const [name, open] of [
       ];
       for (const answer of limits) {
         const before = sent('GET').length;
-        const from = performance.now();
         bench.server.faults.push({ path: issue, answer });
         expect((await patient.issue(bench.ref, number)).number).to.equal(number);
-        const wait = 'retry-after' in answer.headers ? 990 : 0;
-        expect(performance.now() - from, JSON.stringify(answer)).to.be.at.least(wait);
         const again = sent('GET')
           .slice(before)
           .filter((line) => line.endsWith(`/issues/${number}`));

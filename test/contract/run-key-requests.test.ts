@@ -140,6 +140,8 @@ describe('A request with the key of a run', () => {
       [{ chat_template_kwargs: { enable_thinking: 'x' } }, 'chat_template_kwargs.enable_thinking'],
       [{ metadata: { tags: ['paid'] } }, 'metadata.tags'],
       [{ metadata: { api_base: 'https://example.org' } }, 'metadata.api_base'],
+      [{ logit_bias: { api_base: 'https://example.org' } }, 'logit_bias.api_base'],
+      [{ logit_bias: { 1: { api_base: 'x' } } }, 'logit_bias.1'],
       [{ tool_choice: 'web_search' }, 'tool_choice'],
       [{ function_call: 'web_search' }, 'function_call'],
       [
@@ -149,9 +151,12 @@ describe('A request with the key of a run', () => {
     ],
     responses: [
       [{ metadata: { model_group: 'x' } }, 'metadata.model_group'],
+      [{ client_metadata: { model_group: 'x' } }, 'client_metadata.model_group'],
+      [{ client_metadata: { thread_id: { api_base: 'x' } } }, 'client_metadata.thread_id'],
       [{ tool_choice: 'web_search' }, 'tool_choice'],
       [{ tool_choice: { type: 'allowed_tools', mode: 'auto', tools: hosted } }, 'tool_choice.tools[0]'],
     ],
+    google: [[{ labels: { team: 'x' } }, 'labels']],
     messages: [
       [{ metadata: { tags: 'x' } }, 'metadata.tags'],
       [{ tool_choice: { type: 'web_search' } }, 'tool_choice'],
@@ -165,6 +170,7 @@ describe('A request with the key of a run', () => {
 
   it('may hold the values beside them that agents send, and sounds that begin with a slash', () => {
     const request = {
+      ...{ logit_bias: { 50256: -100 }, user: 'a', safety_identifier: 'a' },
       ...{ metadata: { user_id: 'a' }, chat_template_kwargs: { enable_thinking: false } },
       tool_choice: {
         type: 'allowed_tools',

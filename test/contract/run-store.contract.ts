@@ -162,6 +162,32 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(unclear).to.have.property('hint').that.contains('core cancel RUN');
     });
 
+    it('never chooses between repositories by what can be done with their runs', async () => {
+      const ended = await store.create(sampleRequest({ number: 7, repo: 'ended' }));
+      await store.append(ended.run_id, () => [
+        { type: 'cancel_requested', data: { by: 'm', reason: null } },
+        { type: 'run_cancelled', data: { message: 'cancelled by m' } },
+      ]);
+      const waits = await store.create(sampleRequest({ number: 7, repo: 'waits' }));
+      const branch = decided(sampleAction(waits.run_id, 1, 'create_branch'));
+      await store.append(waits.run_id, () => [...planned(waits.run_id), branch]);
+      for (const need of ['show', 'decide', 'execute', 'resume', 'undo'] as const) {
+        const unclear = await failure(store.resolve('7', { need }));
+        expect(codeOf(unclear), need).to.equal('run_ambiguous');
+        for (const { run_id, request } of [ended, waits])
+          expect(String(unclear), need).to.contain(`${run_id}  ${request.owner}/${request.repo}#7  `);
+        expect(unclear).to.have.property('hint').that.contains('owner/repo#NUMBER');
+      }
+      const here = async () => ({ owner: ended.request.owner, repo: 'ended' });
+      expect(await store.resolve('7', { need: 'execute', here })).to.equal(ended.run_id);
+      // The same name on another forge is another repository.
+      const other = await store.create(sampleRequest({ number: 7, repo: 'waits', forge: 'other' }));
+      const named = await failure(store.resolve(`${other.request.owner}/waits#7`, { need: 'execute' }));
+      expect(codeOf(named)).to.equal('run_ambiguous');
+      expect(String(named)).to.contain('#7  other  ');
+      expect(await store.resolve('7', { forge: 'other' })).to.equal(other.run_id);
+    });
+
     describe('of the runs of an issue, takes the one that a command can work with', () => {
       const first = 'act_1_create_branch';
       const begun = (runId: string) => [

@@ -110,13 +110,15 @@ for (const [kind, start] of [
           expect(beforePush).to.deep.equal([]);
           expect(run.issue_changed).to.equal(null);
           expect(await seen(run)).to.deep.equal([]);
-          expect(body).to.contain('What became of the issue since: nothing');
+          expect(body)
+            .to.match(/it was planned: none\n\nRun `run_/)
+            .and.to.not.contain('What became');
           return;
         }
         expect(run.issue_changed).to.match(noted);
         expect(beforePush).to.deep.equal([run.issue_changed]);
         expect(await seen(run)).to.have.length(1);
-        expect(body).to.contain(`What became of the issue since: \`${run.issue_changed}\``);
+        expect(body).to.contain(`\n\nWhat became of the issue since: \`${run.issue_changed}\`\n\nRun \``);
         const shown = await world.command(['show', run.run_id]);
         expect(shown.stdout.replaceAll(/\s+/g, ' ')).to.contain(run.issue_changed);
         expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);

@@ -71,7 +71,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
       (_, response) => response.writeHead(200).end('{"hello": ["world"]}'),
       /answered what cannot be understood/,
     ],
-    ['hangs up', (request) => void request.socket.destroy(), /is not there/],
+    ['hangs up', (request) => void request.socket.destroy(), /did not answer/],
     ['is another program', (_, response) => response.writeHead(404).end('<html>'), /cannot help/],
   ] as [string, Parameters<typeof brokenContext>[0], RegExp][]) {
     it(`plans, decides and executes beside something that ${what}`, async () => {
@@ -127,7 +127,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     ]);
     expect(away.code, away.stderr).to.equal(0);
     expect(away.stdout).to.contain(
-      'note  context: core-context at http://127.0.0.1:9 is not there; planned without it',
+      'note  context: core-context at http://127.0.0.1:9 did not answer; planned without it',
     );
     expect(away.stderr).to.not.contain('is queued');
     const { run_id } = (await world.agent.runs({ limit: 1 })).runs[0]!;
@@ -145,7 +145,7 @@ describeWith(['time'], 'delivery of runs to the context service', () => {
     await world.command(['approve', run.run_id, '--gate', 'build']);
     const execute = ['execute-approved', run.run_id, '--repo-dir', world.checkout.dir];
     const first = await world.command(execute);
-    expect(first.stderr).to.contain('is not there; delivery of run').and.to.contain('is queued');
+    expect(first.stderr).to.contain('did not answer; delivery of run').and.to.contain('is queued');
     const undone = await world.command(['undo', run.run_id]);
     expect(undone.stderr).to.not.contain('is queued');
     configure(url);

@@ -234,7 +234,7 @@ describe('runs in the execution graph', () => {
       const away = await world.command(['sync']);
       expect(away.code).to.equal(0);
       expect(away.stdout).to.contain('context  received no run, 1 run waits');
-      const waits = 'core-context at http://127.0.0.1:9 is not there; 1 run waits';
+      const waits = 'core-context at http://127.0.0.1:9 did not answer; 1 run waits';
       expect(away.stderr).to.contain(`warning  ${waits}`);
       expect(away.stdout).to.match(/demo\/hello#\d+ +open/);
       const synced = await world.command(['sync', '--json']);

@@ -216,7 +216,7 @@ describeWith(['tmux'], 'An issue, gate by gate', () => {
     const agreed = run({}, [...init, 'second']);
     await agreed.shows("Add it as remote 'core'");
     agreed.keys('Enter');
-    await agreed.shows('is that remote in', 'ended with 0');
+    await agreed.shows('added to', 'delivers there too', 'ended with 0');
     expect(world.checkout.git('remote', 'get-url', 'core')).to.match(/you\/second\/repository\.git$/);
     // core-agentd can deliver there from now on.
     const settings = JSON.parse(readFileSync(join(world.home, 'config/core.json'), 'utf8'));

@@ -531,10 +531,11 @@ describe('notifications', () => {
       mode: 0o755,
     });
     const PATH = `${programs}:${environment.PATH}`;
+    const file = join(world.home, 'config/notifications.json');
     const nobody = await world.command(['notify', 'test'], { PATH });
     expect([nobody.code, nobody.stdout]).to.deep.equal([
       0,
-      'Nobody is notified: notifications.json names nobody.\n',
+      `Nobody is notified: there is no file ${file}. For example:\n{"people": {"NAME": {"channels": {"desktop": {}}}}}\n`,
     ]);
     configure({ mira: { channels: { ...hook(), desktop: {}, slack: { url_file: 'missing' } } } });
     const tested = await world.command(['notify', 'test', 'mira'], { PATH });
@@ -544,6 +545,8 @@ describe('notifications', () => {
       .and.to.match(/mira +desktop +sent +the desktop/);
     expect(JSON.parse(receiver.received.at(-1)!.body).notices[0].url).to.equal('http://127.0.0.1:7817/');
     expect(tested.stdout).to.match(/mira +slack +not sent .*there is no address of the incoming webhook in/);
+    const secret = join(world.home, 'config/secrets/missing');
+    expect(tested.stdout).to.contain(`do  Write the address of the incoming webhook into ${secret}.`);
     expect(readFileSync(shown, 'utf8').split('\n').slice(0, 3)).to.deep.equal([
       '--app-name=Core',
       '--',
@@ -554,6 +557,11 @@ describe('notifications', () => {
     const { url } = JSON.parse(receiver.received.at(-1)!.body).notices[0];
     expect(url).to.equal('https://core.example.org/team/');
     const unknown = await world.command(['notify', 'test', 'jo']);
-    expect(unknown.stderr).to.contain("does not name 'jo'; it names mira");
+    expect(unknown.stderr)
+      .to.contain(`${file} does not name 'jo'; it names mira`)
+      .and.contain('Add jo to people');
+    configure({ jo: { channels: { mail: { to: 'jo@example.org' } } } });
+    const mail = await world.command(['notify', 'test', 'jo']);
+    expect(mail.stderr).to.contain(`${file}: /people/jo/channels/mail is set, and /smtp`);
   });
 }).timeout(90_000);

@@ -108,6 +108,15 @@ describe('The review page over HTTP', () => {
     expect(again.text).to.contain('Nothing was changed');
   });
 
+  it('has no name without a value', async () => {
+    const run = await review.planned();
+    const pages = [await get(path(run)), await get(`${path(run)}/recovery`)];
+    const facts = pages.flatMap((page) => [...page.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/gs)]);
+    const isEmpty = (value: string) => value.replaceAll(/<[^>]*>/g, '').trim() === '';
+    expect(facts.map(([, name]) => name)).to.include.members(['commands', 'operations']);
+    expect(facts.filter(([, , value]) => isEmpty(value!)).map(([, name]) => name)).to.deep.equal([]);
+  });
+
   it('records nothing that was decided about something else than is there now, and shows what is', async () => {
     const run = await review.planned();
     const [first] = run.actions;

@@ -66,6 +66,18 @@ describe('A repository with submodules', () => {
     expect(validation.state, await log()).to.equal('succeeded');
   });
 
+  it('is validated with those that it names by the path of a repository of the local forge', async () => {
+    configure('grep library vendor/lib/lib.txt');
+    const own = world.checkout.git('remote', 'get-url', 'origin').trim();
+    const commit = await addSubmodule(own.replace('/hello/', '/lib/'));
+    const { planned, validation, log } = await executed();
+    expect(planned.plan!.notices.filter((notice) => notice.includes('submodule'))).to.deep.equal([]);
+    expect(validation.definition.rationale).to.contain(
+      `Provides vendor/lib: demo/lib at ${commit.slice(0, 12)}.`,
+    );
+    expect(validation.state, await log()).to.equal('succeeded');
+  });
+
   it('is validated without those of other places, and plan and log say so', async () => {
     configure('cat vendor/lib/lib.txt');
     await addSubmodule('https://git.example.org/demo/lib.git');

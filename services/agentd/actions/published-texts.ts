@@ -14,7 +14,7 @@ export const slots = {
   statement: 'sha256 of the in-toto statement of the run when the text was written',
   pull_request: 'address of the pull request',
   changed_since: 'files of the patch that changed on the base branch since',
-  issue_since: 'what became of the issue since',
+  issue_since: 'what became of the issue since, where it changed',
 } as const;
 type SlotValues = Readonly<Partial<Record<keyof typeof slots, string>>>;
 
@@ -53,9 +53,9 @@ export function changedSinceText(files: readonly string[]): string {
   return files.length === 0 ? 'none' : files.map(inlineCode).join(', ');
 }
 
-/** Value of the slot `issue_since`. */
+/** Value of the slot `issue_since`: a paragraph, or nothing where the issue is as it was. */
 export function issueSinceText(changed: string | null): string {
-  return changed === null ? 'nothing' : inlineCode(changed);
+  return changed === null ? '' : `\nWhat became of the issue since: ${inlineCode(changed)}\n`;
 }
 
 function approvedBy(run: RunSoFar): string {
@@ -134,9 +134,7 @@ Approved by:
 Validation: {{validation}}
 ${untestedList(options.untested)}
 Files of this change that were also changed on the base branch since it was planned: {{changed_since}}
-
-What became of the issue since: {{issue_since}}
-
+{{issue_since}}
 Run \`${options.run_id}\`, record at {{audit_head}}. Its in-toto statement: sha256 \`{{statement}}\`.
 
 ${marker(options.run_id, options.action_id)}

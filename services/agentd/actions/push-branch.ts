@@ -67,7 +67,7 @@ function executor({ clone, forge, safeguards }: ExecutionPorts): ActionExecutor<
     const { branch, push_url } = action.params;
     return {
       succeeded: true,
-      message: `${branch} is at ${commit.slice(0, 12)}`,
+      message: `${branch} pushed at ${commit.slice(0, 12)}`,
       facts: { branch, commit, remote: push_url },
       vcs: null,
     };

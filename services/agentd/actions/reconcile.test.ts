@@ -134,7 +134,7 @@ const done = (message: string, facts: Record<string, unknown>): Reconciliation =
   kind: 'done',
   effect: { succeeded: true, message, facts, vcs: null },
 });
-const pushed = done('core/1-x is at cccccccccccc', {
+const pushed = done('core/1-x pushed at cccccccccccc', {
   ...{ branch: 'core/1-x', commit, remote: '/srv/hello.git' },
 });
 const opened = (number: number) => done(`#${number}`, { number, url: null });

@@ -81,8 +81,8 @@ function requireDistinct(people: People): void {
 }
 
 function invalid(pointer: string, detail: string): InvalidInput {
-  return new InvalidInput('config_invalid', `policy.json: ${pointer} ${detail}`, {
+  return new InvalidInput('config_invalid', `config/policy.json: ${pointer} ${detail}`, {
     errors: [{ pointer, detail }],
-    hint: 'Correct policy.json; ./core config show lists what is in force.',
+    hint: 'Correct config/policy.json; ./core config show lists what is in force.',
   });
 }

@@ -52,11 +52,6 @@ export function oneLine(text: string, { width, symbols }: Terminal): string {
   return cut(visibleLine(symbols.plain(text)), width, symbols.ellipsis);
 }
 
-/** For example `1 run` or `2 runs`. */
-export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
-}
-
 /** Somebody's text behind bars; what goes on of an entry of a list stands below its text. */
 export function quoted(text: string, { paint, width, symbols }: Terminal): string[] {
   return visibleLines(symbols.plain(text.trimEnd()))

@@ -21,6 +21,20 @@ describe('the progress of a command', () => {
     progress.end();
     expect(written().split(clearLine).at(-1)).to.equal('   ✔  commit             at 1234567  0.2 s\n');
   });
+
+  it('prints the reason that stops several steps once', () => {
+    const { written, progress } = onTerminal({ lasting: true });
+    const reason = 'the approval by root no longer counts';
+    for (const step of ['create_branch', 'commit'])
+      progress.update({ step, state: 'refused', message: reason, duration_ms: 200 });
+    progress.update({ step: 'push_branch', state: 'blocked', message: 'builds on 4' });
+    expect(written().replaceAll(clearLine, '')).to.equal(
+      `   -  create_branch      ${reason}  0.2 s
+   -  commit             the same as create_branch  0.2 s
+   -  push_branch        builds on 4
+`,
+    );
+  });
 });
 
 function onTerminal({ lasting }: { readonly lasting: boolean }) {

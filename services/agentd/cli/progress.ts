@@ -27,6 +27,8 @@ const clearLine = '\r\x1b[2K';
  */
 export function createProgress(terminal: Terminal, options: ProgressOptions): Progress {
   const { paintErr: paint, symbols } = terminal;
+  /** Reasons that were printed, with the first step that they were of. */
+  const reasons = new Map<string, string>();
   let current: { step: string; message: string; since: number } | null = null;
   let frame = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -54,8 +56,18 @@ export function createProgress(terminal: Terminal, options: ProgressOptions): Pr
     if (current?.step === step) current = null;
     const time = update.duration_ms ?? since;
     const took = time === undefined ? '' : `  ${paint.dim(duration(time))}`;
-    print(`   ${mark(update.state, paint, symbols)}  ${step.padEnd(17)}  ${message}${took}`);
+    print(
+      `   ${mark(update.state, paint, symbols)}  ${step.padEnd(17)}  ${once(update.state, step, message)}${took}`,
+    );
     if (current === null) stop();
+  }
+
+  /** The reason why several steps were stopped is read once. */
+  function once(state: ProgressUpdate['state'], step: string, message: string): string {
+    if (state !== 'refused' && state !== 'blocked') return message;
+    const first = reasons.get(message);
+    if (first === undefined) reasons.set(message, step);
+    return first === undefined || first === step ? message : `the same as ${first}`;
   }
 
   /** All lines where they are asked for, else the newest in the moving line. */

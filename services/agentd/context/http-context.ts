@@ -90,7 +90,7 @@ function unavailable(name: string, error: unknown, timeoutMs: number): unknown {
     error instanceof TimedOut
       ? `did not answer within ${timeoutMs / 1000} s`
       : codeOf(error) === 'http_unavailable'
-        ? 'is not there'
+        ? 'did not answer'
         : isMalformed(error)
           ? 'answered what cannot be understood'
           : `cannot help: ${messageOf(error)}`;

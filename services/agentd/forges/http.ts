@@ -89,8 +89,9 @@ export async function readAgain<A>(
   { name, timeout_ms, retry_ms }: ReadTerms,
   signal: AbortSignal | undefined,
   read: () => Promise<A>,
+  clock: ReadClock = machineClock,
 ): Promise<A> {
-  const deadline = performance.now() + timeout_ms;
+  const deadline = clock.now() + timeout_ms;
   for (let attempt = 0; ; attempt++) {
     let pause: number;
     try {
@@ -99,10 +100,10 @@ export async function readAgain<A>(
       if (!(error instanceof Unavailable) || error instanceof TimedOut) throw error;
       if (!(error instanceof RateLimited) && attempt >= readRetries) throw error;
       pause = Math.max((error.retryAfter ?? 0) * 1000, retry_ms * (attempt + 1) ** 2);
-      if (error.retryAfter !== undefined && performance.now() + pause >= deadline) throw error;
+      if (error.retryAfter !== undefined && clock.now() + pause >= deadline) throw error;
     }
     try {
-      await sleep(pause, undefined, { signal });
+      await clock.sleep(pause, signal);
     } catch {
       throw cancelled({ forge: name, signal });
     }
@@ -116,6 +117,17 @@ interface ReadTerms {
   /** First pause; the second is four times as long. */
   readonly retry_ms: number;
 }
+
+/** In ms. */
+interface ReadClock {
+  now(): number;
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
+}
+
+const machineClock: ReadClock = {
+  now: () => performance.now(),
+  sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+};
 
 /** Bytes of answers that are kept of one forge, at most. */
 const keptBytes = 8 * 1024 * 1024;

@@ -17,6 +17,9 @@ describe('The URL of a submodule', () => {
     ['./../lib', https, 'https://git.example.org/demo/lib'],
     ['./wiki', https, 'https://git.example.org/demo/hello.git/wiki'],
     ['../../lib/repository.git', '/forge/demo/hello/repository.git', '/forge/demo/lib/repository.git'],
+    ['/forge/demo/lib/repository.git', '/forge/demo/hello/repository.git', '/forge/demo/lib/repository.git'],
+    ['/my forge/a/b/repository.git/', '/my forge/demo/hello/repository.git', '/my forge/a/b/repository.git'],
+    ['file:///forge/a/b/repository.git', '/forge/demo/hello/repository.git', '/forge/a/b/repository.git'],
   ];
   for (const [url, parent, read] of taken)
     it(`is read as git reads it: ${url} in ${parent}`, () => {
@@ -73,6 +76,20 @@ describe('The URL of a submodule', () => {
     'a long text': `../${'x'.repeat(600)}`,
     'a letter that looks like another': 'https://git.ex\u0430mple.org/demo/lib',
   };
+  const local = '/forge/demo/hello/repository.git';
+  for (const url of [
+    '/forge/../etc/x',
+    '/forge/./x',
+    '//host/x',
+    '/forge//x',
+    '/forge/x\n',
+    'file://host/x',
+    '/',
+  ])
+    it(`is refused where the forge is a folder: ${JSON.stringify(url)}`, () => {
+      expect(submoduleUrl(url, local)).to.have.keys(['refused']);
+    });
+
   for (const [name, url] of Object.entries(refused))
     it(`is refused: ${name}`, () => {
       const read = submoduleUrl(url, https);

@@ -16,6 +16,8 @@ const absolute = [
   `ssh://${user}${host}(?::\\d{1,5})?/${path}`,
   `${user}${host}:/?${path}`,
 ].map((form) => new RegExp(`^${form}$`));
+/** A path of this machine, or its file URL: where a forge is a folder. */
+const local = /^(?:file:\/\/)?((?:\/(?!\.{1,2}(?:\/|$))[^/\p{Cc}\p{Cf}]+)+)\/?$/u;
 const relative = new RegExp(`^((?:\\.{1,2}/)+)(${path})$`);
 
 /**
@@ -24,6 +26,8 @@ const relative = new RegExp(`^((?:\\.{1,2}/)+)(${path})$`);
  */
 export function submoduleUrl(url: string, parent: string): { readonly url: string } | RefusedUrl {
   if (url.length <= 500 && absolute.some((form) => form.test(url))) return { url };
+  const [, place] = url.length <= 500 && parent.startsWith('/') ? (local.exec(url) ?? []) : [];
+  if (place !== undefined) return { url: place };
   const [, up, rest] = url.length <= 500 ? (relative.exec(url) ?? []) : [];
   if (up === undefined || rest === undefined)
     return { refused: `its URL '${shown(url)}' is not a plain https, http, git, ssh or relative URL` };

@@ -3,6 +3,7 @@ import { readKnownModels } from '#kit/config/known-models.ts';
 import type { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { backlogInWords, type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
+import { counted } from '#kit/counted.ts';
 import type { Environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -23,7 +24,8 @@ const runsMs = 10_000;
 export function runsCheck(agent: Pick<CoreAgent, 'runs'>, timeoutMs = runsMs): () => Promise<HealthCheck> {
   const ask = async () => {
     const { problems } = await agent.runs({ limit: 1 });
-    const others = problems.length === 0 ? '' : `; ${problems.length} things among them are no runs`;
+    const others =
+      problems.length === 0 ? '' : `; ${counted(problems.length, 'entry is', 'entries are')} not a run`;
     return `readable${others}`;
   };
   const probe = new Probe(ask, { timeoutMs, required: true });

@@ -5,7 +5,7 @@ import type { Settings } from '#kit/config/settings.ts';
 import { backlogInWords, type HealthCheck } from '#kit/contracts/health.ts';
 import { openDatabase } from '#kit/database/open-database.ts';
 import { environment } from '#kit/environment.ts';
-import { messageOf, NotFound } from '#kit/errors.ts';
+import { CoreError, messageOf, NotFound } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import type { Logger } from '#kit/log.ts';
 import { ownVersion } from '#kit/program.ts';
@@ -19,6 +19,7 @@ import {
   kindsOf,
   type NotificationsConfig,
   type NotifiedPerson,
+  notificationsFile,
   readNotifications,
 } from './configuration.ts';
 import type { Notice } from './notice.ts';
@@ -34,6 +35,8 @@ export interface TestedChannel {
   readonly place: string | null;
   /** null where it was taken. */
   readonly problem: string | null;
+  /** What to do about the problem; null where that is not known. */
+  readonly fix: string | null;
 }
 
 interface NotificationOptions extends Pick<NotifierParts, 'store' | 'approvals'> {
@@ -74,8 +77,12 @@ export function openNotifications(options: NotificationOptions) {
       path: environment.PATH ?? '',
     });
 
+  const file = notificationsFile(folders);
+
   return {
     live,
+    /** Path of notifications.json. */
+    file,
     notifier: (logger: Pick<Logger, 'info' | 'warn'>) =>
       new Notifier({
         ...sources,
@@ -90,7 +97,7 @@ export function openNotifications(options: NotificationOptions) {
     /** Every channel of a person, or of everybody: sends a test, one after the other. */
     async *test(person: string | null, signal: AbortSignal): AsyncGenerator<TestedChannel> {
       const config = live.current;
-      for (const [name, notified] of chosen(config, person))
+      for (const [name, notified] of chosen(config, person, file))
         for (const channel of kindsOf(notified.channels)) {
           let opened: Channel | null = null;
           const opening = () => {
@@ -102,20 +109,24 @@ export function openNotifications(options: NotificationOptions) {
             notices: [testNotice(name)] as const,
             pageOf: () => pageOf('', config),
           };
-          const problem = await sendBy(opening, letter, signal).then(
+          const failure = await sendBy(opening, letter, signal).then(
             () => null,
-            (error) => redactor.redact(messageOf(error)),
+            (error) => ({
+              problem: redactor.redact(messageOf(error)),
+              fix:
+                error instanceof CoreError && error.hint !== undefined ? redactor.redact(error.hint) : null,
+            }),
           );
           signal.throwIfAborted();
-          yield { person: name, channel, place: placeOf(opened), problem: problem ?? idleOf(opened) };
+          const { problem, fix } = failure ?? { problem: idleOf(opened), fix: null };
+          yield { person: name, channel, place: placeOf(opened), problem, fix };
         }
     },
     async health(): Promise<HealthCheck> {
       const config = live.health();
       if (config.status !== 'ok') return config;
       const people = Object.keys(live.current.people).length;
-      if (people === 0)
-        return { status: 'ok', detail: 'nobody is notified: notifications.json names nobody' };
+      if (people === 0) return { status: 'ok', detail: `nobody is notified: ${file} names nobody` };
       const problem = await queue.problem();
       const { pending = 0, dead = 0 } = await queue.counts();
       const givenUp = dead === 0 ? '' : `; ${dead} given up`;
@@ -139,15 +150,25 @@ function placeOf(channel: Channel | null): string | null {
   return channel?.place ?? null;
 }
 
+/** What to do where a person is not notified. */
+function howToName(name: string): string {
+  return `Add ${name} to people of that file, with a channel such as "desktop": {}; site/guide-notifications.md has examples.`;
+}
+
 /** @throws NotFound (`person_not_notified`) */
-function chosen({ people }: NotificationsConfig, name: string | null): [string, NotifiedPerson][] {
+function chosen(
+  { people }: NotificationsConfig,
+  name: string | null,
+  file: string,
+): [string, NotifiedPerson][] {
   if (name === null) return Object.entries(people);
   const found = Object.hasOwn(people, name) ? people[name] : undefined;
   if (found !== undefined) return [[name, found]];
   const names = Object.keys(people);
   throw new NotFound(
     'person_not_notified',
-    `notifications.json does not name '${name}'; it names ${names.length === 0 ? 'nobody' : names.join(', ')}`,
+    `${file} does not name '${name}'; it names ${names.length === 0 ? 'nobody' : names.join(', ')}`,
+    { facts: { path: file }, hint: howToName(name) },
   );
 }
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import * as t from 'io-ts';
 import { HttpUrl } from '#kit/config/address.ts';
 import { readConcern } from '#kit/config/concern.ts';
@@ -128,14 +129,22 @@ export const NotificationsConfig = t.strict({
 });
 export type NotificationsConfig = t.TypeOf<typeof NotificationsConfig>;
 
+/** The file that a person writes. */
+export function notificationsFile(folders: Pick<Folders, 'config'>): string {
+  return join(folders.config, 'notifications.json');
+}
+
 /** @throws InvalidInput (`config_invalid`) */
 export function readNotifications(folders: Pick<Folders, 'config'>): NotificationsConfig {
   const config = readConcern(NotificationsConfig, 'notifications', folders);
   const errors = [...problemsOf(config)];
   const [first] = errors;
   if (first === undefined) return config;
-  throw new InvalidInput('config_invalid', `notifications.json: ${first.pointer} ${first.detail}`, {
+  const path = notificationsFile(folders);
+  throw new InvalidInput('config_invalid', `${path}: ${first.pointer} ${first.detail}`, {
     errors,
+    facts: { path },
+    hint: `Correct ${path}.`,
   });
 }
 
@@ -155,7 +164,7 @@ function* problemsOf({ smtp, people }: NotificationsConfig): Generator<FieldErro
     if (channels.mail !== undefined && smtp === null)
       yield {
         pointer: `${pointer}/channels/mail`,
-        detail: 'needs the server that mails are handed to: smtp',
+        detail: 'is set, and /smtp, the server that sends mails, is null: must be configured too',
       };
     if (quiet_hours !== undefined && quiet_hours.from === quiet_hours.to)
       yield { pointer: `${pointer}/quiet_hours`, detail: 'must end at another time than it begins' };

@@ -1,4 +1,5 @@
 import type { OutcomeRecord } from '#kit/contracts/context/execution.ts';
+import { counted } from '#kit/counted.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import type { RunEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
@@ -71,7 +72,7 @@ function sentence(
     case 'execution_started': {
       const { by, kind, dry_run, selected } = event.data;
       const what = dry_run ? 'made a dry run of' : kind === 'resume' ? 'resumed' : 'executed';
-      return { by, text: `${what} ${selected.length === 1 ? '1 action' : `${selected.length} actions`}` };
+      return { by, text: `${what} ${counted(selected.length, 'action')}` };
     }
     case 'action_refused':
       return core(`${action(event.data.action_id)} was ${event.data.state}: ${event.data.outcome.message}`);

@@ -1,5 +1,6 @@
 import { approverText } from '#kit/contracts/action.ts';
 import type { OutcomeRecord, PlanRecord } from '#kit/contracts/context/execution.ts';
+import { counted } from '#kit/counted.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { contextRepository } from '../planning/context.ts';
 import { isTrustedAssociation } from '../planning/influences.ts';
@@ -64,7 +65,7 @@ export function changedFiles(actions: readonly ActionState[]): string[] {
 function plannedText({ request, actions, failure }: Run): string {
   if (failure !== null && actions.length === 0) return wireText(`planning failed: ${failure.message}`, 4_000);
   const kinds = actions.map(({ definition }) => definition.kind).join(', ');
-  return `${request.role} proposed ${actions.length === 1 ? '1 action' : `${actions.length} actions`}: ${kinds}`;
+  return `${request.role} proposed ${counted(actions.length, 'action')}: ${kinds}`;
 }
 
 const ended: readonly string[] = [
@@ -192,7 +193,7 @@ function summaryOf(run: Run): string {
   const files = changedFiles(run.actions);
   const on = files.length === 0 ? '' : ` on ${some(files)}`;
   const sentences = [
-    `${subjectOf(run.request)}${title}: ${role} (planner ${planner}) proposed ${run.actions.length} actions${on}`,
+    `${subjectOf(run.request)}${title}: ${role} (planner ${planner}) proposed ${counted(run.actions.length, 'action')}${on}`,
     `the run is ${run.status.replaceAll('_', ' ')}`,
     ...stateSentences(run.actions),
   ];

@@ -53,7 +53,10 @@ export async function changeFacts(
   };
 }
 
-/** The changed files, with what says which program runs a script whose name does not say it. */
+/** A build constraint of Go may follow a licence. */
+const maxHeadBytes = 8192;
+
+/** The changed files, with what says which program runs a script whose name does not say it, or when Go compiles it. */
 async function changedFiles(
   files: readonly FileChange[],
   base: TreeReader,
@@ -61,11 +64,9 @@ async function changedFiles(
 ): Promise<ChangedFile[]> {
   const changed: ChangedFile[] = [];
   for (const path of touchedPaths(files)) {
-    const bytes = hasNoExtension(path) ? ((await after.read(path)) ?? (await base.read(path))) : null;
-    const first_line = Buffer.from(bytes?.subarray(0, 200) ?? [])
-      .toString('latin1')
-      .split('\n')[0]!;
-    changed.push({ path, first_line });
+    const wanted = hasNoExtension(path) || path.endsWith('.go');
+    const bytes = wanted ? ((await after.read(path)) ?? (await base.read(path))) : null;
+    changed.push({ path, head: Buffer.from(bytes?.subarray(0, maxHeadBytes) ?? []).toString('latin1') });
   }
   return changed;
 }

@@ -1,5 +1,5 @@
 import type { EntityKind } from '#kit/contracts/context/vocabulary.ts';
-import { messageOf } from '#kit/errors.ts';
+import { codeOf, messageOf } from '#kit/errors.ts';
 import type { MaskTally } from '#kit/redaction/secret-finder.ts';
 import { type ActionHistory, actionKinds } from '../action.ts';
 import type { Watch } from '../agent.ts';
@@ -89,8 +89,8 @@ async function refreshed(
     return null;
   } catch (error) {
     watch.signal.throwIfAborted();
-    const why = messageOf(error);
-    return { why, gone: why.endsWith('is not there') };
+    const gone = error instanceof Error && codeOf(error.cause) === 'http_unavailable';
+    return { why: messageOf(error), gone };
   }
 }
 

@@ -115,7 +115,7 @@ function origins({ influences }: ActionDefinition): Html {
 function params({ definition: { params: values }, intent }: ActionState): Html {
   const texts: [string, string][] = [];
   const rows: [string, Html][] = [];
-  for (const [name, value] of Object.entries(values as Readonly<Record<string, unknown>>)) {
+  for (const [name, value] of members(values)) {
     if (name === 'files' && Array.isArray(value)) rows.push([name, fileList(value as FileChange[])]);
     else if (name === 'plan') rows.push(...planRows(value as Readonly<Record<string, unknown>>));
     else if (typeof value === 'string' && (value.includes('\n') || name === 'body'))
@@ -139,7 +139,7 @@ export function nameOf({ definition: { ordinal, kind } }: ActionState): string {
 
 /** Everything of a validation is covered by the digest: what has no words of its own stands as it is. */
 function planRows(plan: Readonly<Record<string, unknown>>): [string, Html][] {
-  return Object.entries(plan).map(([name, value]) => {
+  return members(plan).map(([name, value]) => {
     if (!Array.isArray(value) || !value.every(isCommand)) return [name, shownLine(oneLine(value))];
     if (value.length === 0) return [name, html`none`];
     return [
@@ -153,12 +153,18 @@ function isCommand(value: unknown): value is { readonly name: string; readonly r
   return typeof value === 'object' && value !== null && 'run' in value && 'name' in value;
 }
 
+/** Members with a value; an optional one that is left out is nothing of the action. */
+function members(values: object): [string, unknown][] {
+  return Object.entries(values).filter(([, value]) => value !== undefined);
+}
+
 function oneLine(value: unknown): string {
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') return value === '' ? 'empty' : value;
+  if (value === null) return 'none';
   if (Array.isArray(value))
     return value.length === 0 ? 'none' : value.map(oneLine).join(value.some(isPlainObject) ? '; ' : ', ');
   if (!isPlainObject(value)) return JSON.stringify(value);
-  const pairs = Object.entries(value).map(([name, one]) => `${name} ${oneLine(one)}`);
+  const pairs = members(value).map(([name, one]) => `${name} ${oneLine(one)}`);
   return pairs.length === 0 ? 'none' : pairs.join(', ');
 }
 

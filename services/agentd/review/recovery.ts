@@ -21,7 +21,8 @@ ${
 }
 
 function manifestValue(value: unknown): Html {
-  if (value === null || value === '') return html`<span class="faint">none</span>`;
+  if (value === null || value === '' || (Array.isArray(value) && value.length === 0))
+    return html`<span class="faint">none</span>`;
   if (Array.isArray(value))
     return html`<ul class="parts">${value.map((one) => html`<li>${manifestValue(one)}</li>`)}</ul>`;
   if (typeof value === 'object')

@@ -1,4 +1,5 @@
 import { approverText } from '#kit/contracts/action.ts';
+import { counted } from '#kit/counted.ts';
 import type { CoreAgent } from '../core-agent.ts';
 import type { DataOf, EventType, RunEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
@@ -20,7 +21,7 @@ export async function timelinePart(agent: Pick<CoreAgent, 'events' | 'verify'>, 
           tone: 'good',
           text: `The record holds: ${verified.events} events, ${artifacts} artifacts. Chain, sealed definitions, approvals and artifacts agree.`,
         })
-      : html`${notice({ tone: 'bad', text: `The record does not hold: ${problems.length} problems` })}<ul class="reasons">${problems.map(
+      : html`${notice({ tone: 'bad', text: `The record does not hold: ${counted(problems.length, 'problem')}` })}<ul class="reasons">${problems.map(
           ({ where, what }) => html`<li><code>${shownLine(where)}</code> ${shownLine(what)}</li>`,
         )}</ul>`
   }
@@ -70,7 +71,7 @@ const words: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   agent_read_back: ({ title, submitted }) => `${submitted ? 'proposes' : 'draft'}: ${title}`,
   action_proposed: ({ action }) =>
     `${action.ordinal} ${action.kind}, risk ${action.risk} ${action.risk_score}`,
-  plan_sealed: ({ plan }) => `${plan.sealed.length} actions: ${plan.title}`,
+  plan_sealed: ({ plan }) => `${counted(plan.sealed.length, 'action')}: ${plan.title}`,
   planning_failed: ({ code, message }) => `${code}: ${message}`,
   approval_recorded: ({ action_id, approval }) =>
     `${approval.decision} of ${action_id} by ${approverText(approval)}${approval.reason === null ? '' : `: ${approval.reason}`}`,

@@ -14,7 +14,7 @@ import { allRuns, type RunChoice, type RunNeed, type RunStore } from './run-stor
 export async function runByWord(
   store: Pick<RunStore, 'list' | 'read'>,
   text: string,
-  { here = async () => null, need = 'show', others }: RunChoice = {},
+  { here = async () => null, need = 'show', others, forge }: RunChoice = {},
 ): Promise<string | null> {
   const word = text.trim();
   if (word === 'last') {
@@ -30,37 +30,33 @@ export async function runByWord(
   const [, owner, repo, digits] = named;
   const number = Number(digits);
   const of = owner === undefined || repo === undefined ? {} : { owner, repo };
-  const found = await allRuns(store, { ...of, number });
+  const found = await allRuns(store, { ...of, ...(forge === undefined ? {} : { forge }), number });
   const near = new Set(found.map(repositoryOf)).size > 1 ? await here() : null;
   const kept = near === null ? found : found.filter((run) => isOf(run, near));
   const runs = kept.length > 0 ? kept : found;
+  // What a run can be used for says nothing about which repository somebody means.
+  const repositories = [...Map.groupBy(runs, repositoryOf).values()];
+  if (repositories.length > 1) throw ambiguous(word, repositories.flatMap(preferred), repositories.length);
   const able = runs.length > 1 && need !== 'show' ? await ableTo(store, runs, need) : [];
   const candidates = able.length > 0 ? preferred(able) : preferred(runs);
   const [newest] = candidates;
   if (newest === undefined) {
     throw new NotFound('run_not_found', `no run is of issue ${word}; ./core runs lists them`);
   }
-  // Of runs that have ended the newest is what came of the issue last; of repositories and of runs that wait none is.
-  const several = new Set(candidates.map(repositoryOf)).size > 1 || candidates.filter(isOpen).length > 1;
-  if (several) throw ambiguous(word, candidates);
+  // Of runs that have ended the newest is what came of the issue last; of runs that wait none is.
+  if (candidates.filter(isOpen).length > 1) throw ambiguous(word, candidates);
   const rest = runs.filter(({ run_id }) => run_id !== newest.run_id);
   if (rest.length > 0) others?.(rest);
   return newest.run_id;
 }
 
 /**
- * Runs at work or waiting with a plan, if there are any. Else of each repository the first of: runs that ended with a plan, plannings
- * that were cut off, and plannings that failed, which left nothing behind.
+ * The first of these kinds of which there are some: runs at work or waiting with a plan, runs that ended with a plan, plannings that
+ * were cut off, and plannings that failed, which left nothing behind.
  */
 function preferred(runs: readonly RunSummary[]): readonly RunSummary[] {
-  const active = runs.filter((run) => rankOf(run) === 0);
-  if (active.length > 0) return active;
-  const best = new Map<string, number>();
-  for (const run of runs) {
-    const repository = repositoryOf(run);
-    best.set(repository, Math.min(best.get(repository) ?? rankOf(run), rankOf(run)));
-  }
-  return runs.filter((run) => rankOf(run) === best.get(repositoryOf(run)));
+  const best = Math.min(...runs.map(rankOf));
+  return runs.filter((run) => rankOf(run) === best);
 }
 
 function rankOf(run: RunSummary): number {
@@ -122,13 +118,22 @@ function isOf(run: RunSummary, { forge = run.forge, owner, repo }: RepositoryRef
 
 const shownChoices = 5;
 
-function ambiguous(word: string, runs: readonly RunSummary[]): InvalidInput {
-  const lines = runs.slice(0, shownChoices).map((run) => `${run.run_id}  ${subjectOf(run)}  ${run.status}`);
+/** @param repositories how many the runs are of */
+function ambiguous(word: string, runs: readonly RunSummary[], repositories = 1): InvalidInput {
+  const forges = new Set(runs.map(({ forge }) => forge)).size;
+  const lines = runs
+    .slice(0, shownChoices)
+    .map((run) => [run.run_id, subjectOf(run), ...(forges > 1 ? [run.forge] : []), run.status].join('  '));
   const more = runs.length > shownChoices ? [`and ${runs.length - shownChoices} more`] : [];
+  const what = repositories > 1 ? `runs of ${repositories} repositories` : 'several runs';
+  const hint =
+    repositories > 1
+      ? 'name it as owner/repo#NUMBER or by the beginning of its identifier, or go to a checkout of its repository'
+      : 'name it by the beginning of its identifier\n./core cancel RUN ends one that is not wanted';
   return new InvalidInput(
     'run_ambiguous',
-    [`'${word}' means several runs; name one of them:`, ...lines, ...more].join('\n'),
-    { hint: 'name it by the beginning of its identifier\n./core cancel RUN ends one that is not wanted' },
+    [`'${word}' means ${what}; name one of them:`, ...lines, ...more].join('\n'),
+    { hint },
   );
 }
 

@@ -3,7 +3,9 @@ import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat }
 import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import type { ValidationPlan } from '../action.ts';
 import { sandboxKinds } from '../ports/sandbox.ts';
+import type { Files } from './ecosystems/project.ts';
 import { fileKinds } from './file-kinds.ts';
+import { narrowedBy } from './line-scope.ts';
 
 const Path = stringThat(
   'Path',
@@ -134,11 +136,12 @@ export const RepositoryFile = t.type({ validation: optional(ValidationSettings) 
 type Limits = ValidationConfig['limits'];
 
 /** A plan from configured settings, what they leave out filled from the defaults. */
-export function planFromSettings(
+export async function planFromSettings(
   settings: ValidationSettings,
   from: Pick<ValidationPlan, 'source' | 'found'>,
   config: ValidationConfig,
-): ValidationPlan {
+  files: Files,
+): Promise<ValidationPlan> {
   const prepare = settings.prepare ?? [];
   const trusted = from.source === 'configuration';
   const network = settings.prepare_network ?? config.prepare_network;
@@ -150,8 +153,7 @@ export function planFromSettings(
     prepared_paths: settings.prepared_paths ?? [],
     lockfiles: settings.lockfiles ?? [],
     commands: settings.commands.map(({ name, run }) => ({ name, run })),
-    covers: coverageOf(settings),
-    without_tests: undefined,
+    ...(await coverageOf(settings, files)),
     programs: undefined,
     submodules: undefined,
     lfs: undefined,
@@ -159,18 +161,33 @@ export function planFromSettings(
   };
 }
 
-/** None where a command does not say what it covers: it counts for the whole repository. */
-function coverageOf({ commands }: ValidationSettings): ValidationPlan['covers'] {
-  if (commands.some(({ covers }) => covers === undefined)) return undefined;
-  return commands.flatMap(({ name, covers = [] }) =>
-    covers.map(({ folder = '', except = [], files }) => ({
-      command: name,
-      folder,
-      except,
-      files,
-      test_paths: undefined,
-    })),
-  );
+/**
+ * A command that does not say what it covers counts for the whole repository, so that there is no list, unless it is a call of a
+ * known runner whose arguments say that it tests less.
+ */
+async function coverageOf(
+  { commands }: ValidationSettings,
+  files: Files,
+): Promise<Pick<ValidationPlan, 'covers' | 'without_tests'>> {
+  const covers: NonNullable<ValidationPlan['covers']> = [];
+  const without_tests: NonNullable<ValidationPlan['without_tests']> = [];
+  for (const command of commands) {
+    const narrowed = command.covers === undefined ? await narrowedBy(files, command.run, '') : null;
+    const own = command.covers ?? narrowed?.covers;
+    if (own === undefined) return { covers: undefined, without_tests: undefined };
+    for (const { folder = '', except = [], files: kinds } of own) {
+      covers.push({
+        command: command.name,
+        folder,
+        except: [...except],
+        files: [...kinds],
+        test_paths: undefined,
+      });
+    }
+    for (const one of narrowed?.without_tests ?? [])
+      without_tests.push({ ...one, files: [...one.files], may_test: one.may_test });
+  }
+  return { covers, without_tests: without_tests.length === 0 ? undefined : without_tests };
 }
 
 function limitsOf(

@@ -252,6 +252,59 @@ const cases: Readonly<Record<string, Case>> = {
       "not tested: _tools/x.go, b/testdata/x.go, vendor/y/x.go, b/_x.go, .ci/x.go ('go test' leaves out names that begin with _ or ., testdata and vendor)",
     ],
   },
+  'Cargo targets whose tests are off': {
+    files: {
+      'Cargo.toml': `${crate}autotests = false\n[lib]\ntest = false\n[[test]]\nname = "on"\n[[test]]\nname = "off"\ntest = false\n`,
+      'src/lib.rs': '',
+      'tests/on.rs': '',
+      'tests/off.rs': '',
+      'tests/auto.rs': '',
+      'b/Cargo.toml': '[package]\nname = "b"\n[lib]\ntest = false\n',
+      'b/src/lib.rs': '',
+    },
+    runs: ['cargo test --offline --no-fail-fast', '(cd b && cargo test --offline --no-fail-fast)'],
+    changed: ['src/lib.rs', 'tests/on.rs', 'tests/off.rs', 'tests/auto.rs', 'b/src/x.rs'],
+    untested: [
+      'may not be tested: src/lib.rs ([lib] test = false in Cargo.toml)',
+      'not tested: tests/off.rs ([[test]] test = false in Cargo.toml)',
+      'not tested: tests/auto.rs (autotests = false in Cargo.toml)',
+      'not tested: b/src/x.rs ([lib] test = false in b/Cargo.toml)',
+    ],
+  },
+  'pytest that leaves out folders by their names': {
+    files: {
+      'pyproject.toml':
+        '[tool.pytest.ini_options]\nnorecursedirs = ["slow", "gen*"]\naddopts = "-ra --strict-markers --cov=app"\n[tool.x]\naddopts = "-k x"\n',
+      'tests/test_a.py': '',
+      'tests/slow/test_b.py': '',
+      'generated/test_c.py': '',
+      'build/test_d.py': '',
+    },
+    runs: ['PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py', 'tests/test_a.py', 'tests/slow/test_b.py', 'generated/test_c.py', 'build/test_d.py'],
+    untested: [
+      'not tested: tests/slow/test_b.py, generated/test_c.py (pytest does not look into this folder (norecursedirs))',
+    ],
+  },
+  'pytest with its usual norecursedirs': {
+    files: {
+      'pytest.ini': '[pytest]\naddopts = -q\n  -n auto\n',
+      'tests/test_a.py': '',
+      'build/test_d.py': '',
+    },
+    runs: ['PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py', 'tests/test_a.py', 'build/test_d.py'],
+    untested: ['not tested: build/test_d.py (pytest does not look into this folder (norecursedirs))'],
+  },
+  'pytest whose configuration chooses tests': {
+    files: {
+      'pyproject.toml': '[tool.pytest.ini_options]\naddopts = ["-q", "-m", "not slow"]\n',
+      'tests/test_a.py': '',
+    },
+    runs: ['PYTHONPATH="$PWD" python3 -m pytest -p no:cacheprovider'],
+    changed: ['app.py'],
+    untested: ["may not be tested: app.py ('-m' in addopts of pyproject.toml is not understood)"],
+  },
   'pytest with testpaths': {
     files: {
       'pyproject.toml': '[tool.pytest.ini_options]\ntestpaths = ["tests", "missing"]\n',
@@ -415,6 +468,159 @@ describe('Which changed files a validation tests', () => {
         'package.json': JSON.stringify({ scripts: { test: script, unit: 'ava' } }),
       });
       expect(untestedFiles(plan, [{ path: 'src/a.js' }])).to.deep.equal([]);
+    });
+
+  const tree = {
+    'package.json': '{}',
+    'src/a/x.js': '',
+    'src/a/x.test.js': '',
+    'src/b/y.test.js': '',
+    'test/a.test.js': '',
+    'test/unit/c.test.js': '',
+    'tests/unit/test_a.py': '',
+    'tests/slow/test_b.py': '',
+    'pkg/a/a_test.go': '',
+    'pkg/a/sub/s_test.go': '',
+    'app/src/test/java/ATest.java': '',
+    'lib/src/test/java/BTest.java': '',
+  };
+  const changed = [
+    'src/a/x.js',
+    'src/b/y.js',
+    'src/b/y.test.js',
+    'app.py',
+    'pkg/a/a.go',
+    'pkg/a/sub/s.go',
+    'app/A.java',
+    'lib/B.java',
+  ];
+  /** What a command of `.core.json` leaves out of `changed`, by its last argument. */
+  const narrowing: Readonly<Record<string, string>> = {
+    'jest src/a': 'src/b/y.js src/b/y.test.js',
+    'npx jest --ci src/a src/b': '',
+    'vitest run src/a': 'src/b/y.js src/b/y.test.js',
+    'npx mocha test/a.test.js': 'src/a/x.js src/b/y.js src/b/y.test.js',
+    "mocha 'src/**/*.test.js'": 'src/a/x.js src/b/y.js',
+    'node --test src/a/x.test.js': 'src/a/x.js src/b/y.js src/b/y.test.js',
+    'c8 --all mocha --require ./setup.js src/b': 'src/a/x.js',
+    'cd src && jest a': 'src/b/y.js src/b/y.test.js',
+    'pytest tests/unit': 'app.py',
+    'uv run pytest -q tests': '',
+    'python3 -m pytest tests/unit tests/slow': '',
+    'go test ./pkg/a': 'pkg/a/sub/s.go',
+    'go test -race ./pkg/...': '',
+    'go test': 'pkg/a/a.go pkg/a/sub/s.go',
+    'mvn -B -pl app test': 'lib/B.java',
+    './gradlew --no-daemon :app:test': 'lib/B.java',
+    'gradle :app:test :lib:check': '',
+  };
+  const kindsOf = (run: string) =>
+    /pytest/.test(run) ? /py$/ : /^go/.test(run) ? /go$/ : /mvn|gradle/.test(run) ? /java$/ : /js$/;
+  async function leftOut(run: string) {
+    const plan = await planOf({
+      ...tree,
+      '.core.json': JSON.stringify({ validation: { commands: [{ name: 'test', run }] } }),
+    });
+    return untestedFiles(
+      plan,
+      changed.filter((path) => kindsOf(run).test(path)).map((path) => ({ path })),
+    );
+  }
+  for (const [run, paths] of Object.entries(narrowing))
+    it(`counts '${run}' for what its arguments name`, async () => {
+      const untested = await leftOut(run);
+      expect(untested.map(({ path }) => path).join(' ')).to.equal(paths);
+      for (const { why } of untested) expect(why).to.match(/runs only the tests in/);
+    });
+
+  const unclear: Readonly<Record<string, string>> = {
+    'jest -t adds': '-t',
+    'jest --testPathPattern=src/a': '--testPathPattern=src/a',
+    'jest --selectProjects a': '--selectProjects',
+    'jest --config jest.unit.js': 'jest.unit.js',
+    'jest --new-option': '--new-option',
+    'jest nowhere': 'nowhere',
+    'vitest run --project a': '--project',
+    'mocha --grep fast': '--grep',
+    'mocha test/{a,b}.test.js': 'mocha test/{a,b}.test.js',
+    'node --test --test-name-pattern=a': '--test-name-pattern=a',
+    'node --test --test-name-pattern a': '--test-name-pattern',
+    'pytest -k fast': '-k',
+    'pytest -m "not slow" tests': '-m',
+    'pytest tests/unit/test_a.py::test_x': 'tests/unit/test_a.py::test_x',
+    'pytest --ignore=tests/slow': '--ignore=tests/slow',
+    'go test -run TestA ./...': '-run',
+    'go test -short ./...': '-short',
+    'go test example.org/x/...': 'example.org/x/...',
+    'mvn test -Dtest=A': '-Dtest=A',
+    'mvn -pl :app test': ':app',
+    'gradle test --tests A': '--tests',
+  };
+  for (const [run, argument] of Object.entries(unclear))
+    it(`counts '${run}' for nothing, and names the argument`, async () => {
+      const untested = await leftOut(run);
+      expect(untestedTexts(untested)).to.deep.equal([
+        `not tested: ${changed.filter((path) => kindsOf(run).test(path)).join(', ')} (the command's argument '${argument}' is not understood)`,
+      ]);
+    });
+
+  it('says of code beside some of its tests only that it may not be tested', async () => {
+    expect(untestedTexts(await leftOut('pytest tests/unit'))).to.deep.equal([
+      "may not be tested: app.py ('pytest tests/unit' runs only the tests in tests/unit)",
+    ]);
+    expect(untestedTexts(await leftOut('jest src/a'))[0]).to.match(/^not tested: src\/b\/y\.js/);
+  });
+
+  for (const script of ['jest src/a', 'npm run unit -- src/a', 'eslint . && npm run lint && jest src/a'])
+    it(`counts the test script '${script}' for what its arguments name`, async () => {
+      const scripts = { test: script, unit: 'jest --ci', lint: 'eslint src' };
+      const plan = await planOf({ ...tree, 'package.json': JSON.stringify({ scripts }) });
+      const untested = untestedFiles(plan, [{ path: 'src/a/x.js' }, { path: 'src/b/y.js' }]);
+      expect(untested.map(({ path }) => path)).to.deep.equal(['src/b/y.js']);
+    });
+
+  const constraints: Readonly<Record<string, readonly [path: string, head: string, why: string | null]>> = {
+    'a tag': ['a_test.go', '//go:build integration\n\npackage a', '//go:build integration'],
+    'a tag that is not set': ['a.go', '// Licence\n\n//go:build !integration && go1.20\n\npackage a', null],
+    'another system': [
+      'a.go',
+      '//go:build windows || (plan9 && !cgo)\n',
+      '//go:build windows || (plan9 && !cgo)',
+    ],
+    'a name for another system': ['a_windows_test.go', '', 'the name is for windows'],
+    'a name for another processor': ['a_linux_mips.go', '', 'the name is for mips'],
+    'a name that only looks so': ['windows.go', 'package a', null],
+    'a name with a system inside': ['a_windows_x.go', 'package a', null],
+    'a condition after the package': ['a.go', 'package a\n//go:build integration\n', null],
+    'a condition in a comment': ['a.go', '/*\n//go:build integration\n*/\npackage a', null],
+    'a condition that cannot be read': ['a.go', '//go:build a &&\n', '//go:build a &&'],
+  };
+  for (const [what, [path, head, why]] of Object.entries(constraints))
+    it(`follows the build constraints of Go: ${what}`, async () => {
+      const plan = await planOf({ 'go.mod': goModule });
+      expect(untestedTexts(untestedFiles(plan, [{ path, head }]))).to.deep.equal(
+        why === null ? [] : [`not tested: ${path} ('go test' does not compile it: ${why})`],
+      );
+    });
+
+  it('counts the script of a package for what its arguments name', async () => {
+    const plan = await planOf({
+      'package.json': workspace(['packages/*']),
+      'packages/a/package.json': JSON.stringify({ scripts: { test: 'jest -t fast' } }),
+      'packages/b/package.json': node,
+    });
+    const untested = untestedFiles(plan, [{ path: 'packages/a/x.js' }, { path: 'packages/b/x.js' }]);
+    expect(untestedTexts(untested)).to.deep.equal([
+      "not tested: packages/a/x.js (the command's argument '-t' is not understood)",
+    ]);
+  });
+
+  for (const run of ['cargo test -p a', 'cargo test --lib', 'cargo test adds', 'cargo test -- adds'])
+    it(`counts '${run}' for nothing`, async () => {
+      const files = { '.core.json': JSON.stringify({ validation: { commands: [{ name: 'test', run }] } }) };
+      expect(untestedFiles(await planOf(files), [{ path: 'src/lib.rs' }])[0]?.why).to.match(
+        /'(-p|--lib|adds)'/,
+      );
     });
 
   it('leaves out documentation, media, data and build files, and asks for tests of all that is unknown', () => {

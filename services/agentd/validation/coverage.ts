@@ -1,10 +1,11 @@
 import type { ValidationPlan } from '../action.ts';
-import { isPythonTest, kindOf, testsOf } from './file-kinds.ts';
+import { isPythonTest, isTestFile, kindOf, testsOf } from './file-kinds.ts';
+import { goConstraint } from './go-constraint.ts';
 
 export interface ChangedFile {
   readonly path: string;
-  /** Of a file whose name has no extension. */
-  readonly first_line?: string;
+  /** The beginning of a file without an extension, or of one that may have a build constraint. */
+  readonly head?: string;
 }
 
 export interface UntestedFile {
@@ -29,10 +30,10 @@ export function untestedFiles(plan: Coverage, files: readonly ChangedFile[]): Un
   const { commands, covers = [], without_tests = [] } = plan;
   const silent = commands.filter(({ name }) => !covers.some(({ command }) => command === name));
   if (silent.length > 0 && plan.source !== 'detected') return [];
-  return files.flatMap(({ path, first_line }): UntestedFile[] => {
-    const kind = kindOf(path, first_line);
+  return files.flatMap(({ path, head = '' }): UntestedFile[] => {
+    const kind = kindOf(path, head.split('\n')[0]);
     if (kind === null) return [];
-    const leftOut = plan.source === 'detected' ? whyLeftOut(covers, path, kind) : null;
+    const leftOut = plan.source === 'detected' ? whyLeftOut(covers, path, kind, head) : null;
     if (leftOut !== null) return [{ path, what: 'not tested', why: leftOut }];
     if (covers.some((scope) => isIn(scope, path, kind))) return [];
     if (silent.length > 0) {
@@ -42,22 +43,28 @@ export function untestedFiles(plan: Coverage, files: readonly ChangedFile[]): Un
     const reason = without_tests
       .filter((scope) => isIn({ ...scope, except: [] }, path, kind))
       .toSorted((a, b) => b.folder.length - a.folder.length)[0];
-    return [{ path, what: 'not tested', why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
+    const may = reason?.may_test === 'all' || (reason?.may_test === 'code' && !isTestFile(path));
+    const what = may ? 'may not be tested' : 'not tested';
+    return [{ path, what, why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
   });
 }
 
 /** A line for each reason, for example `not tested: api/app.py (no Python tests configured)`. */
 export function untestedTexts(untested: readonly UntestedFile[]): string[] {
-  return [...Map.groupBy(untested, ({ why }) => why)].map(
-    ([why, files]) => `${files[0]!.what}: ${files.map(({ path }) => path).join(', ')} (${why})`,
+  return [...Map.groupBy(untested, ({ what, why }) => `${what} ${why}`).values()].map(
+    (files) => `${files[0]!.what}: ${files.map(({ path }) => path).join(', ')} (${files[0]!.why})`,
   );
 }
 
 /** Files that a runner does not look at, wherever they are in its folder. */
-function whyLeftOut(covers: readonly Scope[], path: string, kind: string): string | null {
+function whyLeftOut(covers: readonly Scope[], path: string, kind: string, head: string): string | null {
   const scopes = covers.filter((scope) => isIn(scope, path, kind));
   if (kind === 'go' && /(^|\/)([_.][^/]*|(testdata|vendor)\/.*)$|(^|\/)[_.][^/]*\//.test(path))
     return scopes.length === 0 ? null : `'go test' leaves out ${goLeavesOut}`;
+  if (kind === 'go') {
+    const constraint = scopes.length === 0 ? null : goConstraint(path, head);
+    return constraint === null ? null : `'go test' does not compile it: ${constraint}`;
+  }
   if (kind !== 'python' || !isPythonTest(path) || scopes.length === 0) return null;
   const missed = scopes.every(({ test_paths }) => test_paths && !test_paths.some((at) => isBelow(path, at)));
   return missed ? 'pytest runs only the tests in its testpaths' : null;

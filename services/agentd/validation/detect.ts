@@ -37,10 +37,11 @@ export async function planValidation(
   repository: { readonly owner: string; readonly repo: string },
 ): Promise<ValidationPlan | null> {
   const configured = settingsFor(config, `${repository.owner}/${repository.repo}`);
-  if (configured) {
-    return planFromSettings(configured, { source: 'configuration', found: 'config/validation.json' }, config);
-  }
   const files = await filesOf(tree);
+  if (configured) {
+    const from = { source: 'configuration', found: 'config/validation.json' } as const;
+    return planFromSettings(configured, from, config, files);
+  }
   return (await planFromRepository(files, config)) ?? (await detect(files, config));
 }
 
@@ -71,7 +72,7 @@ async function planFromRepository(files: Files, config: ValidationConfig): Promi
   const document = parseJson(await files.text(repositoryFile), repositoryFile);
   const { validation } = decode(RepositoryFile, document, repositoryFile, 'validation_invalid');
   if (validation === undefined) return null;
-  return planFromSettings(validation, { source: 'repository', found: repositoryFile }, config);
+  return planFromSettings(validation, { source: 'repository', found: repositoryFile }, config, files);
 }
 
 async function detect(files: Files, config: ValidationConfig): Promise<ValidationPlan | null> {
@@ -144,7 +145,12 @@ function detectedPlan(
     without_tests:
       without_tests.length === 0
         ? undefined
-        : without_tests.map(({ folder, files, why }) => ({ folder, files: [...files], why })),
+        : without_tests.map(({ folder, files, why, may_test }) => ({
+            folder,
+            files: [...files],
+            why,
+            may_test,
+          })),
   };
 }
 

@@ -79,6 +79,23 @@ describe('The objects of Git LFS of a validation', () => {
   });
   afterEach(() => server.close());
 
+  it('of submodules are named as missing, nested ones too', async () => {
+    const oid = 'b'.repeat(64);
+    const files = { '.gitattributes': attributes, 'art/a.bin': lfsPointer({ oid, size: 3 }) };
+    const lib = makeRepository(files);
+    const commit = lib.git('rev-parse', 'HEAD');
+    const { dir } = makeBareRepository(lib);
+    const { source } = scene('https://127.0.0.1:9/demo/hello.git', { 'a.txt': 'a\n' });
+    const submodules = ['lib', 'lib/deep'].map((path) => ({ path, dir, commit }));
+    expect(await findLfs(source, terms, submodules, quiet)).to.deep.equal({
+      provided: [],
+      missing: ['lib', 'lib/deep'].map((path) => ({
+        path: `${path}/art/a.bin`,
+        why: 'objects of submodules are not fetched',
+      })),
+    });
+  });
+
   const token = (): GitCredential => ({
     username: 'core',
     password: 'secret',

@@ -10,7 +10,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
+import { startGitServer } from '../../../test/fixtures/forges/git-server.ts';
 import {
   type FileContent,
   makeBareRepository,
@@ -18,6 +20,7 @@ import {
   type TestRepository,
 } from '../../../test/fixtures/repositories/repository.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
+import { makeSelfSigned } from '../../../test/fixtures/self-signed.ts';
 import { exportTree } from '../git/export-tree.ts';
 import { checkoutFacts, differencesFromCheckout } from './checkout-differences.ts';
 import {
@@ -29,6 +32,8 @@ import {
   storeOf,
 } from './submodules.ts';
 
+/** What this process was started with, changed for a test. */
+const trusted = environment as { GIT_SSL_CAINFO: string | undefined };
 const quiet = new AbortController().signal;
 const terms = { hosts: [] as string[], maxBytes: 1024 * 1024 };
 
@@ -179,6 +184,33 @@ describe('The submodules of a validation', () => {
     expect(asked).to.deep.equal([]);
   });
 
+  it('come over https from an allowed host with a certificate that GIT_SSL_CAINFO vouches for', async () => {
+    const { root, forge, add } = makeForge();
+    const lib = add('lib', { 'lib.txt': 'lib\n' });
+    const tls = makeSelfSigned(temporaryFolder());
+    const server = await startGitServer(root, '127.0.0.1', tls);
+    try {
+      const url = `${server.url}/demo/lib/repository.git`;
+      const hello = add('hello', { '.gitmodules': modules({ lib: url }) }, { lib: lib.commit });
+      const from = { gitDir: hello.bare, commit: hello.commit, clone_url: hello.bare };
+      const allowed = { ...terms, hosts: [new URL(url).host] };
+      const stateDir = temporaryFolder();
+      const distrusted = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
+      expect(distrusted.missing[0]!.why).to.match(/certificate/);
+      trusted.GIT_SSL_CAINFO = tls.certificate_file;
+      const found = (await findSubmodules(stateDir, forge, from, allowed, quiet))!;
+      expect(found.missing).to.deep.equal([]);
+      const into = await written(stateDir, hello, found);
+      expect(readFileSync(join(into, 'lib/lib.txt'), 'utf8')).to.equal('lib\n');
+      const other = temporaryFolder();
+      await fetchSubmodules(other, forge, found, allowed);
+      expect(readdirSync(join(await written(other, hello, found), 'lib'))).to.deep.equal(['lib.txt']);
+    } finally {
+      trusted.GIT_SSL_CAINFO = undefined;
+      server.close();
+    }
+  });
+
   it('are bounded in bytes, all together and while they are fetched', async () => {
     const { forge, add } = makeForge();
     const lib = add('lib', { 'lib.txt': 'x'.repeat(600_000) });
@@ -231,7 +263,11 @@ describe('The submodules of a validation', () => {
       modules({ lib: '../../../elsewhere/repository.git' }),
       /is not a repository of forge 'local'/,
     ],
-    'a file URL': [modules({ lib: 'file:///tmp/x' }), /is not a plain https/],
+    'a path outside of the forge': [
+      modules({ lib: '/etc/demo/lib/repository.git' }),
+      /is not a repository of forge 'local'$/,
+    ],
+    'a file URL': [modules({ lib: 'file:///tmp/x' }), /is not a repository of forge 'local'$/],
     'a program': [modules({ lib: 'ext::touch /tmp/pwned' }), /is not a plain https/],
     'a repository that is not there': [modules({ lib: '../../nothing/repository.git' }), /nothing/],
   };

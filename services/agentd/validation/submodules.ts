@@ -271,10 +271,10 @@ function repositoryOf(
     const address = named.url.replace(/\/+$/, '');
     return { owner: new URL(address).host, repo: address.split('/').at(-1)!, url: address };
   }
-  if (located === null || located.number !== null)
-    return fail(
-      `its URL '${url}' is not a repository of forge '${forge.name}', and its host is not in fetch_hosts`,
-    );
+  if (located === null || located.number !== null) {
+    const host = named.url.startsWith('/') ? '' : ', and its host is not in fetch_hosts';
+    return fail(`its URL '${url}' is not a repository of forge '${forge.name}'${host}`);
+  }
   return { owner: located.owner, repo: located.repo, url: undefined };
 }
 

@@ -23,8 +23,6 @@ export function asking<Given extends unknown[]>(
         baseUrl: bridgeUrl({ folders, environment }),
         timeoutMs,
       } as const;
-      return askService(context, { folders, word: 'bridge', service }, (client) =>
-        work(context, client, ...given),
-      );
+      return askService(context, { folders, service }, (client) => work(context, client, ...given));
     });
 }

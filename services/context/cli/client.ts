@@ -22,7 +22,7 @@ export function withService(
     runningService('core-context', folders)?.url ??
     serviceUrl(readServiceAddress('context', sources));
   const service = { name: 'core-context', baseUrl, timeoutMs } as const;
-  return askService(context, { folders, word: 'context', service }, work);
+  return askService(context, { folders, service }, work);
 }
 
 /** Runs a command that asks the running service. @param work resolves with the exit code */

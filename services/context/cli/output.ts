@@ -8,10 +8,6 @@ export function short(text: string, max: number): string {
   return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
 }
 
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
-}
-
 /** A time in UTC: the day alone where that is all it says; seconds where there are some. */
 export function moment(time: string): string {
   const [day, clock] = new Date(time).toISOString().split('T') as [string, string];

@@ -1,5 +1,6 @@
 import { readPostgresSettings, readS3Settings } from '#kit/config/storage.ts';
 import type { HealthCheck } from '#kit/contracts/health.ts';
+import { counted } from '#kit/counted.ts';
 import { createFencedLeases } from '#kit/database/fenced-leases.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { environment } from '#kit/environment.ts';
@@ -106,7 +107,8 @@ export function openHosts({ folders, settings, logger }: HostsOptions): Hosts {
       async catchUp(writer) {
         const entries = await journal.entriesAfter(recordFacts(path)?.applied ?? 0);
         for (const entry of entries) await replay(writer, entry);
-        if (entries.length > 0) logger.info(`${entries.length} commands of the journal are performed again`);
+        if (entries.length > 0)
+          logger.info(`performs ${counted(entries.length, 'command')} of the journal again`);
         // Who restores the newest backup has the identity that projections were last made of.
         if (restored === 'renewed') await backups.take();
         backups.begin();

@@ -19,8 +19,11 @@ export function cutStart(text: string, width: number, ellipsis: string): string 
   return `${ellipsis}${kept}`;
 }
 
-/** Lines of at most `width` columns, broken between words; a word that is longer is broken at the edge. */
-export function wrapText(text: string, width: number): string[] {
+/**
+ * Lines of at most `width` columns, broken between words; a word that is longer is broken at the edge. One of up to `longest`
+ * columns stays whole, on a line of its own.
+ */
+export function wrapText(text: string, width: number, longest = width): string[] {
   if (textWidth(text) <= width) return [text];
   const lines: string[] = [];
   let line = '';
@@ -31,7 +34,7 @@ export function wrapText(text: string, width: number): string[] {
     }
     if (line !== '') lines.push(line.trimEnd());
     let rest = word;
-    while (textWidth(rest) > width) {
+    while (textWidth(rest) > Math.max(width, longest)) {
       const piece = breakable(beginning(rest, width));
       lines.push(piece);
       rest = rest.slice(piece.length);

@@ -16,13 +16,18 @@ export interface OwnNames {
 export function asNamed(text: string, { program, config }: OwnNames): string {
   const found = text.replaceAll(/(?<![\w./~-])config\/(?=[a-z]+\.json\b)/g, () => `${config}/`);
   const launcher = launcherOf(program);
-  if (!/(^|\/)core'?$/.test(launcher)) return found;
+  if (!isCore(launcher)) return found;
   return found.replaceAll(/(?<![\w./-])\.\/core(?= [a-z])/g, () => launcher);
 }
 
 /** `./core` of `./core context`. */
 export function launcherOf(program: string): string {
   return /^(?:'[^']*'|\S)+/.exec(program)?.[0] ?? program;
+}
+
+/** Whether a launcher is `./core`, and not the program of one service such as `core-context`. */
+export function isCore(launcher: string): boolean {
+  return /(^|\/)core'?$/.test(launcher);
 }
 
 /** The folder of the configuration for these arguments: from here where it lies below, and below `~` where it lies there. */

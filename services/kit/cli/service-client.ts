@@ -2,7 +2,9 @@ import type { ServiceName } from '../config/running-service.ts';
 import { TimedOut, Unavailable } from '../errors.ts';
 import type { Folders } from '../folders.ts';
 import { createHttpClient, type HttpClient } from '../http/client.ts';
+import { shellWord } from '../shell-word.ts';
 import { ownToken } from '../tokens/tokens.ts';
+import { isCore, launcherOf } from './own-names.ts';
 import type { CommandContext } from './program.ts';
 
 /** A service that commands ask. */
@@ -15,16 +17,11 @@ export interface AskedService {
 
 /**
  * Does work with a client of the running service, as the person whose account this is.
- * @param word what `./core` calls the service, as in `./core context`
  * @throws Unavailable (`http_unavailable`) with how to start it
  */
 export async function askService<T>(
-  { program }: Pick<CommandContext, 'program'>,
-  {
-    folders,
-    word,
-    service,
-  }: { readonly folders: Folders; readonly word: string; readonly service: AskedService },
+  { program, home }: Pick<CommandContext, 'program' | 'home'>,
+  { folders, service }: { readonly folders: Folders; readonly service: AskedService },
   work: (client: HttpClient) => Promise<T>,
 ): Promise<T> {
   const { name, baseUrl, timeoutMs } = service;
@@ -38,12 +35,12 @@ export async function askService<T>(
   } catch (error) {
     if (!(error instanceof Unavailable) || error instanceof TimedOut || error.code !== 'http_unavailable')
       throw error;
-    const start = program.endsWith(` ${word}`)
-      ? `${program.slice(0, -word.length - 1)} up`
-      : `${program} serve`;
+    const launcher = launcherOf(program);
+    const start = isCore(launcher) ? `${launcher} up` : `${program} serve`;
+    const elsewhere = home === undefined ? '' : ` --home ${shellWord(home)}`;
     throw new Unavailable(error.code, `${name} does not answer at ${baseUrl}`, {
       cause: error,
-      hint: `Start it: ${start}`,
+      hint: `Start it: ${start}${elsewhere}`,
     });
   } finally {
     await client.close();

@@ -43,6 +43,15 @@ describe('A table', () => {
     expect(at(20)).to.deep.equal(['id    n  text', '0123  7  one two', '         three four']);
   });
 
+  it('keeps a long word of its last column whole, further left where the other columns are done', () => {
+    const branch = 'core/1-say-hello-01a225e4b70c';
+    const shown = (text: string, width = 36) =>
+      tableLines(columns.slice(2), [['7', text]], displayWith(width));
+    expect(shown(`on ${branch} now`, 31)).to.deep.equal(['n  text', '7  on', `  ${branch}`, '   now']);
+    expect(shown(`${branch} now`, 30)).to.deep.equal(['n  text', '7', ` ${branch}`, '   now']);
+    expect(shown(branch, 28)).to.deep.equal(['n  text', '7  core/1-say-hello-', '   01a225e4b70c']);
+  });
+
   it('has a line for each value where no columns fit', () => {
     const lines = tableLines(
       ['name', 'other'],

@@ -133,27 +133,37 @@ function columnsFor(
   return { shown, widths };
 }
 
+/** In the last column a long word, such as the name of a branch, stays whole: it begins further left, where that is free. */
 function rowLines(
   row: readonly Shown[],
   columns: readonly Column[],
   widths: readonly (number | null)[],
-  { symbols }: Display,
+  { symbols, width: room }: Display,
   indent: number,
 ): string[] {
+  const kept = widths.flatMap((width, index) => (width === null || index >= row.length ? [] : [index]));
+  const last = kept.at(-1);
   const pieces = row.map(({ text }, index) => {
     const width = widths[index] ?? 0;
     const { excess = 'cut' } = columns[index]!;
-    if (excess === 'wrap') return wrapText(text, width);
+    if (excess === 'wrap') return wrapText(text, width, index === last ? room - indent : width);
     return [(excess === 'cut' ? cut : cutStart)(text, width, symbols.ellipsis)];
   });
-  const kept = widths.flatMap((width, index) => (width === null || index >= row.length ? [] : [index]));
+  const isLong = (text: string) => textWidth(text) > widths[last!]!;
+  if (last !== undefined) {
+    const others = Math.max(0, ...kept.slice(0, -1).map((index) => pieces[index]!.length));
+    const long = pieces[last]!.findIndex(isLong);
+    if (long >= 0 && long < others)
+      pieces[last] = pieces[last]!.toSpliced(long, 0, ...Array<string>(others - long).fill(''));
+  }
   const height = Math.max(1, ...kept.map((index) => pieces[index]!.length));
   return Array.from({ length: height }, (_, number) => {
     let line = ' '.repeat(indent);
     for (const index of kept) {
       const text = pieces[index]![number] ?? '';
-      const space = ' '.repeat(Math.max(0, widths[index]! - textWidth(text)));
       const painted = text === '' ? '' : (row[index]!.paint?.(text) ?? text);
+      if (index === last && isLong(text)) return `${' '.repeat(room - textWidth(text))}${painted}`;
+      const space = ' '.repeat(Math.max(0, widths[index]! - textWidth(text)));
       line += columns[index]!.right === true ? space + painted : painted + space;
       line += ' '.repeat(gap);
     }

@@ -131,6 +131,8 @@ export function networkEnvironment(
       HTTP_PROXY: environment.HTTP_PROXY,
       http_proxy: environment.HTTP_PROXY,
       NO_PROXY: environment.NO_PROXY,
+      GIT_SSL_CAINFO: environment.GIT_SSL_CAINFO,
+      SSL_CERT_FILE: environment.SSL_CERT_FILE,
     }),
     GIT_SSH_COMMAND: sshCommand ?? 'ssh -o BatchMode=yes',
     ...(credential === null

@@ -58,4 +58,38 @@ describe('findSecrets', () => {
     // Twelve of twenty characters are in no word.
     expect(generic('Q1wE2rT3yU4i8Zxplmbn')).to.deep.equal(['generic_secret']);
   });
+
+  it('finds a password in an address without a scheme, and takes images, packages and mail for none', () => {
+    const drawn = ['k3Jx9Qp', 'Lm2Zt'].join('');
+    for (const text of [
+      `app:${drawn}@db.example.com:5432/app`,
+      `app:${drawn}@tcp(127.0.0.1:3306)/db`,
+      `dsn := "app:${['Summer', '2026!'].join('')}@db:3306/app"`,
+      `//registry:${drawn}@host/x`,
+      `jdbc:oracle:thin:scott/${drawn}@//db:1521/x`,
+    ])
+      expect(
+        findSecrets(text).map(({ kind }) => kind),
+        text,
+      ).to.deep.equal(['url_password']);
+    for (const text of [
+      'user:pass@tcp(127.0.0.1:3306)/db',
+      'image: postgres:14-alpine3.18@sha256:0123',
+      'npm:left2pad3x9@example.com',
+      'mailto:mira81kk20x@example.com',
+      'see a1b2c3:foo_bar_baz@example.com',
+    ])
+      expect(findSecrets(text), text).to.deep.equal([]);
+  });
+
+  it('takes published examples, repeated characters, a user’s own name and badges for no secret', () => {
+    for (const text of [
+      '"access_token":"2YotnFZFEjr1zCsicMWpAA"',
+      'ghp_PersonalAccessToken01245678900000000',
+      'http://elastic:elastic@127.0.0.1:9210',
+      'nats://derek:secretpassword@demo.nats.io',
+      'https://host.test/badge.svg?token=6B6NxtsZc3',
+    ])
+      expect(findSecrets(text), text).to.deep.equal([]);
+  });
 });

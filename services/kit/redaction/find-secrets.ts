@@ -1,5 +1,5 @@
 import { sha256 } from '../digest.ts';
-import { type SecretRule, secretRules } from './secret-rules.ts';
+import { publishedExamples, type SecretRule, secretRules } from './secret-rules.ts';
 
 export interface FoundSecret {
   /** For example `github_token`. */
@@ -77,6 +77,7 @@ export function secretSpans(text: string, rules: readonly SecretRule[] = secretR
     for (const match of text.matchAll(pattern)) {
       const [start, end] = match.indices!.groups!.secret!;
       const secret = text.slice(start, end);
+      if (publishedExamples.has(secret)) continue;
       if (entropyOf(secret) < entropy || allow.some((harmless) => harmless.test(secret))) continue;
       if (accept?.(secret, /["'`]/.test(text[start - 1] ?? '')) === false) continue;
       spans.push({ kind, start, end });

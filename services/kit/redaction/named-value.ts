@@ -72,6 +72,31 @@ export function isRandomValue(value: string, isQuoted = false): boolean {
   return !isHarmless(value, isQuoted) && isRandom(value.replaceAll(placeholderWords, ''));
 }
 
+/** False for a password such as `my-secret-password` or `test1234`. */
+export function isMoreThanTestWords(value: string): boolean {
+  return value.replaceAll(testWords, '').replace(/[^\p{L}\p{N}]/gu, '').length >= 3;
+}
+
+/** True for a password where only an option or a place in an address says that it is one. */
+export function isOptionValue(value: string): boolean {
+  if (isHarmless(value, false) || placeholderIn(value)) return false;
+  const isOfThreeKinds = [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(value)) && value.length >= 8;
+  const isMore = value.replaceAll(testWords, '').replace(technical, '').length >= 4;
+  return isRandom(value) || isWordWithSigns(value, false) || isDatedWord(value) || (isOfThreeKinds && isMore);
+}
+
+/** True for a word with a number at its end that is neither a placeholder nor a technical name, such as Summer2026. */
+export function isDatedWord(value: string): boolean {
+  const [, word, digits] = /^([A-Za-z]{4,})(\d{2,8})\W?$/.exec(value) ?? [];
+  if (word === undefined || placeholderIn(value) || isHarmless(value, true)) return false;
+  if (/^(?:00+|1+|32|64|128|256|512|1024|2048|4096)$/.test(digits!)) return false;
+  return value.replaceAll(technical, '') === value && word.replaceAll(testWords, '').length >= 4;
+}
+
+function placeholderIn(value: string): boolean {
+  return value.replaceAll(placeholderWords, '') !== value;
+}
+
 function isHarmless(value: string, isQuoted: boolean): boolean {
   const harmless = [placeholder, ...references, ...ids, ...(isQuoted ? [] : bareReferences)];
   if (harmless.some((form) => form.test(value))) return true;

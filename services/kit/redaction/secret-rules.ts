@@ -1,4 +1,11 @@
-import { isPassword, isRandomValue, isSecretValue } from './named-value.ts';
+import {
+  isDatedWord,
+  isMoreThanTestWords,
+  isOptionValue,
+  isPassword,
+  isRandomValue,
+  isSecretValue,
+} from './named-value.ts';
 import tokens from './secret-tokens.json' with { type: 'json' };
 
 /** A form that secrets are known by. */
@@ -24,6 +31,32 @@ const placeholder =
 /** Such as `response.headers.authorization` in code. */
 const member = /^[A-Za-z_]+(?:\.[A-Za-z_]+)*$/;
 
+/** As in `ghp_PersonalAccessToken00000000`; chance repeats no character that often. */
+const repeated = /(.)\1{7}/;
+/** Tokens and passwords of the examples in RFC 5849, 6749, 6750, 7009, 7617 and 7662. */
+export const publishedExamples: ReadonlySet<string> = new Set([
+  '2YotnFZFEjr1zCsicMWpAA',
+  'tGzv3JOkF0XG5Qx2TlKWIA',
+  'SplxlOBeZQQYbYS6WxSbIA',
+  'czZCaGRSa3F0MzpnWDFmQmF0M2JW',
+  'gX1fBat3bV',
+  '7Fjfp0ZBr1KtDRbnfVdmIw',
+  'mF_9.B5f-4.1JqM',
+  '45ghiukldjahdnhzdauz',
+  'ad180jjd733klru7',
+  'kd94hf93k423kf44',
+  'kkk9d7dh3k39sjv7',
+  'pfkkdhi9sl3r4s00',
+  'hh5s93j4hdidpola',
+  'hdhd0244k9j7ao03',
+  'nnch734d00sl2jdk',
+  'j49sk3j29djd',
+  'h480djs93hd8',
+  'QWxhZGRpbjpvcGVuIHNlc2FtZQ==',
+  // Of the documents for one-time passwords.
+  'JBSWY3DPEHPK3PXP',
+]);
+
 /** Also behind an escape in an address, as in `%20`. */
 const before = '(?:(?<![A-Za-z0-9_])|(?<=%[0-9A-Fa-f]{2}))';
 const after = '(?![A-Za-z0-9_])';
@@ -40,7 +73,7 @@ const suffix =
 const type = "(?:&[ ]?(?:'static )?)?(?:mut )?(?:str|string)\\??";
 /** `name = `, `"name": `, `name: string = ` and the like. */
 const assignedTo = (names: string) =>
-  `(?:${names})${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}${type}[ \\t]{0,5}=|=>|->|:=|[:=]|%3d)[ \\t]{0,20}`;
+  `(?:${names})(?<!\\.svg\\?token)${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}${type}[ \\t]{0,5}=|=>|->|:=|[:=]|%3d)[ \\t]{0,20}`;
 const assigned = assignedTo(telling);
 /** A value at the beginning of the next line. */
 const nextLine = '(?:\\\\?\\r?\\n[ \\t]{1,40})?';
@@ -82,6 +115,61 @@ const spaced: readonly RegExp[] = [
   new RegExp(`(?:(?:${telling})${suffix}|identified by)[ \\t]{1,5}${quoted}`, 'dgi'),
 ];
 
+/** A word with a number, as in `DB_PASSWORD=Summer2026`: names of code look the same, so that only names of passwords count. */
+const datedWord = new RegExp(
+  `${assignedTo(tellingPassword)}(?:!!str[ ])?(?<quote>["'\`]?)(?<secret>[A-Z]?[a-z]{4,30}[0-9]{2,8}[!#$%&*^@?.]?)\\k<quote>(?=[\\s,;&<]|$)`,
+  'dgi',
+);
+
+/** A value of an option, in quotes or without. */
+const optionValue = `["']?(?<secret>[^\\s"'\`|;&<>]{6,200})["']?(?=[\\s;|&)]|$)`;
+/** Between a program and its option, in one command. */
+const options = '[^\\r\\n|;]{0,200}?[ \\t]';
+/** Options of programs whose letter alone says that a password follows. */
+const commands: readonly (readonly [keywords: readonly string[], pattern: RegExp])[] = [
+  [
+    ['mysql', 'mariadb'],
+    new RegExp(`\\b(?:mysql|mariadb)[\\w-]{0,20}${options}-p(?=\\S)${optionValue}`, 'dg'),
+  ],
+  [['sshpass'], new RegExp(`\\bsshpass[ \\t]+-p[ \\t]?${optionValue}`, 'dg')],
+  [
+    ['login', 'mongo'],
+    new RegExp(
+      `\\b(?:(?:docker|podman|helm registry|oras|crane auth|az|oc)[ \\t]+login|mongo\\w{0,10})${options}-p[ \\t=]?${optionValue}`,
+      'dg',
+    ),
+  ],
+  [['redis-cli'], new RegExp(`\\bredis-cli${options}-a[ \\t]+${optionValue}`, 'dg')],
+  [
+    ['ldap'],
+    new RegExp(`\\bldap(?:search|modify|add|delete|whoami|passwd)${options}-w[ \\t]?${optionValue}`, 'dg'),
+  ],
+  [['sqlcmd', 'bcp'], new RegExp(`\\b(?:sqlcmd|bcp)${options}-P[ \\t]?${optionValue}`, 'dg')],
+  [
+    ['smbclient', 'rpcclient'],
+    new RegExp(`\\b(?:smbclient|rpcclient)${options}-U[ \\t]?["']?[\\w./\\\\-]{1,40}%${optionValue}`, 'dg'),
+  ],
+  [
+    ['curl', 'http', 'lftp', 'ftp'],
+    new RegExp(
+      `\\b(?:curl|https?|xh|l?ftp)${options}(?:-u|--user|--proxy-user|-U|-a|--auth)[ \\t=]?["']?[\\w.@-]{1,60}[:,]${optionValue}`,
+      'dg',
+    ),
+  ],
+  [['machine'], /\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+(?<secret>\S{6,200})/dg],
+  [
+    ['openssl'],
+    new RegExp(`\\bopenssl\\b${options}(?:-pass(?:in|out)?|-k|-passwd)[ \\t]+(?:pass:)?${optionValue}`, 'dg'),
+  ],
+];
+
+/** `user:password@host` without a scheme, as drivers and programs take it. The host has a port, a dot or a protocol. */
+const withoutScheme: readonly RegExp[] = [
+  /(?<![\w:.%-])(?!mailto:|npm:|sha)[\w.-]{1,60}:(?<secret>[^\s/:@"'`<>$\\{}()]{8,200})@(?!sha\d)(?:(?:tcp|udp|unix)\(|[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::\d{2,5}\b|\.[a-z]{2,}\b))/dgi,
+  /(?<![\w:])\/\/[\w.-]{1,60}:(?<secret>[^\s/:@"'`<>$\\{}()]{8,200})@[a-z0-9[]/dgi,
+  /\bthin:[\w$#]{1,60}\/(?<secret>[^\s/:@"'`<>$\\{}()]{6,200})@/dgi,
+];
+
 /** Names of passwords in prose, shorter ones too. */
 const spoken = `${tellingPassword}|\\bpw|\\bpass|mot de passe|senha`;
 /** Between name and value in prose: `is`, an arrow, a bracket. */
@@ -113,9 +201,16 @@ interface TokenForm {
 
 function ruleOf({ kind, form, name, keywords, pattern, entropy = 3 }: TokenForm): SecretRule {
   const secret = `(?<secret>${pattern})`;
-  if (form === 'mark') return { kind, keywords, pattern: new RegExp(secret, 'dg'), entropy, allow: [prose] };
+  if (form === 'mark')
+    return { kind, keywords, pattern: new RegExp(secret, 'dg'), entropy, allow: [prose, repeated] };
   if (form === 'token')
-    return { kind, keywords, pattern: new RegExp(before + secret + after, 'dg'), entropy, allow: [prose] };
+    return {
+      kind,
+      keywords,
+      pattern: new RegExp(before + secret + after, 'dg'),
+      entropy,
+      allow: [prose, repeated],
+    };
   const assignment = `${before}${name}[\\w .-]{0,20}(?:token|key|secret|password|pat|auth)[\\w-]{0,10}["']?\\s{0,5}(?:=>|:=|[:=])\\s{0,5}["']?${secret}(?![A-Za-z0-9/+=_-])`;
   return { kind, keywords, pattern: new RegExp(assignment, 'dgi'), entropy, allow: [placeholder] };
 }
@@ -172,9 +267,10 @@ export const secretRules: readonly SecretRule[] = [
     kind: 'url_password',
     keywords: ['://'],
     pattern:
-      /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'`<>$\\{}]{0,100}:(?<secret>[^\s/:@"'`<>$\\{}]{6,200})@[A-Za-z0-9[]/dg,
+      /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?<user>[^\s/:@"'`<>$\\{}]{0,100}):(?!\k<user>@)(?<secret>[^\s/:@"'`<>$\\{}]{6,200})@[A-Za-z0-9[]/dg,
     entropy: 2.8,
     allow: [placeholder],
+    accept: isMoreThanTestWords,
   },
   {
     kind: 'authorization_header',
@@ -192,6 +288,34 @@ export const secretRules: readonly SecretRule[] = [
       entropy: 1.9,
       allow: [],
       accept: isSecretValue,
+    }),
+  ),
+  {
+    kind: 'generic_secret',
+    keywords: nameWords,
+    pattern: datedWord,
+    entropy: 1.9,
+    allow: [],
+    accept: isDatedWord,
+  },
+  ...commands.map(
+    ([keywords, pattern]): SecretRule => ({
+      kind: 'generic_secret',
+      keywords,
+      pattern,
+      entropy: 1.9,
+      allow: [],
+      accept: isOptionValue,
+    }),
+  ),
+  ...withoutScheme.map(
+    (pattern): SecretRule => ({
+      kind: 'url_password',
+      keywords: ['@'],
+      pattern,
+      entropy: 2.5,
+      allow: [placeholder],
+      accept: isOptionValue,
     }),
   ),
   ...spaced.map(

@@ -36,7 +36,13 @@ describe('A file with secrets for signatures', () => {
     ['is missing', null, 'signing_secret_missing', 'there is no secret'],
     ['is empty', '\n \n', 'signing_secret_unusable', 'holds no secret'],
     ['has a short one', `${first}\nhunter2`, 'signing_secret_unusable', 'a secret of 7 characters'],
-    ['has a long one', 'x'.repeat(4_097), 'signing_secret_unusable', 'a secret of 4097 characters'],
+    [
+      'has one of a single character',
+      'x',
+      'signing_secret_unusable',
+      'a secret of 1 character: must have 16 to 4,096',
+    ],
+    ['has a long one', 'x'.repeat(4_097), 'signing_secret_unusable', 'a secret of 4,097 characters'],
   ];
   for (const [title, content, code, words] of broken) {
     it(`is refused where it ${title}, without a word of its content`, () => {

@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { counted } from '../counted.ts';
 import { CoreError, codeOf, Refused } from '../errors.ts';
 import { shellWord } from '../shell-word.ts';
 import { readSmallFile } from '../small-file.ts';
@@ -7,8 +8,10 @@ import { readSmallFile } from '../small-file.ts';
 const minLength = 16;
 const maxLength = 4_096;
 
+const lengths = `${minLength} to ${maxLength.toLocaleString('en')}`;
+
 /** What a file must hold, for readers who may not know what it does. */
-export const secretRule = `the file must be readable and have secrets of ${minLength} to ${maxLength} characters, one a line`;
+export const secretRule = `the file must be readable and have secrets of ${lengths} characters, one a line`;
 
 /** Secrets for signatures, as they are now in their file. */
 export interface SecretFile {
@@ -67,7 +70,7 @@ function linesOf(path: string): string[] {
   const what =
     broken === undefined
       ? 'holds no secret'
-      : `holds a secret of ${broken.length} characters: must be ${minLength} to ${maxLength}`;
+      : `holds a secret of ${counted(broken.length, 'character')}: must have ${lengths}`;
   throw new Refused('signing_secret_unusable', `${path} ${what}`, { facts: { path }, hint: howTo(path) });
 }
 

@@ -16,6 +16,8 @@ export type Shape =
   | { readonly is: 'text'; readonly keeps: (text: string) => boolean; readonly must: string }
   | { readonly is: 'list'; readonly of: Shape }
   | { readonly is: 'object'; readonly members: Readonly<Record<string, Shape>> }
+  /** Names that are not known one by one, each with a text, a number, true or false. */
+  | { readonly is: 'map'; readonly keeps: (name: string) => boolean; readonly names: string }
   /** Objects of several kinds, told apart by one member. */
   | {
       readonly is: 'kinds';
@@ -46,6 +48,11 @@ export function list(of: Shape): Shape {
 
 export function object(members: Readonly<Record<string, Shape>>): Shape {
   return { is: 'object', members };
+}
+
+/** @param names what a name is, for people */
+export function map(pattern: RegExp, names: string): Shape {
+  return { is: 'map', keeps: (name) => pattern.test(name), names };
 }
 
 /** @param names members that are plain */
@@ -161,6 +168,14 @@ export function firstNotAllowed(
       if (!isObject(value)) return { path, why: 'it must be an object' };
       return membersProblem(value, shape.members);
     }
+    case 'map': {
+      if (!isObject(value)) return { path, why: 'it must be an object' };
+      return firstOf(Object.entries(value), ([name, inner]) => {
+        if (inner == null) return null;
+        if (shape.keeps(name)) return within(inner, plain, `${path}.${name}`);
+        return { path: `${path}.${name}`, why: `it must be left out; allowed are ${shape.names}` };
+      });
+    }
     case 'kinds': {
       if (!isObject(value)) return { path, why: 'it must be an object' };
       return kindProblem(value, shape);
@@ -247,13 +262,13 @@ function outwardReference(value: unknown, path: string): NotAllowed | null {
 
 function isOfForm(value: unknown, shape: Shape): boolean {
   if (shape.is === 'list') return Array.isArray(value);
-  if (shape.is === 'object' || shape.is === 'kinds') return isObject(value);
+  if (shape.is === 'object' || shape.is === 'kinds' || shape.is === 'map') return isObject(value);
   return !Array.isArray(value) && !isObject(value);
 }
 
 function formOf(shape: Shape): string {
   if (shape.is === 'list') return 'a list';
-  return shape.is === 'object' || shape.is === 'kinds' ? 'an object' : 'a text';
+  return shape.is === 'object' || shape.is === 'kinds' || shape.is === 'map' ? 'an object' : 'a text';
 }
 
 function firstOf<T>(items: Iterable<T>, problem: (item: T) => NotAllowed | null): NotAllowed | null {

@@ -5,6 +5,7 @@ import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { EventView, IngressReply, ProcessReply } from '#kit/contracts/bridge/events.ts';
 import { RunDetail } from '#kit/contracts/run.ts';
 import type { SmokeReport } from '#kit/contracts/status.ts';
+import { counted } from '#kit/counted.ts';
 import type { Environment } from '#kit/environment.ts';
 import { codeOf, Failed, messageOf, TimedOut } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -66,7 +67,10 @@ export async function runSmoke(options: SmokeOptions): Promise<SmokeReport> {
           printDifferences(path, before.get(path)!, after.get(path)!),
         );
         if (found.length > 0) throw new ChangedRepositories(found);
-        return [found, `refs and trees of ${repositories.length} compared`];
+        return [
+          found,
+          `refs and trees of ${counted(repositories.length, 'repository', 'repositories')} compared`,
+        ];
       });
     } finally {
       await Promise.all([bridge.close(), agentd.close()]);

@@ -31,12 +31,18 @@ async function checkOne(service: ClientService, folders: Folders): Promise<Findi
     }
     const { health } = holder;
     const detail = `${describeHolder(holder)} answers clients at ${url} (${where})${limitsOf(health)}`;
-    if (health.status === 'ok' || health.status === 'degraded') return finding(service, 'works', detail);
-    const fix =
-      health.status === 'standby'
-        ? 'A standby answers nothing: clients need a proxy that finds the active one.'
-        : `Its checks: ${url}/healthz`;
-    return finding(service, 'warning', detail, fix);
+    switch (health.status) {
+      case 'ok':
+        return finding(service, 'works', detail);
+      case 'degraded':
+        return finding(service, 'warning', detail);
+      case 'standby': {
+        const fix = 'A standby answers nothing: clients need a proxy that finds the active one.';
+        return finding(service, 'warning', detail, fix);
+      }
+      case 'failing':
+        return finding(service, 'warning', detail, `Its checks: ${url}/healthz`);
+    }
   } catch (error) {
     return broken(service, error);
   }

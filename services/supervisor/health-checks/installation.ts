@@ -130,8 +130,15 @@ export async function checkPort(
     return finding(name, 'works', `listens with TLS on ${host}`);
   if (holder.kind === 'core') {
     const detail = `${describeHolder(holder)} answers on ${host}${limitsOf(holder.health)}`;
-    if (holder.health.status !== 'failing') return finding(name, 'works', detail);
-    return finding(name, 'broken', detail, `Its checks: http://${host}:${port}/healthz`);
+    switch (holder.health.status) {
+      case 'failing':
+        return finding(name, 'broken', detail, `Its checks: http://${host}:${port}/healthz`);
+      case 'degraded':
+        return finding(name, 'warning', detail);
+      case 'ok':
+      case 'standby':
+        return finding(name, 'works', detail);
+    }
   }
   const fix = `End it, or set ${setting}.`;
   if (holder.kind === 'other')

@@ -62,7 +62,7 @@ export async function checkConfiguration(folders: Folders): Promise<Finding[]> {
     refusal === null ? [] : [{ service, ...refusal }],
   );
   if (refusals.length === 0) {
-    const detail = `understood by all ${platformServices.length} services; what runs has read it when it started`;
+    const detail = `all ${platformServices.length} services can start with these files; a running service takes some changes only when it restarts`;
     return [finding('configuration', 'works', detail)];
   }
   return [...Map.groupBy(refusals, ({ what }) => what)].map(([what, alike]) => {

@@ -126,7 +126,7 @@ describe('The list of runs', () => {
   });
 
   it('says how to begin where there is none', () => {
-    expect(withRuns(0).screen()).to.contain('./core plan-issue --owner OWNER');
+    expect(withRuns(0).screen()).to.contain("./core plan 'OWNER/REPO#N'");
   });
 });
 

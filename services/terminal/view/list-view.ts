@@ -126,7 +126,7 @@ function emptyList({ runs, link }: State, program: string): readonly Row[] {
       span(' and name an issue, for example koajs/koa#12, or in another terminal:'),
     ],
     [
-      span(`    ${program.replace(/ tui$/, '')} plan-issue --owner OWNER --repo REPO --number N`, {
+      span(`    ${program.replace(/ tui$/, '')} plan 'OWNER/REPO#N'`, {
         color: 'cyan',
       }),
     ],

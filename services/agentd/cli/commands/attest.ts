@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { counted } from '#kit/counted.ts';
 import { makePrivateFolder, replaceFile } from '#kit/durable-file.ts';
 import { codeOf, exitCodes, InvalidInput, messageOf } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
@@ -9,7 +10,7 @@ import { readGivenFile } from '#kit/small-file.ts';
 import type { SignedDecision } from '../../agent.ts';
 import type { AttestationCheck } from '../../attestation/verify-attestation.ts';
 import { answer, type CommandContext, type Run, type RunOption, runNamed, withRun } from '../command.ts';
-import { counted, table, wrapping } from '../layout.ts';
+import { table, wrapping } from '../layout.ts';
 import { notEmpty } from '../option-values.ts';
 import type { Terminal } from '../terminal.ts';
 

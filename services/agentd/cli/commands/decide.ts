@@ -3,6 +3,7 @@ import { choice } from '#kit/cli/choice.ts';
 import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { gates } from '#kit/contracts/vocabulary.ts';
+import { counted } from '#kit/counted.ts';
 import { Conflict, exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { ActionSelection, DecisionRequest } from '../../agent.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
@@ -16,7 +17,6 @@ import {
   runAndActions,
   withActions,
 } from '../command.ts';
-import { counted } from '../layout.ts';
 import { notEmpty, upTo } from '../option-values.ts';
 import { selectActions } from '../selection.ts';
 import { commandLine, shortRunId, stepLines } from '../suggestions.ts';

@@ -29,6 +29,9 @@ interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'note
   readonly pager: boolean;
 }
 
+/** An issue, with its forge where that is known. */
+type NamedIssue = Pick<PlanRequest, 'owner' | 'repo' | 'forge'> & { readonly number: number };
+
 /** From an issue to its pull request in one command, which asks before each gate. */
 export function gateByGate(program: Command, run: Run): void {
   withSigning(withPager(withTask(withPlanner(program.command('run')))))
@@ -113,7 +116,7 @@ class Walk {
     if (!/^#?[0-9]+$|#[0-9]+$|^https?:/i.test(this.#name))
       return this.#orAgain(await agent.run(await agent.runId(this.#name, process.cwd())));
     const issue = await agent.issueNamed(this.#name, process.cwd());
-    const found = await this.#runOf(subjectOf(issue));
+    const found = await this.#runOf(issue);
     const ended = ['rejected', 'undone', 'cancelled', 'superseded'];
     if (found === null || (ended.includes(found.status) && !canBePlanned(found)))
       return this.#plan({ ...issue, ...this.#chosen() });
@@ -133,10 +136,11 @@ class Walk {
     return this.#plan({ forge, owner, repo, number, ...this.#chosen() });
   }
 
-  async #runOf(word: string): Promise<StoredRun | null> {
+  async #runOf({ forge = this.#options.forge, ...issue }: NamedIssue): Promise<StoredRun | null> {
     const { agent } = this.#context.services;
+    const choice = forge === undefined ? {} : { forge };
     try {
-      return await agent.run(await agent.runId(word, process.cwd()));
+      return await agent.run(await agent.runId(subjectOf(issue), process.cwd(), choice));
     } catch (error) {
       if (codeOf(error) === 'run_not_found') return null;
       throw error;

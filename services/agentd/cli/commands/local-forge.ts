@@ -144,16 +144,20 @@ async function init(context: CommandContext, options: InitOptions): Promise<numb
       ...(connected ? [] : [checkoutStep(checkout, made.clone_url)]),
       { label: 'issue', command: commandLine(suggestions, ...newIssue) },
     ];
-    const lines = [
-      `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
-      `  folder  ${visibleLine(made.folder)}`,
-      `  remote  ${visibleLine(made.clone_url)}`,
+    const about = [
+      ['folder', made.folder],
+      ['git URL', made.clone_url],
       ...(connected
         ? [
-            `  core    is that remote in ${visibleLine(checkout.top)} now`,
-            `  up      delivers to it, as ${visibleLine(name ?? '')} of core.json`,
+            ['remote', `'core', added to ${checkout.top}: Core delivers branches there`],
+            ['core up', `delivers there too: core.json lists that checkout as ${name}`],
           ]
         : []),
+    ];
+    const lines = [
+      `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
+      // As wide as the labels of the steps.
+      ...about.map(([label = '', text = '']) => `  ${label.padEnd(7)}  ${visibleLine(text)}`),
       ...stepLines(steps, terminal),
     ];
     return `${lines.join('\n')}\n`;
@@ -259,9 +263,10 @@ function noneText({ owner, repo }: RepositoryRef, state: ListOptions['state'], w
 const listColumns: readonly Column[] = [
   { title: '', right: true },
   { title: '' },
-  { title: '', gives: { turn: 3, to: 'gone' } },
-  { title: '', gives: { turn: 1, to: 24 } },
-  { title: '', gives: { turn: 2, to: 16 } },
+  { title: '', gives: { turn: 2, to: 'gone' } },
+  // The end of a branch tells it from others.
+  { title: '', gives: { turn: 3, to: 24 }, excess: 'cutStart' },
+  { title: '', gives: { turn: 1, to: 16 } },
 ];
 
 /** A table of issues or pull requests, with what `column` gives of each. */

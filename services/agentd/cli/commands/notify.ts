@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Cell } from '#kit/cli/table.ts';
 import { exitCodes } from '#kit/errors.ts';
@@ -18,27 +19,35 @@ export function notify(program: Command, run: Run): void {
       run(async (context, person: string | undefined) => {
         const { services, signal, terminal } = context;
         const tested: TestedChannel[] = [];
-        for await (const one of (await services.notifications()).test(person ?? null, signal))
-          tested.push(one);
+        const notifications = await services.notifications();
+        for await (const one of notifications.test(person ?? null, signal)) tested.push(one);
         const failed = tested.some(({ problem }) => problem !== null);
         return answer(
           context,
           { channels: tested },
-          () => testView(tested, terminal),
+          () => testView(tested, notifications.file, terminal),
           failed ? exitCodes.unavailable : exitCodes.done,
         );
       }),
     );
 }
 
-function testView(tested: readonly TestedChannel[], terminal: Terminal): string {
+const example = '{"people": {"NAME": {"channels": {"desktop": {}}}}}';
+
+function testView(tested: readonly TestedChannel[], file: string, terminal: Terminal): string {
   const { green, yellow } = terminal.paint;
-  if (tested.length === 0) return 'Nobody is notified: notifications.json names nobody.\n';
-  const rows = tested.map(({ person, channel, place, problem }): Cell[] => [
-    person,
-    channel,
-    problem === null ? { text: 'sent', paint: green } : { text: 'not sent', paint: yellow },
-    [place, problem].filter((text) => text !== null).join(': '),
+  if (tested.length === 0) {
+    const why = existsSync(file) ? `${file} names nobody` : `there is no file ${file}`;
+    return `Nobody is notified: ${why}. For example:\n${example}\n`;
+  }
+  const rows = tested.flatMap(({ person, channel, place, problem, fix }): Cell[][] => [
+    [
+      person,
+      channel,
+      problem === null ? { text: 'sent', paint: green } : { text: 'not sent', paint: yellow },
+      [place, problem].filter((text) => text !== null).join(': '),
+    ],
+    ...(fix === null ? [] : [['', '', '', `do  ${terminal.named(fix)}`]]),
   ]);
   return `${table(['', '', '', wrapping], rows, terminal, 0).join('\n')}\n`;
 }

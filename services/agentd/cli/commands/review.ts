@@ -5,12 +5,12 @@ import { openInBrowser } from '#kit/cli/open-in-browser.ts';
 import { askService } from '#kit/cli/service-client.ts';
 import { agentdUrl } from '#kit/config/client-urls.ts';
 import { EndedSessions, SignInLink } from '#kit/contracts/review.ts';
+import { counted } from '#kit/counted.ts';
 import { environment } from '#kit/environment.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { answer, type CommandContext, type Run, type RunOption, runNamed, withRun } from '../command.ts';
-import { counted } from '../layout.ts';
 
 interface ReviewOptions extends RunOption {
   readonly open: boolean;
@@ -69,7 +69,7 @@ export function askDaemon<T>(
   const folders = resolveFolders({ home }, environment);
   const baseUrl = agentdUrl({ folders, environment });
   const service = { name: 'core-agentd', baseUrl } as const;
-  return askService({ program }, { folders, word: 'review', service }, (client) => work(client, baseUrl));
+  return askService({ program, home }, { folders, service }, (client) => work(client, baseUrl));
 }
 
 /** A browser that opens ends much later, if ever; one that is not there says so at once. */

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { age, until } from '#kit/cli/moments.ts';
 import { EndedSessions, type ReviewSession, ReviewSessions } from '#kit/contracts/review.ts';
+import { counted } from '#kit/counted.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { answer, type Run } from '../command.ts';
-import { counted, table, wrapping } from '../layout.ts';
+import { table, wrapping } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 import { askDaemon } from './review.ts';
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { ValidationReport } from '#kit/contracts/stored-texts.ts';
+import { counted } from '#kit/counted.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { codeOf } from '#kit/errors.ts';
@@ -8,7 +9,7 @@ import { resolveFolders } from '#kit/folders.ts';
 import { actionOfKind, type Run } from '../../runs/run.ts';
 import { validationCopies } from '../../runs/views/views.ts';
 import type { CommandContext } from '../command.ts';
-import { counted, quoted } from '../layout.ts';
+import { quoted } from '../layout.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The step that made a validation fail, with its output. */

@@ -2,8 +2,9 @@ import { age } from '#kit/cli/moments.ts';
 import type { Cell, Column } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import type { Inbox, InboxItem, InboxKind } from '#kit/contracts/inbox.ts';
+import { counted } from '#kit/counted.ts';
 import { subjectOf } from '#kit/repository-name.ts';
-import { counted, table } from '../layout.ts';
+import { table } from '../layout.ts';
 import { commandLine, type Suggestions, shortRunId, stepLines } from '../suggestions.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 

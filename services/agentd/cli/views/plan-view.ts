@@ -3,11 +3,12 @@ import { until } from '#kit/cli/moments.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
 import { issueAuthorText, patchAuthorText } from '#kit/contracts/patch-author.ts';
 import { plannerText, roleText } from '#kit/contracts/planned-by.ts';
+import { counted } from '#kit/counted.ts';
 import { subjectOf } from '#kit/repository-name.ts';
 import { approvalEnd } from '../../approval/progress.ts';
 import type { PlanFacts } from '../../runs/event.ts';
 import type { Run } from '../../runs/run.ts';
-import { apart, counted, facts, quoted } from '../layout.ts';
+import { apart, facts, quoted } from '../layout.ts';
 import { type Suggestions, stepLines } from '../suggestions.ts';
 import type { Terminal } from '../terminal.ts';
 import {

@@ -2,11 +2,13 @@ import { cut } from '#kit/cli/fit-text.ts';
 import { age, duration } from '#kit/cli/moments.ts';
 import type { Cell } from '#kit/cli/table.ts';
 import { visibleLine } from '#kit/cli/terminal-text.ts';
+import { approverText } from '#kit/contracts/action.ts';
 import { movedText, renamedText } from '#kit/contracts/run.ts';
+import { counted } from '#kit/counted.ts';
 import { actionType } from '../../actions/registry.ts';
 import type { ContextUse } from '../../runs/event.ts';
 import { type ActionState, isOpen, type Run, waitsOf, willPublish } from '../../runs/run.ts';
-import { counted, facts, labelled, table, wrapping } from '../layout.ts';
+import { facts, labelled, table, wrapping } from '../layout.ts';
 import { commandLine, type Suggestions, shortRunId, stepLines } from '../suggestions.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 import {
@@ -71,7 +73,7 @@ export function runView(
       : [`${paint.red('failed')}  ${visibleLine(failure.message)}  ${paint.dim(`[${failure.code}]`)}`, '']),
     ...(run.actions.length > 0 && !brief ? [...stateLines(run, terminal), ''] : []),
     ...agreementLines(run, terminal),
-    ...resultLines(run, terminal),
+    ...resultLines(run, terminal, brief ? [] : decisionRows(run)),
     ...keptLines(run, terminal),
     ...(failed === null ? [] : failedStepLines(failed, terminal)),
     ...movedLines(run, terminal),
@@ -131,6 +133,7 @@ function stateLines(run: Run, terminal: Terminal): string[] {
   const { paint, symbols } = terminal;
   const approvals = { approved: paint.green, rejected: paint.red, required: paint.yellow };
   const stands = standings(run.actions);
+  const reasons = firstReasons(run.actions);
   const columns = {
     columns: [
       'approval',
@@ -144,11 +147,25 @@ function stateLines(run: Run, terminal: Terminal): string[] {
         { text: approvalWord(action, terminal.now()), paint: approvals[approval] },
         { text: stands.get(definition.action_id) ?? state, paint: statePaint(state, paint) },
         took(action),
-        outcome === null ? actionText(definition, symbols).main : terminal.named(outcome.message),
+        reasons.get(definition.action_id) ??
+          (outcome === null ? actionText(definition, symbols).main : terminal.named(outcome.message)),
       ];
     },
   };
   return actionTable(run.actions, columns, terminal);
+}
+
+/** For actions with the same reason as an earlier one: that it is the same, so that it is read once. */
+function firstReasons(actions: readonly ActionState[]): ReadonlyMap<string, string> {
+  const stopped = actions.filter(({ state }) => state === 'refused' || state === 'blocked');
+  const alike = Map.groupBy(stopped, ({ outcome }) => outcome?.message);
+  return new Map(
+    [...alike].flatMap(([message, [first, ...others]]) =>
+      message === undefined
+        ? []
+        : others.map(({ definition }) => [definition.action_id, `the same as ${first!.definition.ordinal}`]),
+    ),
+  );
 }
 
 /** How far the rules about who must agree are met, for what has not started. */
@@ -157,9 +174,31 @@ function agreementLines(run: Run, terminal: Terminal): string[] {
   return lines.length === 0 ? [] : [...lines, ''];
 }
 
-/** Branch, commit, pull request and comment, as far as they exist. */
-function resultLines(run: Run, terminal: Terminal): string[] {
-  const rows: [string, string][] = [];
+/** Who decided, and the reason that they gave; actions with the same in one row. */
+function decisionRows({ actions }: Run): [label: string, text: string][] {
+  const made = actions.flatMap(({ definition, approval, terms, decision, decisions }) => {
+    if (approval === 'required' || decision === null) return [];
+    const all = terms === null ? [decision] : decisions;
+    return all.map(({ reason, ...one }) => ({
+      ordinal: definition.ordinal,
+      word: one.decision === 'approve' ? 'approved' : 'rejected',
+      by: `by ${approverText(one)}${reason ? `: ${reason}` : ''}`,
+    }));
+  });
+  const alike = Map.groupBy(made, ({ word, by }) => `${word} ${by}`);
+  return [...alike.values()].map((group) => [
+    group[0]!.word,
+    `${group.map(({ ordinal }) => ordinal).join(', ')} ${group[0]!.by}`,
+  ]);
+}
+
+/** Decisions; branch, commit, pull request and comment, as far as they exist. */
+function resultLines(
+  run: Run,
+  terminal: Terminal,
+  decisions: readonly [label: string, text: string][],
+): string[] {
+  const rows = [...decisions];
   for (const { definition, state, outcome } of run.actions) {
     if (state !== 'succeeded' || outcome === null) continue;
     for (const [label, text] of actionType(definition.kind).results(definition, outcome.facts)) {

@@ -60,6 +60,44 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(lines.filter((line) => line.includes('rejected before'))).to.have.length(1);
   });
 
+  it('shows who decided on the actions of a run, with the reason, decisions that are alike in one row', () => {
+    const run = sampleRun();
+    const decided = (decision: 'approve' | 'reject', reason: string | null) => ({
+      approval: decision === 'approve' ? ('approved' as const) : ('rejected' as const),
+      decision: {
+        ...{ decision, reason, approver: 'mira', claimed_approver: null, at: run.created_at },
+        ...{ digest: '', expires_at: null, token: undefined, account: undefined },
+        ...{ person: undefined, standing: undefined, signature: undefined },
+      },
+    });
+    const decisions = [
+      decided('approve', 'tested by hand'),
+      decided('approve', 'tested by hand'),
+      decided('approve', null),
+    ];
+    const actions = run.actions.map((action, index) => ({
+      ...action,
+      ...(decisions[index] ?? (index === 6 ? decided('reject', 'no comment') : {})),
+    }));
+    const shown = runView({ ...run, actions }, terminal(), suggestions);
+    expect(shown).to.contain(`
+  approved  1, 2 by mira: tested by hand
+  approved  3 by mira
+  rejected  7 by mira: no comment
+`);
+  });
+
+  it('shows the reason why several actions were refused once', () => {
+    const run = sampleRun();
+    const outcome = { code: undefined, message: 'the approval by root no longer counts', facts: {} };
+    const actions = run.actions.map((action, index) =>
+      index === 1 ? action : { ...action, state: 'refused' as const, outcome },
+    );
+    const shown = runView({ ...run, actions }, terminal(), suggestions);
+    expect(shown.split(outcome.message)).to.have.length(2);
+    expect(shown).to.match(/3 {2}run_validation .* the same as 1\n/);
+  });
+
   it('shows no state for what is rejected, and that what builds on it is blocked', () => {
     const run = sampleRun();
     const actions = run.actions.map((action, index) => ({

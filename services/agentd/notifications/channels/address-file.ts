@@ -12,7 +12,7 @@ export function readSecretLine(
   name: string,
   what: string,
 ): string {
-  const path = isAbsolute(name) ? name : join(folders.secrets, name);
+  const path = secretPath({ folders }, name);
   let text: string;
   try {
     text = readSmallFile(path).trim();
@@ -27,20 +27,27 @@ export function readSecretLine(
   if (text === '' || /\s/.test(text) || text.length > 4_096)
     throw new Refused(
       'notification_secret_unusable',
-      `${path} must hold one ${what} and nothing else; it is empty, too long, or has spaces or line breaks inside`,
-      { facts: { path } },
+      `${path} must hold one ${what} and nothing else; it is empty, longer than 4,096 characters, or has spaces or line breaks inside`,
+      { facts: { path }, hint: `Write the ${what} into ${path}.` },
     );
   learned(text);
   return text;
 }
 
+function secretPath({ folders }: Pick<ChannelParts, 'folders'>, name: string): string {
+  return isAbsolute(name) ? name : join(folders.secrets, name);
+}
+
 /** @throws as `readSecretLine`, and where it is no address */
 export function readAddress(parts: Pick<ChannelParts, 'folders' | 'learned'>, name: string): string {
-  const address = readSecretLine(parts, name, 'address of the incoming webhook');
+  const what = 'address of the incoming webhook';
+  const address = readSecretLine(parts, name, what);
   const url = URL.parse(address);
   if (url !== null && /^https?:$/.test(url.protocol)) return address;
+  const path = secretPath(parts, name);
   throw new Refused(
     'notification_secret_unusable',
-    `the file ${name} of the secrets folder must hold an http or https address, for example https://hooks.example.org/…`,
+    `${path} must hold an http or https address, for example https://hooks.example.org/…`,
+    { facts: { path }, hint: `Write the ${what} into ${path}.` },
   );
 }

@@ -4,14 +4,20 @@ import { CoreError, messageOf, Refused } from '#kit/errors.ts';
 import { readSmallFile } from '#kit/small-file.ts';
 import { DeliveryFailed } from '#kit/webhooks/webhook.ts';
 import { type Channel, type ChannelParts, sendMs } from '../channel.ts';
-import type { Smtp } from '../configuration.ts';
+import { notificationsFile, type Smtp } from '../configuration.ts';
 import { detail, headline, type Letter, letterKey, letterTitle } from '../notice.ts';
 import { readSecretLine } from './address-file.ts';
 
 /** A mail of text alone. The same letter has the same Message-ID, by which mail programs know it again. */
 export function mailChannel({ to }: { readonly to: string }, parts: ChannelParts): Channel {
   const { smtp } = parts;
-  if (smtp === null) throw new Refused('smtp_missing', 'notifications.json has no smtp to hand mails to');
+  if (smtp === null) {
+    const path = notificationsFile(parts.folders);
+    throw new Refused('smtp_missing', `${path} names no smtp server that sends mails`, {
+      facts: { path },
+      hint: 'Add smtp to that file; site/guide-notifications.md has an example.',
+    });
+  }
   return {
     place: `${to}, through ${smtp.host}:${smtp.port}`,
     async send(letter, signal) {

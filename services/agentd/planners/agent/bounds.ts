@@ -1,7 +1,8 @@
+import { counted } from '#kit/counted.ts';
 import { Refused } from '#kit/errors.ts';
 import type { RunUsage } from '../../planning/run-key.ts';
 import type { AgentWork } from '../../runs/run.ts';
-import { counted, dollars } from '../amounts.ts';
+import { dollars } from '../amounts.ts';
 import type { Agent, AgentBounds } from './agent.ts';
 
 export type BoundName = keyof AgentBounds;

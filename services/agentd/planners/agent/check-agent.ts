@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KnownModel } from '#kit/config/known-models.ts';
+import { counted } from '#kit/counted.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Failed } from '#kit/errors.ts';
 import { prepareFolder } from '#kit/folders.ts';
@@ -12,7 +13,7 @@ import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentRecord, PlannerServices } from '../../planning/planner.ts';
 import { planningTier } from '../../planning/roles.ts';
 import { createScratchCopy } from '../../planning/scratch-copy.ts';
-import { counted, dollars } from '../amounts.ts';
+import { dollars } from '../amounts.ts';
 import { type Agent, agentNamed } from './agent.ts';
 import { type Obstacle, obstacleOf } from './agent-list.ts';
 import { agentModel, dialectNames } from './agent-planner.ts';

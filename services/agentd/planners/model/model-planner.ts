@@ -1,4 +1,5 @@
 import type { KnownModel } from '#kit/config/known-models.ts';
+import { counted } from '#kit/counted.ts';
 import { canonicalJson } from '#kit/digest.ts';
 import { CoreError, Failed, Refused } from '#kit/errors.ts';
 import type { Influence } from '../../action.ts';
@@ -8,7 +9,7 @@ import { textInfluences } from '../../planning/influences.ts';
 import type { ChatMessage, Model, ToolCall } from '../../planning/model.ts';
 import type { Planner, PlannerType, PlanningInput, Proposal, Turn } from '../../planning/planner.ts';
 import type { PlannerBounds } from '../../planning/roles.ts';
-import { counted, dollars } from '../amounts.ts';
+import { dollars } from '../amounts.ts';
 import { type BudgetRefusal, budgetRefusal, isForSize, requestTooLarge } from '../budget-refusal.ts';
 import { interruption } from '../interruption.ts';
 import { askModel, defaultRetry, type ModelAnswer, type RetryOptions } from './ask-model.ts';

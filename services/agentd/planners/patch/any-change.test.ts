@@ -138,20 +138,26 @@ describeWith(['time'], 'any change that git can write', () => {
     const change = fc.record({
       kind: fc.constantFrom('edit', 'rename', 'rename and edit', 'swap', 'delete', 'create'),
       at: fc.nat(3),
+      line: fc.nat(14),
       to: name,
       text: content,
     });
     const numbered = (path: string) => Array.from({ length: 12 }, (_, at) => `${path} ${at}\n`).join('');
     function changed(
       files: Files,
-      { kind, at, to, text }: { kind: string; at: number; to: string; text: string },
+      { kind, at, line, to, text }: { kind: string; at: number; line: number; to: string; text: string },
     ) {
       const paths = Object.keys(files);
       const path = paths[at % paths.length]!;
       const { [path]: was, ...others } = files as Record<string, string>;
       if (kind === 'create') return { ...files, [to]: files[to] ?? text };
       if (kind === 'delete') return paths.length > 1 ? others : files;
-      if (kind === 'edit') return { ...files, [path]: `${text}${was}` };
+      const inserted = () =>
+        was!
+          .split('\n')
+          .toSpliced(line, 0, ...text.split('\n'))
+          .join('\n');
+      if (kind === 'edit') return { ...files, [path]: inserted() };
       if (kind === 'swap')
         return { ...files, [path]: files[to] ?? was!, ...(to in files ? { [to]: was! } : {}) };
       return { ...others, [to]: kind === 'rename' ? was! : `${was}${text}` };

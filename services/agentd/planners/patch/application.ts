@@ -15,7 +15,7 @@ import {
 } from './place-hunks.ts';
 import { filePatch, hunkOf, type ResolvedPatch, renderPatch, writtenHunks } from './render-patch.ts';
 import { suspectEntity } from './repairs.ts';
-import { isUncertainCopy, stepOf } from './steps.ts';
+import { isCopy, isUncertainCopy, stepOf } from './steps.ts';
 import { placedNow, type Suggestion, suggestionEdits } from './suggestions.ts';
 
 /** Number of hunks of a file whose mismatch is explained. */
@@ -39,6 +39,11 @@ export class Application {
   readonly #entities: string[] = [];
   /** For each file that the part changed so far, the index in the file before the part of each line; -1 for a new line. */
   #origins = new Map<string, readonly number[]>();
+  /** What each part changes in the lines of its file. */
+  readonly #edits = new Map<
+    FilePatch,
+    { readonly lines: readonly string[]; readonly edits: readonly Edit[] }
+  >();
 
   constructor(
     candidate: Pick<Candidate, 'parts' | 'suggestions'>,
@@ -104,7 +109,10 @@ export class Application {
       if (placed.length < ofFile.length) continue;
       const edits = suggestionEdits(lines, placed);
       if ('problem' in edits) problems.push(`${path}: ${edits.problem}`);
-      else patches.push(filePatch(path, this.#change(path, lines, edits)));
+      else {
+        patches.push(filePatch(path, hunkOf(lines, edits)));
+        this.#origins.set(path, originsAfter(undefined, lines, edits));
+      }
     }
     if (problems.length > 0) this.repairable = false;
     return problems.length > 0 ? problems : this.#apply(patches);
@@ -133,7 +141,9 @@ export class Application {
       else if (Array.isArray(hunks)) problems.push(...hunks);
       else patches.push(renderPatch(resolved, hunks as Buffer));
     }
-    return problems.length > 0 ? problems : this.#apply(patches);
+    if (problems.length > 0) return problems;
+    this.#followLines(step);
+    return this.#apply(patches);
   }
 
   async #apply(patches: readonly Buffer[]): Promise<string[]> {
@@ -174,7 +184,7 @@ export class Application {
     const placed = placeIn(lines, file.hunks, written, {
       reading: this.#reading,
       moves: await movesSince(this.#scratch.gitDir, file, content),
-      positions: this.#positions(path),
+      positions: this.#positions(old_path),
     });
     if ('problems' in placed) {
       const isAbsent = placed.problems.filter(({ kind }) => kind === 'absent').length === file.hunks.length;
@@ -193,7 +203,8 @@ export class Application {
     }
     this.notes.push(...placed.notes.map((note) => `${path}: ${note}`));
     this.#lookForEntities(file, path, lines.join(''), Buffer.from(after.join(''), 'latin1'));
-    return this.#change(path, lines, placed.edits);
+    this.#edits.set(file, { lines, edits: placed.edits });
+    return hunkOf(lines, placed.edits);
   }
 
   #refused(problems: readonly string[]): readonly string[] {
@@ -236,15 +247,32 @@ export class Application {
   #positions(path: string): PlacingOptions['positions'] {
     const origins = this.#origins.get(path);
     if (origins === undefined) return (index) => [index];
-    return (index) => [...new Set([index, origins.indexOf(index)])];
+    return (index) => [...new Set([index, origins.indexOf(index)])].filter((at) => at >= 0);
   }
 
-  #change(path: string, lines: readonly string[], edits: readonly Edit[]): Buffer {
-    const origins = this.#origins.get(path) ?? lines.map((_, index) => index);
-    const none = edits.map((edit) => ({ ...edit, lines: edit.lines.map(() => -1) }));
-    this.#origins.set(path, edited(origins, none));
-    return hunkOf(lines, edits);
+  /** Origins belong to the content: they go with a renamed file, and a deleted one leaves none to a new file of its name. */
+  #followLines(step: readonly ResolvedPatch[]): void {
+    const before = new Map(this.#origins);
+    for (const { file, old_path } of step)
+      if (old_path !== null && !isCopy(file)) this.#origins.delete(old_path);
+    for (const { file, old_path, new_path } of step) {
+      if (new_path === null) continue;
+      const known = old_path === null ? undefined : before.get(old_path);
+      const change = this.#edits.get(file);
+      const origins = change === undefined ? known : originsAfter(known, change.lines, change.edits);
+      if (origins === undefined) this.#origins.delete(new_path);
+      else this.#origins.set(new_path, origins);
+    }
   }
+}
+
+function originsAfter(
+  before: readonly number[] | undefined,
+  lines: readonly string[],
+  edits: readonly Edit[],
+): readonly number[] {
+  const none = edits.map((edit) => ({ ...edit, lines: edit.lines.map(() => -1) }));
+  return edited(before ?? lines.map((_, index) => index), none);
 }
 
 /** Files in which an entity is usual. */

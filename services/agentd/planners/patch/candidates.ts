@@ -4,8 +4,9 @@ import type { Influence } from '../../action.ts';
 import { commentInfluence, issueInfluence, isTrustedAssociation } from '../../planning/influences.ts';
 import { commentPlace, issuePlace, type PlannedIssue } from '../../planning/issue-text.ts';
 import type { Author, Comment } from '../../ports/forge.ts';
+import { type Commit, inCommitOrder } from './commit-order.ts';
 import { type Segment, segmentsOf } from './markdown.ts';
-import { readDiffs, type SeriesMark } from './read-diffs.ts';
+import { type ReadDiffs, readDiffs, type SeriesMark } from './read-diffs.ts';
 import { type LinkedRepository, locationIn, type Suggestion } from './suggestions.ts';
 
 const maxSuggestions = 200;
@@ -129,6 +130,7 @@ function candidateIn(
   ref: LinkedRepository,
 ): Found | null {
   const blocks: (readonly FilePatch[])[] = [];
+  const commits: Commit[] = [];
   const marks: SeriesMark[] = [];
   const suggestions: Suggestion[] = [];
   const problems: string[] = [];
@@ -146,6 +148,7 @@ function candidateIn(
     if (read.files.length > 0) blocks.push(read.files);
     problems.push(...read.problems);
     marks.push(...read.marks);
+    commits.push(...commitsIn(read, commits.at(-1)));
     if (read.files.length + read.problems.length === 0 && looksLikeDiff(segment)) nameless += 1;
   }
   if (suggestions.length + problems.length >= maxSuggestions) {
@@ -154,8 +157,23 @@ function candidateIn(
   if (blocks.length + suggestions.length + problems.length + nameless === 0) return null;
   const files = blocks.flat();
   const series = seriesIn(files, marks);
-  const parts = files.length === 0 ? [] : [files];
+  const ordered = series === null ? inCommitOrder(commits) : files;
+  if (typeof ordered === 'string') problems.push(ordered);
+  const parts = files.length === 0 ? [] : [typeof ordered === 'string' ? files : ordered];
   return { sources: [source], quoted, parts, blocks, suggestions, problems, nameless, series };
+}
+
+/** The commits of one segment. A diff in a block may follow its `commit ID` in the prose above. */
+function commitsIn({ files, commits: marks }: ReadDiffs, last: Commit | undefined): Commit[] {
+  const above = last !== undefined && last.files.length === 0 ? last.mark : null;
+  const first = marks[0]?.line ?? Number.POSITIVE_INFINITY;
+  const within = (from: number, to: number) => files.filter(({ line }) => from < line && line < to);
+  const before = within(Number.NEGATIVE_INFINITY, first);
+  const marked = marks.map((mark, at) => ({
+    mark,
+    files: within(mark.line, marks[at + 1]?.line ?? Number.POSITIVE_INFINITY),
+  }));
+  return before.length === 0 ? marked : [{ mark: above, files: before }, ...marked];
 }
 
 /** The parts of a series that one text holds; null if its patches are not of a series of more than one. */

@@ -217,4 +217,36 @@ describe('the place of a hunk', () => {
     if (proposal.kind === 'change') throw new Error('both places fit');
     expect(proposal.body).to.match(/many\.txt, line 20: .* before or after/);
   });
+
+  it('counts the lines of a file that takes the name of a deleted or renamed one as its own', async () => {
+    const fork = makeRepository({ 'f.c': braces, 'hello.py': python, 'g.c': braces });
+    fork.commit({ 'f.c': null });
+    fork.commit({ 'hello.py': null, 'f.c': `${python}# end\n` });
+    fork.commit({ 'g.c': `${braces}// g\n` });
+    fork.commit({ 'g.c': null, 'h.c': `// h\n${braces}// g\n// end\n` });
+    const wanted = fork.git('rev-parse', 'HEAD^{tree}');
+    const patch = fork.git('log', '-p', '--reverse', '-U0', '--format=', 'HEAD~4..HEAD');
+    for (const text of [patch, patch.replaceAll(/^index .*\n/gm, '')]) {
+      fork.git('reset', '-q', '--hard', fork.git('rev-list', '--max-parents=0', 'HEAD'));
+      const input = await planningInput(fork, { body: `\`\`\`diff\n${text}\n\`\`\`\n` });
+      const proposal = await createPatchPlanner().propose(input);
+      expect(proposal.kind, proposal.kind === 'comment' ? proposal.body : '').to.equal('change');
+      expect((await input.scratch.diff()).tree).to.equal(wanted);
+    }
+  });
+
+  it('follows the index lines of several commits that insert into one file without context', async () => {
+    const fork = makeRepository({ 'many.txt': files['many.txt'] });
+    const after = (text: string, line: number) => text.replace(`line ${line}\n`, `line ${line}\nnew\n`);
+    const first = after(files['many.txt'], 2);
+    fork.commit({ 'many.txt': first });
+    fork.commit({ 'many.txt': after(first, 20) });
+    const wanted = fork.git('rev-parse', 'HEAD^{tree}');
+    const text = fork.git('log', '-p', '--reverse', '-U0', '--no-color', 'HEAD~2..HEAD');
+    fork.git('reset', '-q', '--hard', 'HEAD~2');
+    const input = await planningInput(fork, { body: `\`\`\`diff\n${text}\n\`\`\`\n` });
+    const proposal = await createPatchPlanner().propose(input);
+    expect(proposal.kind, proposal.kind === 'comment' ? proposal.body : '').to.equal('change');
+    expect((await input.scratch.diff()).tree).to.equal(wanted);
+  });
 });

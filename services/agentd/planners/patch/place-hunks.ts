@@ -138,14 +138,16 @@ function choose(
 ): Chosen {
   const line = hunk.old_start;
   const where = `line ${line}`;
-  const bare = oldSide(body).length === 0;
-  if (atHeader.length > 1) {
+  const count = oldSide(body).length;
+  const bare = count === 0;
+  const unmoved = moves === null ? [] : atHeader.filter((at) => stayed(hunk, count, at, moves));
+  if (atHeader.length > 1 && unmoved.length !== 1) {
     return {
       kind: 'several',
       text: `${where}: the hunk fits in several places, ${listed(atHeader)}, depending on whether its line is counted before or after the earlier parts of the same text`,
     };
   }
-  const [at] = atHeader;
+  const [at = atHeader[0]] = unmoved;
   if (at === undefined) {
     if (bare) {
       return {
@@ -168,7 +170,7 @@ function choose(
   }
   if (!bare && places.length === 1) return { at, note: null };
   if (moves !== null) {
-    if (stayed(hunk, oldSide(body).length, at, moves)) return { at, note: null };
+    if (unmoved.length === 1) return { at, note: null };
     return {
       kind: 'uncertain',
       text: `${where}: the file has changed since the patch was made, and what was at this line then is elsewhere now`,

@@ -1,4 +1,5 @@
 import { type FilePatch, scanPatches } from '#kit/git/patch.ts';
+import type { CommitMark } from './commit-order.ts';
 import { isSameBelow } from './render-patch.ts';
 
 /** `[PATCH v2 1/3]` in the subject of a mail. */
@@ -15,6 +16,7 @@ export interface ReadDiffs {
   readonly files: readonly FilePatch[];
   readonly problems: readonly string[];
   readonly marks: readonly SeriesMark[];
+  readonly commits: readonly CommitMark[];
 }
 
 /** Patches in lines of text, also coloured and indented ones. A form that Core does not read is a problem that names it. */
@@ -23,7 +25,12 @@ export function readDiffs(written: readonly string[], firstLine: number): ReadDi
   const { files, problems, others } = scanPatches(lines, firstLine);
   const prose = new Set(others);
   const named = new Set<OtherForm>();
-  const found = { files: [...files], problems: [...problems], marks: [] as SeriesMark[] };
+  const found = {
+    files: [...files],
+    problems: [...problems],
+    marks: [] as SeriesMark[],
+    commits: [] as CommitMark[],
+  };
   for (let index = 0; index < lines.length; index += 1) {
     if (!prose.has(index)) continue;
     const line = firstLine + index;
@@ -32,6 +39,9 @@ export function readDiffs(written: readonly string[], firstLine: number): ReadDi
     if (form !== undefined) named.add(form);
     const mark = markIn(lines[index]!);
     if (mark !== null) found.marks.push({ line, ...mark });
+    if (/^\s*commit [0-9a-f]{7,64}(?: \(.*\))?\s*$/.test(lines[index]!)) {
+      found.commits.push({ line, date: dateBelow(lines.slice(index + 1, index + 8)) });
+    }
     const indented = indentedFrom(lines, index);
     if (indented === null) continue;
     const inside = scanPatches(indented, line);
@@ -140,6 +150,13 @@ function indentedFrom(lines: readonly string[], start: number): string[] | null 
     else break;
   }
   return block;
+}
+
+/** Of the commit, else of its author. */
+function dateBelow(lines: readonly string[]): number | null {
+  const dates = lines.flatMap((line) => /^\s*(?:Author|Commit)?Date:\s+(.+)$/.exec(line)?.[1] ?? []);
+  const date = Date.parse(dates.at(-1) ?? '');
+  return Number.isNaN(date) ? null : date;
 }
 
 function markIn(line: string): Omit<SeriesMark, 'line'> | null {

@@ -53,7 +53,7 @@ export function isUncertainCopy({ file, old_path }: ResolvedPatch, step: readonl
   );
 }
 
-function isCopy({ extended }: FilePatch): boolean {
+export function isCopy({ extended }: FilePatch): boolean {
   return extended.some((line) => line.startsWith('copy from '));
 }
 

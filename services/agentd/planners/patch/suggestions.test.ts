@@ -47,6 +47,10 @@ describe('the place of a suggestion', () => {
       'line 5 of f.c',
       `${link('main')}#L5`,
       `${link('HEAD')}#L5`,
+      'It returns a wrong number.\nPlease change `f.c:5` to this:',
+      '- **In `f.c` line 5** I would write:',
+      'Use this in f.c:5. It is wrong. For `f.c:5` I suggest the following:',
+      '<b>File f.c, line 5</b>',
     ]) {
       const { f, notes } = await change(text + block());
       expect(f).to.equal(now.replace('return 1', 'return 42'));
@@ -79,6 +83,17 @@ describe('the place of a suggestion', () => {
     ['among two lines of a file', 'in b.js lines 3 and 5', /several places: b\.js lines 3 and 5/],
     ['among a link and another', `a.js:3 as in ${link(before!)}#L3`, /several places: f\.c:3, a\.js:3/],
     ['in another paragraph', 'The trace says a.js:2.\n\nIn the helper use:', /which file and lines/],
+    [
+      'that a trace names',
+      'The trace says a.js:2. In the helper use:',
+      /a\.js:2 and also says "trace", "says"/,
+    ],
+    ['that a trace names in one sentence', 'The trace says a.js:2, so use:', /also says "trace", "says"/],
+    ['before other words', 'In a.js:2 it throws. In the helper use:', /also says "throws", "helper"/],
+    ['to compare with', 'Write this like a.js:2:', /also says "like"/],
+    ['that stay', 'Not a.js:2 but this:', /also says "Not", "but"/],
+    ['on the next line of the trace', 'It crashes in\na.js:2', /also says "It", "crashes"/],
+    ['beside another link', 'See https://ci.example/1 in a.js:2', /also says "https"/],
     ['in a very long paragraph', `${'word '.repeat(300)} a.js:2`, /more than 1000 characters/],
   ];
   for (const [what, text, words] of refused) {

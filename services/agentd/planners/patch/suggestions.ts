@@ -23,6 +23,20 @@ const maxParagraph = 1000;
 const path = String.raw`(?<path>[^\s\x60"'()<>\[\]]+?|\x60[^\x60]+?\x60)`;
 const number = String.raw`(?<from>\d{1,7})(?:\s*(?:-|–|to|bis)\s*L?(?<to>\d{1,7}))?(?![\w/])`;
 const more = String.raw`(?<more>\s*(?:and|or|und|oder|&|\+)\s*(?:lines?\s+)?L?\d{1,7}\b)?`;
+/** Stands in the text for the place of the suggestion, and for a link to anything else. */
+const placeMark = '\0';
+const otherLink = 'https';
+const aheadWords = new Set(
+  'a also an and at change edit file fix following for i in line lines now of on please propose replace see set should suggest suggested suggestion the then this update use we would write'.split(
+    ' ',
+  ),
+);
+const behindWords = new Set([
+  ...aheadWords,
+  ...'as be become becomes below block by code could follows instead it like make read so that to try with'.split(
+    ' ',
+  ),
+]);
 /** A permanent link to lines of a file on a forge. */
 const link =
   /https?:\/\/(?<site>\S+?)\/(?:blob|src\/commit|src\/branch)\/(?<rest>[^\s#)>]+)#L(?<from>\d{1,7})(?:C\d+)?(?:-L?(?<to>\d{1,7})(?:C\d+)?)?/gu;
@@ -41,14 +55,15 @@ export function locationIn(prose: readonly string[], repository: LinkedRepositor
   }
   const found: Location[] = [];
   const problems: string[] = [];
+  text = text.replaceAll(placeMark, '').replaceAll(/<\/?[a-z][^<>]*>/giu, ' ');
   text = text.replace(link, (...match) => {
     const groups = match.at(-1) as Groups;
     const linked = linkedFile(groups.site!, groups.rest!, repository);
     if (typeof linked === 'string') problems.push(linked);
     else found.push({ ...linked, ...linesIn(groups) });
-    return ' ';
+    return ` ${placeMark} `;
   });
-  text = text.replaceAll(/https?:\/\/\S+/gu, ' ');
+  text = text.replaceAll(/https?:\/\/\S+/gu, ` ${otherLink} `);
   for (const [index, form] of forms.entries()) {
     text = text.replace(form, (...match) => {
       const groups = match.at(-1) as Groups;
@@ -57,11 +72,28 @@ export function locationIn(prose: readonly string[], repository: LinkedRepositor
       const name = groups.path!.replaceAll('`', '').replace(/^\.?\//, '');
       if (groups.more !== undefined) problems.push(`it names several places: ${match[0].trim()}`);
       found.push({ path: name, ...linesIn(groups), commit: null });
-      return ' ';
+      return ` ${placeMark} `;
     });
   }
   if (problems.length > 0) return problems[0]!;
-  return onlyOne(found);
+  const only = onlyOne(found);
+  const others = otherWords(text);
+  if (typeof only === 'string' || others.length === 0) return only;
+  const words = others.map((word) => `"${word}"`);
+  return `the paragraph above the suggestion names ${placeText(only)} and also says ${words.slice(0, 5).join(', ')}, so it may not be the place to change; give file and line in a sentence of their own, for example "${placeText(only)}:"`;
+}
+
+/** Words that say more than where the change is, from the sentence that names the place on. Only known words do not. */
+function otherWords(text: string): string[] {
+  const sentences = text.split(/[.!?](?=\s|$)/u);
+  const from = sentences.findLastIndex((sentence) => sentence.includes(placeMark));
+  const [ahead = '', ...rest] = (sentences[from] ?? '').split(placeMark);
+  const words = (of: string) => of.match(/\p{L}[\p{L}\p{N}'’_-]*/gu) ?? [];
+  const later = [...rest, ...sentences.slice(from + 1)].flatMap(words);
+  return [
+    ...words(ahead).filter((word) => !aheadWords.has(word.toLowerCase())),
+    ...later.filter((word) => !behindWords.has(word.toLowerCase())),
+  ];
 }
 
 type Groups = Readonly<Record<string, string | undefined>>;

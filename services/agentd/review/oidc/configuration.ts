@@ -146,8 +146,8 @@ function isSafe(address: string): boolean {
 }
 
 function invalid(pointer: string, detail: string): InvalidInput {
-  return new InvalidInput('config_invalid', `oidc.json: ${pointer} ${detail}`, {
+  return new InvalidInput('config_invalid', `config/oidc.json: ${pointer} ${detail}`, {
     errors: [{ pointer, detail }],
-    hint: 'Correct oidc.json; ./core config show lists what is in force.',
+    hint: 'Correct config/oidc.json; ./core config show lists what is in force.',
   });
 }

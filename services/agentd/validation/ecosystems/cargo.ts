@@ -17,7 +17,17 @@ import {
 import { readToml } from './toml.ts';
 
 const Dependencies = t.record(t.string, t.unknown);
+const Target = t.type({
+  name: optional(t.string),
+  path: optional(t.string),
+  test: optional(t.boolean),
+  'required-features': optional(t.array(t.string)),
+});
 const CargoToml = t.type({
+  package: optional(t.type({ autotests: optional(t.boolean) })),
+  lib: optional(Target),
+  bin: optional(t.array(Target)),
+  test: optional(t.array(Target)),
   workspace: optional(
     t.type({
       members: optional(t.array(t.string)),
@@ -74,6 +84,9 @@ function project(
     ([at]) =>
       at === folder || (isBelow(at, folder) && !except.some((part) => at === part || isBelow(at, part))),
   );
+  const off = own.flatMap(([at, manifest]) =>
+    manifest === null ? [] : targetsWithoutTests(files, at, manifest),
+  );
   const fetches = own.some(([, manifest]) => manifest !== null && hasDependencies(manifest));
   const home = `CARGO_HOME=${cache}/cargo `;
   const locked = files.has(posix.join(folder, 'Cargo.lock'));
@@ -94,10 +107,54 @@ function project(
         ]
       : [],
     tests: [
-      { run: inFolder(folder, test), covers: [{ folder, except: [...except], files: ['rust', 'resource'] }] },
+      {
+        run: inFolder(folder, test),
+        covers: [
+          { folder, except: [...except, ...off.map((one) => one.folder)], files: ['rust', 'resource'] },
+        ],
+      },
     ],
-    without_tests,
+    without_tests: [...without_tests, ...off],
   };
+}
+
+/** Parts of a crate whose tests `cargo test` does not run because its manifest says so. */
+function targetsWithoutTests(files: Files, folder: string, manifest: CargoToml): WithoutTests[] {
+  const { lib, bin = [], test = [] } = manifest;
+  const toml = posix.join(folder, 'Cargo.toml');
+  const at = (path: string) => posix.join(folder, path);
+  const left = (path: string, setting: string, may_test?: 'all'): WithoutTests => ({
+    folder: path,
+    files: ['rust'],
+    why: `${setting} in ${toml}`,
+    ...(may_test && { may_test }),
+  });
+  const tests = files.all.filter((path) =>
+    /^[^/]+(\.rs|\/main\.rs)$/.test(posix.relative(at('tests'), path)),
+  );
+  const fileOf = ({ name = '', path }: t.TypeOf<typeof Target>, home: string): string =>
+    path === undefined
+      ? ([`${home}/${name}.rs`, `${home}/${name}/main.rs`].map(at).find(files.has) ?? at('src/main.rs'))
+      : at(path);
+  const named = test.map((one) => ({ one, path: fileOf(one, 'tests') }));
+  const found: WithoutTests[] = [];
+  for (const { one, path } of named) {
+    if (one.test === false) found.push(left(path, '[[test]] test = false'));
+    else if (one['required-features'] !== undefined) found.push(left(path, 'required-features', 'all'));
+  }
+  if (manifest.package?.autotests === false) {
+    const silent = tests.filter((path) => !named.some((one) => one.path === path));
+    found.push(...silent.map((path) => left(path, 'autotests = false')));
+  }
+  for (const one of bin) {
+    if (one.test === false) found.push(left(fileOf(one, 'src/bin'), '[[bin]] test = false', 'all'));
+  }
+  if (lib?.test === false) {
+    const runs = tests.some((path) => !found.some((one) => one.folder === path));
+    const code = posix.dirname(at(lib.path ?? 'src/lib.rs'));
+    found.push(left(code, '[lib] test = false', runs || files.has(at('src/main.rs')) ? 'all' : undefined));
+  }
+  return found;
 }
 
 /** What `members` names and `exclude` does not, and below the workspace all that these depend on by a path. */

@@ -2,8 +2,10 @@ import { posix } from 'node:path';
 import * as t from 'io-ts';
 import { parse as parseYaml } from 'yaml';
 import { decodeJson, optional } from '#kit/decode.ts';
+import { type Narrowed, narrowedBy } from '../line-scope.ts';
 import { runnerOf } from '../test-runners.ts';
 import {
+  type CoveredFolder,
   type Files,
   fitsGlobs,
   foldersWith,
@@ -82,24 +84,29 @@ async function project(
   /** Runners find the tests of packages without a script too. */
   const testsSilent = script !== null && !testsMembers && runnerOf(script) !== null;
   const idle = [folder, ...tested].filter((one) => idleText(manifests.get(one)!) !== null);
-  const covers = (at: string, without: readonly string[]) => ({
-    folder: at,
-    except: without.filter((one) => isBelow(one, at)),
-    files: idle.includes(at) ? [] : [...codeFiles],
-  });
+  const narrowed = new Map<string, Narrowed | null>();
+  for (const one of script === null || testsMembers ? tested : [folder, ...tested])
+    narrowed.set(one, await narrowedBy(files, manifests.get(one)!.scripts!.test!, one));
+  const covers = (at: string, without: readonly string[]): CoveredFolder[] => {
+    const within = (one: string) => without.filter((other) => isBelow(other, one));
+    const only = narrowed.get(at) ?? null;
+    if (only === null || idle.includes(at))
+      return [{ folder: at, except: within(at), files: idle.includes(at) ? [] : [...codeFiles] }];
+    return only.covers.map((one) => ({ ...one, except: [...one.except, ...within(one.folder)] }));
+  };
   const tests: ProjectTest[] = [];
   if (script !== null) {
     const left = testsMembers ? [...silent, ...idle] : testsSilent ? tested : members;
-    tests.push({ run: inFolder(folder, manager.test), covers: [covers(folder, [...except, ...left])] });
+    tests.push({ run: inFolder(folder, manager.test), covers: covers(folder, [...except, ...left]) });
   }
   if (!testsMembers && tested.length > 0) {
-    const scopes = tested.map((member) => covers(member, [...except, ...members]));
+    const scopes = tested.map((member) => ({ member, covers: covers(member, [...except, ...members]) }));
     // Some managers also run the script that npm writes where there are no tests, which fails.
     const placeholder = silent.some((member) => manifests.get(member)!.scripts?.test !== undefined);
     if (manager.testMembers !== null && !placeholder)
-      tests.push({ run: inFolder(folder, manager.testMembers), covers: scopes });
+      tests.push({ run: inFolder(folder, manager.testMembers), covers: scopes.flatMap((one) => one.covers) });
     else
-      for (const scope of scopes) tests.push({ run: inFolder(scope.folder, manager.test), covers: [scope] });
+      for (const one of scopes) tests.push({ run: inFolder(one.member, manager.test), covers: one.covers });
   }
   return {
     name: manager.name,
@@ -109,15 +116,18 @@ async function project(
     prepared_paths: installs ? [folder, ...members].map((one) => posix.join(one, 'node_modules')) : [],
     lockfiles: installs ? lockfilesOf(files, folder, manager, members) : [],
     tests,
-    without_tests: [...(script === null ? [folder] : []), ...(testsSilent ? [] : silent), ...idle].map(
-      (one): WithoutTests => ({
-        folder: one,
-        files: ['javascript'],
-        why: idle.includes(one)
-          ? `no tests: the test script of ${posix.join(one, 'package.json')} ${idleText(manifests.get(one)!)}`
-          : `${posix.join(one, 'package.json')} has no test script`,
-      }),
-    ),
+    without_tests: [
+      ...[...narrowed].flatMap(([one, only]) => (idle.includes(one) ? [] : (only?.without_tests ?? []))),
+      ...[...(script === null ? [folder] : []), ...(testsSilent ? [] : silent), ...idle].map(
+        (one): WithoutTests => ({
+          folder: one,
+          files: ['javascript'],
+          why: idle.includes(one)
+            ? `no tests: the test script of ${posix.join(one, 'package.json')} ${idleText(manifests.get(one)!)}`
+            : `${posix.join(one, 'package.json')} has no test script`,
+        }),
+      ),
+    ],
   };
 }
 

@@ -41,6 +41,8 @@ export interface WithoutTests {
   readonly folder: string;
   readonly files: readonly FileKind[];
   readonly why: string;
+  /** Which of them a command may test nevertheless: all, or code and no test files. */
+  readonly may_test?: 'all' | 'code';
 }
 
 export type Detector = (files: Files) => Promise<Project[]>;

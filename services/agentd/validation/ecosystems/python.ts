@@ -2,7 +2,6 @@ import { posix } from 'node:path';
 import * as t from 'io-ts';
 import { optional } from '#kit/decode.ts';
 import { shellWord } from '#kit/shell-word.ts';
-import { isPythonTest } from '../file-kinds.ts';
 import {
   type Files,
   fitsGlobs,
@@ -13,6 +12,14 @@ import {
   type Project,
   present,
 } from './project.ts';
+import {
+  pytestFiles,
+  pytestSettings,
+  skippedFolders,
+  testPathsOf,
+  unclearOption,
+  untestedFolders,
+} from './pytest.ts';
 import { readToml } from './toml.ts';
 
 const Groups = t.record(t.string, t.unknown);
@@ -36,6 +43,7 @@ const PyProject = t.type({
 });
 type PyProject = t.TypeOf<typeof PyProject>;
 
+const pythonFiles = ['python', 'resource'] as const;
 const manifestNames = [
   'pyproject.toml',
   'setup.py',
@@ -92,6 +100,9 @@ export async function detectPython(files: Files): Promise<Project[]> {
       );
       const test_paths = await testPathsOf(files, folder, found[0]!);
       const elsewhere = test_paths === undefined ? [] : untestedFolders(files, folder, test_paths);
+      const settings = await pytestSettings(files, found[0]!);
+      const skipped = skippedFolders(files, folder, settings.norecursedirs);
+      const unclear = unclearOption(settings.addopts);
       const sources = sourcesOf(files, folder, [folder, ...(workspace?.members ?? []), home]);
       const python =
         prepare === null ? 'python3' : posix.join(posix.relative(folder, home), '.venv/bin/python');
@@ -111,18 +122,31 @@ export async function detectPython(files: Files): Promise<Project[]> {
             covers: [
               {
                 folder,
-                except: [...new Set([...below, ...apart, ...elsewhere])],
-                files: ['python', 'resource'] as const,
+                except: [...new Set([...below, ...apart, ...elsewhere, ...skipped])],
+                files: unclear === null ? [...pythonFiles] : [],
                 ...(test_paths && { test_paths }),
               },
             ],
           },
         ],
-        without_tests: elsewhere.map((one) => ({
-          folder: one,
-          files: ['python'] as const,
-          why: `its tests are outside the testpaths of ${found[0]}`,
-        })),
+        without_tests: [
+          ...elsewhere.map((one) => ({
+            folder: one,
+            files: ['python'] as const,
+            why: `its tests are outside the testpaths of ${found[0]}`,
+          })),
+          ...skipped.map((one) => ({
+            folder: one,
+            files: ['python'] as const,
+            why: 'pytest does not look into this folder (norecursedirs)',
+          })),
+          ...(unclear === null ? [] : [unclear]).map((option) => ({
+            folder,
+            files: pythonFiles,
+            why: `'${option}' in addopts of ${found[0]} is not understood`,
+            may_test: 'all' as const,
+          })),
+        ],
       } satisfies Project;
     }),
   );
@@ -229,73 +253,4 @@ function requirementsOf(files: Files, folder: string): string[] {
     const name = posix.relative(folder, path);
     return /^(requirements[\w.-]*|[\w.-]*-requirements|requirements\/[\w.-]+)\.txt$/.test(name);
   });
-}
-
-const pytestMarks: readonly (readonly [string, RegExp])[] = [
-  ['pytest.ini', /(?:)/],
-  ['pyproject.toml', /^\s*\[tool\.pytest\b/m],
-  ['setup.cfg', /^\s*\[tool:pytest\]/m],
-  ['tox.ini', /^\s*\[pytest\]/m],
-];
-
-/** Files that say that a folder's tests are pytest's; null where none does. */
-async function pytestFiles(files: Files, folder: string): Promise<string[] | null> {
-  for (const [name, mark] of pytestMarks) {
-    const path = posix.join(folder, name);
-    if (files.has(path) && mark.test(await files.text(path))) return [path];
-  }
-  const tests = files.all.filter(
-    (path) =>
-      isBelow(path, folder) &&
-      /^(tests?\/(.*\/)?)?(test_[^/]*|[^/]*_test|conftest)\.py$/.test(posix.relative(folder, path)),
-  );
-  if (tests.length === 0) return null;
-  const manifests = [
-    'pyproject.toml',
-    'setup.py',
-    'setup.cfg',
-    'requirements.txt',
-    'requirements-dev.txt',
-    'tox.ini',
-  ];
-  for (const path of present(files, folder, manifests)) {
-    if (/\bpytest\b/.test(await files.text(path))) return [path];
-  }
-  const conftests = present(files, folder, ['conftest.py', 'tests/conftest.py', 'test/conftest.py']);
-  if (conftests.length > 0) return conftests.slice(0, 1);
-  for (const path of tests.slice(0, 50)) {
-    if (/^\s*(import|from) pytest\b/m.test(await files.text(path))) return [path];
-  }
-  return null;
-}
-
-/** Folders that pytest takes tests from; undefined if it looks everywhere, as for testpaths that do not exist. */
-async function testPathsOf(files: Files, folder: string, path: string): Promise<string[] | undefined> {
-  const text = await files.text(path);
-  const listed = path.endsWith('.toml')
-    ? /^\s*testpaths\s*=\s*(\[[^\]]*\]|"[^"]*"|'[^']*')/m.exec(text)?.[1]?.replace(/#.*$/gm, '')
-    : /^testpaths\s*=\s*(.*(?:\n[ \t]+.*)*)/m.exec(text)?.[1];
-  const words = listed?.split(/[\s,"'[\]]+/).filter((word) => word !== '') ?? [];
-  // The fixed part of a glob.
-  const paths = words.map((word) =>
-    posix.join(folder, word.replace(/(^|\/)[^/]*[*?{].*$/, '')).replace(/^\.$|\/$/, ''),
-  );
-  const there = paths.filter(
-    (one) => one === folder || files.all.some((at) => at === one || isBelow(at, one)),
-  );
-  return there.length === 0 || there.includes(folder) ? undefined : there;
-}
-
-/** Folders that have tests of their own, all outside the paths where pytest looks. */
-function untestedFolders(files: Files, folder: string, test_paths: readonly string[]): string[] {
-  const outside = files.all.filter(
-    (path) =>
-      isBelow(path, folder) &&
-      isPythonTest(path) &&
-      !test_paths.some((at) => path === at || isBelow(path, at)),
-  );
-  const homes = outside.map((path) => posix.dirname(path).replace(/(^|\/)tests?$/, '') || '.');
-  return [...new Set(homes)].filter(
-    (home) => home !== '.' && home !== folder && !test_paths.some((at) => at === home || isBelow(at, home)),
-  );
 }

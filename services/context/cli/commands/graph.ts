@@ -8,10 +8,11 @@ import { type Cell, type Column, tableLines } from '#kit/cli/table.ts';
 import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import { SearchReply } from '#kit/contracts/context/search.ts';
 import { entityKinds } from '#kit/contracts/context/vocabulary.ts';
+import { counted } from '#kit/counted.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { runWithService } from '../client.ts';
 import { collect, namedValue, wholeNumber } from '../option-values.ts';
-import { counted, indented, short } from '../output.ts';
+import { indented, short } from '../output.ts';
 import { tableOf } from '../table.ts';
 
 interface SearchOptions {

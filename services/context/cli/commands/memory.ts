@@ -16,10 +16,11 @@ import {
   RecordReply,
 } from '#kit/contracts/context/memory.ts';
 import { memoryLayers } from '#kit/contracts/context/vocabulary.ts';
+import { counted } from '#kit/counted.ts';
 import { codeOf, exitCodes, Failed, InvalidInput, messageOf } from '#kit/errors.ts';
 import { runWithService, withService } from '../client.ts';
 import { collect, wholeNumber } from '../option-values.ts';
-import { counted, indented, moment, short } from '../output.ts';
+import { indented, moment, short } from '../output.ts';
 
 export function define(program: Command, run: RunCommand): void {
   program

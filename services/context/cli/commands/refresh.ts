@@ -10,10 +10,11 @@ import { CypherReply } from '#kit/contracts/context/cypher.ts';
 import type { WantedRepository } from '#kit/contracts/context/refresh.ts';
 import { RefreshStatus, RepositoriesReply } from '#kit/contracts/context/status.ts';
 import { Health } from '#kit/contracts/health.ts';
+import { counted } from '#kit/counted.ts';
 import { CoreError, exitCodes, InvalidInput } from '#kit/errors.ts';
 import type { HttpClient } from '#kit/http/client.ts';
 import { runWithService } from '../client.ts';
-import { counted, short } from '../output.ts';
+import { short } from '../output.ts';
 
 interface RefreshOptions {
   readonly full?: boolean;

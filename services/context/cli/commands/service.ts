@@ -3,9 +3,10 @@ import { printResult } from '#kit/cli/output.ts';
 import type { RunCommand } from '#kit/cli/program.ts';
 import { defineServe } from '#kit/cli/serve-command.ts';
 import { CheckReply } from '#kit/contracts/context/status.ts';
+import { counted } from '#kit/counted.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { runWithService } from '../client.ts';
-import { counted, short } from '../output.ts';
+import { short } from '../output.ts';
 
 export function define(program: Command, run: RunCommand): void {
   defineServe(program, run, () => import('../../http/serve.ts'));

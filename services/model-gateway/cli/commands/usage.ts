@@ -72,5 +72,5 @@ function cellsOf(line: UsageLine): string[] {
 function withGateway<T>(context: CommandContext, work: (client: HttpClient) => Promise<T>): Promise<T> {
   const folders = resolveFolders({ home: context.home }, environment);
   const service = { name: 'core-model-gateway', baseUrl: gatewayUrl({ folders, environment }) } as const;
-  return askService(context, { folders, word: 'model', service }, work);
+  return askService(context, { folders, service }, work);
 }

@@ -8,6 +8,7 @@ import {
   inlineData,
   kinds,
   list,
+  map,
   object,
   plain,
   plainly,
@@ -104,9 +105,10 @@ export const allowedChat: Shape = object({
   ...plainly('random_seed', 'safe_prompt', 'prompt_mode', 'reasoning_split'),
   messages: list(messages),
   stream_options: object(plainly('include_usage', 'include_obfuscation')),
-  // Proxies of models choose upstreams and payers by others.
+  // Like `user` and `safety_identifier`, a name for the provider that gets the messages anyway. Proxies choose upstreams and payers
+  // by other members.
   metadata: object(plainly('user_id')),
-  logit_bias: data,
+  logit_bias: map(/^\d{1,9}$/, 'ids of tokens'),
   modalities: list(values('text')),
   service_tier: words('auto', 'default', 'flex', 'standard_only'),
   prompt_cache_options: object(cacheTime),

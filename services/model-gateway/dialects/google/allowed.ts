@@ -72,7 +72,6 @@ const request = {
   systemInstruction: either(content, plain),
   generationConfig: object(generation),
   safetySettings: list(object(plainly('category', 'threshold', 'method'))),
-  labels: data,
   tools: oneOrMany(object({ functionDeclarations: list(object(described)) })),
   toolConfig: object({
     functionCallingConfig: object({

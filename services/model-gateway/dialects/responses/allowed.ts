@@ -7,6 +7,7 @@ import {
   inlineData,
   kinds,
   list,
+  map,
   object,
   plain,
   plainly,
@@ -127,7 +128,11 @@ export const allowedResponses: Shape = object({
   ),
   conversation: either(givenId, object({ id: givenId })),
   context_management: list(object(plainly('type', 'compact_threshold'))),
-  client_metadata: data,
+  // Codex names its session here. No server is known to act on it, and a proxy is not to be given more.
+  client_metadata: map(
+    /^(?:x-codex-[\w-]+|(?:[a-z]+_)?(?:session|thread|turn|conversation)_id)$/,
+    'x-codex-…, session_id, thread_id, turn_id, conversation_id',
+  ),
   // Proxies of models choose upstreams and payers by others.
   metadata: object(plainly('user_id')),
   include: list(
