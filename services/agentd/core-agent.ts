@@ -10,6 +10,7 @@ import type {
   NamedRun,
   Person,
   PlanRequest,
+  PromptsForgotten,
   PruneRequest,
   RecoveryRequest,
   SyncRequest,
@@ -23,7 +24,14 @@ import type { InboxRequest } from './inbox/read-inbox.ts';
 import { deliverWithTimeout, withLiveDelivery } from './outbox/live-delivery.ts';
 import type { ChangeQuery, IssueQuery } from './planning/issues.ts';
 import { canBePlanned, draftOf, mayHaveEffects, type Run, willPublish } from './runs/run.ts';
-import { issueLease, patientLease, type RunChoice, type RunQuery, type RunStore } from './runs/run-store.ts';
+import {
+  executorLease,
+  issueLease,
+  patientLease,
+  type RunChoice,
+  type RunQuery,
+  type RunStore,
+} from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
 /** Its notices say that the context service did not answer. */
@@ -457,6 +465,24 @@ export class CoreAgent {
     const run = await this.#store.restore(await this.#store.resolve(run_id));
     await this.#store.writeViews(run.run_id);
     return run;
+  }
+
+  /** Deletes what models and agents were sent and answered for a run. @throws Conflict (`lease_held`) while it is worked on */
+  async forgetPrompts({
+    run_id,
+    by,
+  }: {
+    readonly run_id: string;
+    readonly by: Person;
+  }): Promise<PromptsForgotten> {
+    checkScope(by, 'admin');
+    const runId = await this.#store.resolve(run_id);
+    const lease = await this.#store.lease(executorLease(runId));
+    try {
+      return { run_id: runId, artifacts: await this.#store.forgetPrompts(runId) };
+    } finally {
+      await lease.release();
+    }
   }
 
   prune(request: PruneRequest) {

@@ -179,6 +179,10 @@ export class DatabaseRunStore implements RunStore {
     return (await this.#records()).restore(runId);
   }
 
+  async forgetPrompts(runId: string): Promise<readonly string[]> {
+    return (await this.#records()).forgetPrompts(runId);
+  }
+
   async prune(request: PruneRequest): Promise<PruneResult> {
     return (await this.#records()).prune(request);
   }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { uuidv7 } from 'uuidv7';
 import type { RecordState } from '#kit/contracts/run.ts';
@@ -16,10 +16,16 @@ import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '.
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { BegunLeases } from './begun-leases.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
-import { checkDigest, missingArtifact, requireDigest } from './log/artifacts.ts';
+import {
+  artifactReferences,
+  checkDigest,
+  isConversation,
+  missingArtifact,
+  requireDigest,
+} from './log/artifacts.ts';
 import { beforeFirst, writeLines } from './log/event-line.ts';
 import { fold, foldMore } from './log/fold.ts';
-import { checkRunId, notFound } from './log/run-folder.ts';
+import { artifactsName, checkRunId, notFound } from './log/run-folder.ts';
 import { requireKept } from './log/tombstone.ts';
 import { behindText, databaseBehind } from './mirror/behind.ts';
 import { HostMirror } from './mirror/host-mirror.ts';
@@ -273,6 +279,20 @@ export class RunRecords {
     } finally {
       await lease.release();
     }
+  }
+
+  async forgetPrompts(runId: string): Promise<readonly string[]> {
+    const events = await this.events(runId);
+    const named = (some: readonly RunEvent[]) =>
+      new Set(some.flatMap(artifactReferences).map(({ digest }) => digest));
+    const kept = named(events.filter((event) => !isConversation(event)));
+    const stored = new Set(await this.#artifacts.names(runId));
+    const forgotten = [...named(events.filter(isConversation))].filter(
+      (digest) => stored.has(digest) && !kept.has(digest),
+    );
+    await this.#artifacts.remove(runId, forgotten);
+    for (const digest of forgotten) rmSync(join(this.#folder(runId), artifactsName, digest), { force: true });
+    return forgotten;
   }
 
   async prune(request: PruneRequest): Promise<PruneResult> {

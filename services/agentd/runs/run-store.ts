@@ -138,6 +138,8 @@ export interface RunStore {
    * @throws Conflict (`record_whole`, `database_behind` where the run went on without it, `lease_held`)
    */
   restore(runId: string): Promise<Run>;
+  /** Deletes what models and agents were sent and answered; the events that name it stay. @returns digests of what went */
+  forgetPrompts(runId: string): Promise<readonly string[]>;
   prune(request: PruneRequest): Promise<PruneResult>;
   /** Runs whose event log may have changed since a position, without reading any; all of them for null. */
   changes(position: string | null): Promise<RunChanges>;

@@ -71,6 +71,17 @@ export class RunArtifacts {
     return found;
   }
 
+  async remove(runId: string, digests: readonly string[]): Promise<void> {
+    await outcomeOf(() =>
+      this.#database.transaction(async (sql) => {
+        for (const digest of digests) {
+          await releaseObjects(sql, runId, digest, '');
+          await sql.query('DELETE FROM run_artifacts WHERE run_id = $1 AND digest = $2', [runId, digest]);
+        }
+      }),
+    );
+  }
+
   /** As it is stored now, sound or not; no file where nothing is. */
   async write(runId: string, digest: string, path: string): Promise<void> {
     const row = await rowOf(this.#database, runId, digest);
