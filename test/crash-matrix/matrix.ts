@@ -53,7 +53,7 @@ export function crashMatrix(vcs: 'git' | 'jj', storage: StorageKind = 'files'): 
       for (const close of closing) await close();
     });
 
-    for (const point of planPoints(storage).filter(isKilledHere)) {
+    for (const point of planPoints.filter(isKilledHere)) {
       it(`goes on planning after a kill at ${point}`, async () => {
         const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
         await killed(
@@ -106,7 +106,7 @@ export function crashMatrix(vcs: 'git' | 'jj', storage: StorageKind = 'files'): 
     }
 
     const whileExecuting = [
-      ...executePoints(storage),
+      ...executePoints,
       ...vcsCrashPoints[vcs].filter((name) => !undoes(name)),
     ];
     for (const point of whileExecuting.filter(isKilledHere)) {
