@@ -70,6 +70,11 @@ export function locateFolders(flags: FolderFlags, environment: FolderEnvironment
   };
 }
 
+/** Path of a secret that configuration names: absolute, or a file of the secrets folder. */
+export function secretPath({ secrets }: Pick<Folders, 'secrets'>, name: string): string {
+  return isAbsolute(name) ? name : join(secrets, name);
+}
+
 interface Choice {
   readonly path: string;
   readonly origin: string;

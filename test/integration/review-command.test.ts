@@ -83,7 +83,7 @@ describe('core review', () => {
   it('says how to start the daemon where none answers, and what an address is', async () => {
     const silent = await typed(['--no-open'], { CORE_AGENTD_URL: 'http://127.0.0.1:9' });
     expect(silent.code).to.equal(5);
-    expect(silent.stderr).to.contain('core-agentd does not answer').and.to.contain(' serve');
+    expect(silent.stderr).to.contain('core-agentd does not answer').and.to.contain(' up');
     const wrong = await typed(['--address', 'here']);
     expect([wrong.code, wrong.stderr.includes("--address 'here'")]).to.deep.equal([2, true]);
     expect((await typed(['run_00000000', '--no-open'])).code).to.equal(4);

@@ -53,7 +53,7 @@ export function changedSinceText(files: readonly string[]): string {
   return files.length === 0 ? 'none' : files.map(inlineCode).join(', ');
 }
 
-/** Value of the slot `issue_since`: a paragraph, or nothing where the issue is as it was. */
+/** Value of the slot `issue_since`: a paragraph, or nothing if the issue did not change. */
 export function issueSinceText(changed: string | null): string {
   return changed === null ? '' : `\nWhat became of the issue since: ${inlineCode(changed)}\n`;
 }

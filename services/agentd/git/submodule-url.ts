@@ -16,7 +16,7 @@ const absolute = [
   `ssh://${user}${host}(?::\\d{1,5})?/${path}`,
   `${user}${host}:/?${path}`,
 ].map((form) => new RegExp(`^${form}$`));
-/** A path of this machine, or its file URL: where a forge is a folder. */
+/** A path of this machine, or its file URL, for a forge that is a folder. */
 const local = /^(?:file:\/\/)?((?:\/(?!\.{1,2}(?:\/|$))[^/\p{Cc}\p{Cf}]+)+)\/?$/u;
 const relative = new RegExp(`^((?:\\.{1,2}/)+)(${path})$`);
 
@@ -25,10 +25,11 @@ const relative = new RegExp(`^((?:\\.{1,2}/)+)(${path})$`);
  * @param parent clone URL of the repository with the submodule, an https or http URL or an absolute path
  */
 export function submoduleUrl(url: string, parent: string): { readonly url: string } | RefusedUrl {
-  if (url.length <= 500 && absolute.some((form) => form.test(url))) return { url };
-  const [, place] = url.length <= 500 && parent.startsWith('/') ? (local.exec(url) ?? []) : [];
+  const plain = url.length <= 500 ? url : '';
+  if (absolute.some((form) => form.test(plain))) return { url };
+  const [, place] = parent.startsWith('/') ? (local.exec(plain) ?? []) : [];
   if (place !== undefined) return { url: place };
-  const [, up, rest] = url.length <= 500 ? (relative.exec(url) ?? []) : [];
+  const [, up, rest] = relative.exec(plain) ?? [];
   if (up === undefined || rest === undefined)
     return { refused: `its URL '${shown(url)}' is not a plain https, http, git, ssh or relative URL` };
   const [, origin = '', start = ''] = /^(https?:\/\/[^/]+)?(.*)$/s.exec(parent.replace(/\/+$/, ''))!;

@@ -33,9 +33,9 @@ export interface TestedChannel {
   readonly channel: ChannelKind;
   /** Where it leads; null where that could not be found out. */
   readonly place: string | null;
-  /** null where it was taken. */
+  /** null if it was sent. */
   readonly problem: string | null;
-  /** What to do about the problem; null where that is not known. */
+  /** Remedy; null if none is known. */
   readonly fix: string | null;
 }
 
@@ -150,11 +150,6 @@ function placeOf(channel: Channel | null): string | null {
   return channel?.place ?? null;
 }
 
-/** What to do where a person is not notified. */
-function howToName(name: string): string {
-  return `Add ${name} to people of that file, with a channel such as "desktop": {}; site/guide-notifications.md has examples.`;
-}
-
 /** @throws NotFound (`person_not_notified`) */
 function chosen(
   { people }: NotificationsConfig,
@@ -168,7 +163,10 @@ function chosen(
   throw new NotFound(
     'person_not_notified',
     `${file} does not name '${name}'; it names ${names.length === 0 ? 'nobody' : names.join(', ')}`,
-    { facts: { path: file }, hint: howToName(name) },
+    {
+      facts: { path: file },
+      hint: `Add ${name} to people of that file, with a channel such as "desktop": {}; site/guide-notifications.md has examples.`,
+    },
   );
 }
 

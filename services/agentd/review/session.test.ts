@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { accountName } from '#kit/contracts/account.ts';
 import { createToken, openTokens, revokeToken, type Scope } from '#kit/tokens/tokens.ts';
+import { failure } from '../../../test/fixtures/failure.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { signInsIn } from '../../../test/fixtures/review/sign-ins.ts';
 import { agentdSchema } from '../schema.ts';
@@ -148,12 +149,7 @@ describe('Sessions of the review page', () => {
     const text = await signedIn();
     const path = join(stateDir, agentdSchema.file);
     for (const file of readdirSync(stateDir)) writeFileSync(join(stateDir, file), 'x'.repeat(8_192));
-    const error = await open()
-      .identity(text)
-      .then(
-        () => null,
-        (reason: unknown) => reason,
-      );
+    const error = await failure(open().identity(text));
     expect(error).to.be.an('error').with.property('code', 'agentd_damaged');
     expect(String(error)).to.contain(path);
   });

@@ -34,7 +34,7 @@ export async function runByWord(
   const near = new Set(found.map(repositoryOf)).size > 1 ? await here() : null;
   const kept = near === null ? found : found.filter((run) => isOf(run, near));
   const runs = kept.length > 0 ? kept : found;
-  // What a run can be used for says nothing about which repository somebody means.
+  // The use of a run does not tell which repository the caller means.
   const repositories = [...Map.groupBy(runs, repositoryOf).values()];
   if (repositories.length > 1) throw ambiguous(word, repositories.flatMap(preferred), repositories.length);
   const able = runs.length > 1 && need !== 'show' ? await ableTo(store, runs, need) : [];
@@ -43,7 +43,7 @@ export async function runByWord(
   if (newest === undefined) {
     throw new NotFound('run_not_found', `no run is of issue ${word}; ./core runs lists them`);
   }
-  // Of runs that have ended the newest is what came of the issue last; of runs that wait none is.
+  // The newest run that ended is the last result of the issue; several runs that wait are equal choices.
   if (candidates.filter(isOpen).length > 1) throw ambiguous(word, candidates);
   const rest = runs.filter(({ run_id }) => run_id !== newest.run_id);
   if (rest.length > 0) others?.(rest);

@@ -76,7 +76,7 @@ export interface RunChoice {
   readonly here?: RepositoryHere;
   /** Default `show`. */
   readonly need?: RunNeed;
-  /** The forge of an issue, where it is known; default any. */
+  /** The forge of an issue, if it is known; default any. */
   readonly forge?: string;
   /** Receives the other runs of the issue, newest first, where there are any. */
   readonly others?: (runs: readonly RunSummary[]) => void;

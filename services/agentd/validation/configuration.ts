@@ -3,7 +3,8 @@ import { integerBetween, NonEmptyString, nullable, oneOf, optional, stringThat }
 import { repositoryNamed, repositoryRule } from '#kit/repository-name.ts';
 import type { ValidationPlan } from '../action.ts';
 import { sandboxKinds } from '../ports/sandbox.ts';
-import type { Files } from './ecosystems/project.ts';
+import { plannedCover, plannedGaps } from './coverage.ts';
+import type { Files, WithoutTests } from './ecosystems/project.ts';
 import { fileKinds } from './file-kinds.ts';
 import { narrowedBy } from './line-scope.ts';
 
@@ -170,24 +171,16 @@ async function coverageOf(
   files: Files,
 ): Promise<Pick<ValidationPlan, 'covers' | 'without_tests'>> {
   const covers: NonNullable<ValidationPlan['covers']> = [];
-  const without_tests: NonNullable<ValidationPlan['without_tests']> = [];
+  const without_tests: WithoutTests[] = [];
   for (const command of commands) {
     const narrowed = command.covers === undefined ? await narrowedBy(files, command.run, '') : null;
     const own = command.covers ?? narrowed?.covers;
     if (own === undefined) return { covers: undefined, without_tests: undefined };
-    for (const { folder = '', except = [], files: kinds } of own) {
-      covers.push({
-        command: command.name,
-        folder,
-        except: [...except],
-        files: [...kinds],
-        test_paths: undefined,
-      });
-    }
-    for (const one of narrowed?.without_tests ?? [])
-      without_tests.push({ ...one, files: [...one.files], may_test: one.may_test });
+    for (const { folder = '', except = [], files: kinds } of own)
+      covers.push(plannedCover(command.name, { folder, except, files: kinds }));
+    without_tests.push(...(narrowed?.without_tests ?? []));
   }
-  return { covers, without_tests: without_tests.length === 0 ? undefined : without_tests };
+  return { covers, without_tests: plannedGaps(without_tests) };
 }
 
 function limitsOf(

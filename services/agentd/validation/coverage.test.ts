@@ -494,7 +494,7 @@ describe('Which changed files a validation tests', () => {
     'app/A.java',
     'lib/B.java',
   ];
-  /** What a command of `.core.json` leaves out of `changed`, by its last argument. */
+  /** Files of `changed` that a command of `.core.json` leaves out, by its last argument. */
   const narrowing: Readonly<Record<string, string>> = {
     'jest src/a': 'src/b/y.js src/b/y.test.js',
     'npx jest --ci src/a src/b': '',
@@ -614,6 +614,16 @@ describe('Which changed files a validation tests', () => {
       "not tested: packages/a/x.js (the command's argument '-t' is not understood)",
     ]);
   });
+
+  for (const scripts of [{ test: 'npm run constructor' }, { test: 'npm run toString && jest', lint: 5 }])
+    it(`reads the scripts ${JSON.stringify(scripts)}, which name what no script is`, async () => {
+      const plan = await planOf({ 'package.json': JSON.stringify({ scripts: { test: scripts.test } }) });
+      expect(plan.commands.map(({ run }) => run)).to.deep.equal(['npm test']);
+      const own = { 'package.json': JSON.stringify({ scripts }), 'x.js': '' };
+      const configured = { validation: { commands: [{ name: 'lint', run: 'npm run lint' }] } };
+      const settings = await planOf({ ...own, '.core.json': JSON.stringify(configured) });
+      expect(settings.commands.map(({ run }) => run)).to.deep.equal(['npm run lint']);
+    });
 
   for (const run of ['cargo test -p a', 'cargo test --lib', 'cargo test adds', 'cargo test -- adds'])
     it(`counts '${run}' for nothing`, async () => {

@@ -1,4 +1,5 @@
 import type { ValidationPlan } from '../action.ts';
+import type { CoveredFolder, WithoutTests } from './ecosystems/project.ts';
 import { isPythonTest, isTestFile, kindOf, testsOf } from './file-kinds.ts';
 import { goConstraint } from './go-constraint.ts';
 
@@ -47,6 +48,23 @@ export function untestedFiles(plan: Coverage, files: readonly ChangedFile[]): Un
     const what = may ? 'may not be tested' : 'not tested';
     return [{ path, what, why: reason?.why ?? `no ${testsOf(path, kind)} configured` }];
   });
+}
+
+/** A covered folder as the plan has it. */
+export function plannedCover(
+  command: string,
+  { folder, except, files, test_paths }: CoveredFolder,
+): NonNullable<ValidationPlan['covers']>[number] {
+  return {
+    ...{ command, folder, except: [...except], files: [...files] },
+    test_paths: test_paths && [...test_paths],
+  };
+}
+
+/** Files without tests as the plan has them; undefined if there are none. */
+export function plannedGaps(found: readonly WithoutTests[]): ValidationPlan['without_tests'] {
+  if (found.length === 0) return undefined;
+  return found.map(({ folder, files, why, may_test }) => ({ folder, files: [...files], why, may_test }));
 }
 
 /** A line for each reason, for example `not tested: api/app.py (no Python tests configured)`. */

@@ -3,6 +3,7 @@ import { Refused } from '#kit/errors.ts';
 import type { ValidationPlan } from '../action.ts';
 import type { TreeReader } from '../git/tree.ts';
 import { planFromSettings, RepositoryFile, type ValidationConfig } from './configuration.ts';
+import { plannedCover, plannedGaps } from './coverage.ts';
 import { detectCargo } from './ecosystems/cargo.ts';
 import { detectGo } from './ecosystems/go.ts';
 import { detectGradle } from './ecosystems/gradle.ts';
@@ -134,23 +135,9 @@ function detectedPlan(
     submodules: undefined,
     lfs: undefined,
     covers: tests.flatMap(({ covers }, at) =>
-      covers.map(({ folder, except, files, test_paths }) => ({
-        command: commands[at]!.name,
-        folder,
-        except: [...except],
-        files: [...files],
-        test_paths: test_paths && [...test_paths],
-      })),
+      covers.map((covered) => plannedCover(commands[at]!.name, covered)),
     ),
-    without_tests:
-      without_tests.length === 0
-        ? undefined
-        : without_tests.map(({ folder, files, why, may_test }) => ({
-            folder,
-            files: [...files],
-            why,
-            may_test,
-          })),
+    without_tests: plannedGaps(without_tests),
   };
 }
 

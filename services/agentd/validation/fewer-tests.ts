@@ -1,12 +1,9 @@
 import { posix } from 'node:path';
-import { parseJson } from '#kit/decode.ts';
 import type { FileChange } from '../action.ts';
 import type { TreeReader } from '../git/tree.ts';
 import type { UntestedFile } from './coverage.ts';
-import { usedFor } from './ecosystems/test-script.ts';
+import { type Scripts, scriptsOf, usedFor } from './ecosystems/test-script.ts';
 import { isTestFile } from './file-kinds.ts';
-
-type Scripts = Readonly<Record<string, string>>;
 
 /** Where a change takes tests away, so that a validation that passes says less than before. */
 export async function fewerTests(
@@ -92,17 +89,6 @@ function wordsOfTest(scripts: Scripts): string[] {
     names.push(...found.filter((word) => Object.hasOwn(scripts, word) && !names.includes(word)));
   }
   return words.filter((word) => word !== '');
-}
-
-function scriptsOf(text: string): Scripts {
-  try {
-    const { scripts = {} } = parseJson(text, 'package.json') as { scripts?: Record<string, unknown> };
-    return Object.fromEntries(
-      Object.entries(scripts).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-    );
-  } catch {
-    return {};
-  }
 }
 
 function linesIn(text: string): number {

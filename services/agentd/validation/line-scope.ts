@@ -1,12 +1,12 @@
 import { posix } from 'node:path';
 import { minimatch } from 'minimatch';
 import { type CoveredFolder, type Files, isBelow, type WithoutTests } from './ecosystems/project.ts';
-import { testsAllPackages } from './ecosystems/test-script.ts';
+import { scriptsOf, testsAllPackages } from './ecosystems/test-script.ts';
 import { isTestFile, kindOf } from './file-kinds.ts';
 import { mentionsRunner, type RunnerCall, runnerCall } from './runner-arguments.ts';
 import { wordsOf } from './shell-line.ts';
 
-/** What a line tests if it is less than all of its folder. */
+/** Tests of a line that runs less than all of its folder. */
 export interface Narrowed {
   readonly covers: readonly CoveredFolder[];
   readonly without_tests: readonly WithoutTests[];
@@ -22,8 +22,8 @@ interface Place {
 const maxDepth = 5;
 
 /**
- * What a command line tests; null if it is the whole of its folder, or the line calls no runner whose arguments are known. The
- * scripts of package.json that it calls count too.
+ * Finds the tests that a command line runs, also by the scripts of package.json that it calls.
+ * @returns null if they are all of its folder, or if the line calls no runner whose arguments are known
  */
 export async function narrowedBy(files: Files, line: string, folder: string): Promise<Narrowed | null> {
   const calls = await callsOf(files, line, folder, [], 0);
@@ -88,8 +88,7 @@ async function callsOf(
   for (const [index, part] of parts.entries()) {
     const words = wordsOf(part);
     if (words === null) {
-      const scope = { kind: 'unknown', argument: part.trim() } as const;
-      if (mentionsRunner(part)) calls.push({ runner: 'jest', files: ['javascript'], scope, folder: here });
+      if (mentionsRunner(part)) calls.push(unclearCall(part.trim(), here));
       continue;
     }
     const added = index === parts.length - 1 ? more : [];
@@ -115,31 +114,23 @@ async function callsIn(
       (word) => !/^(run|run-script|-s|--silent|--if-present)$/.test(word),
     );
     const name = /^(t|tst)$/.test(called) ? 'test' : called;
-    const line = scripts[name];
+    const line = Object.hasOwn(scripts, name) ? scripts[name] : undefined;
     if (line !== undefined) {
       const passed = program === 'npm' ? [] : rest;
       const [ignored] = program === 'npm' ? rest : [];
-      if (ignored !== undefined)
-        return [
-          { runner: 'jest', files: ['javascript'], scope: { kind: 'unknown', argument: ignored }, folder },
-        ];
+      if (ignored !== undefined) return [unclearCall(ignored, folder)];
       return callsOf(files, line, folder, [...passed, ...(end < 0 ? [] : words.slice(end + 1))], depth + 1);
     }
     if (called.startsWith('-') && own.some((word) => /^(t|tst|test)$/.test(word)))
-      return [
-        { runner: 'jest', files: ['javascript'], scope: { kind: 'unknown', argument: called }, folder },
-      ];
+      return [unclearCall(called, folder)];
   }
   const call = /^(eslint|prettier|biome|echo|install)$/.test(program) ? null : runnerCall(words);
   return call === null ? [] : [{ ...call, folder }];
 }
 
-function scriptsOf(text: string): Readonly<Record<string, string>> {
-  try {
-    return (JSON.parse(text) as { scripts?: Record<string, string> } | null)?.scripts ?? {};
-  } catch {
-    return {};
-  }
+/** A call whose runner the line does not tell, because of this argument. */
+function unclearCall(argument: string, folder: string): Call {
+  return { runner: 'jest', files: ['javascript'], scope: { kind: 'unknown', argument }, folder };
 }
 
 /** Files and folders that a word names; null if it names none. */

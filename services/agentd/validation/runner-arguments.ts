@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { FileKind } from './file-kinds.ts';
 
-/** What a call of a runner tests, as far as its arguments say. */
+/** Tests of a call of a runner, as far as its arguments say. */
 export type ArgumentScope =
   | { readonly kind: 'all' }
   /** Words that name files, folders or globs, seen from the folder of the call. */
@@ -15,20 +15,25 @@ interface Runner {
   readonly flags: RegExp;
   /** With a value after `=` or in the next word. */
   readonly valued?: RegExp;
-  /** Values that an option with the name of a configuration file may have. */
+  /** Options that name a configuration file; default `--config`. */
+  readonly configOption?: RegExp;
+  /** Configuration files whose settings Core knows. */
   readonly config?: RegExp;
+  /** Options whose value names paths, and these; null if the value is not understood. */
+  readonly pathOption?: { readonly name: RegExp; readonly pathsOf: (value: string) => string[] | null };
   /** Words that name no path, such as `run` or the phases of Maven. */
   readonly verbs?: RegExp;
   /** True if a bare word names a path; otherwise it is not understood. */
   readonly paths: boolean;
   /** Path of a word; null if it is not understood. */
   readonly pathOf?: (word: string) => string | null;
-  /** What the runner tests without a path; everything by default. */
+  /** Scope without a path; default everything. */
   readonly bare?: ArgumentScope;
 }
 
 const javascript: readonly FileKind[] = ['javascript', 'resource'];
 const java: readonly FileKind[] = ['java', 'resource'];
+const shortConfig = /^(-c|--config)$/;
 
 const runners = {
   jest: {
@@ -37,6 +42,7 @@ const runners = {
       /^(-[ibeu]|--(ci|coverage|colors?|no-color|silent|verbose|runInBand|forceExit|detectOpenHandles|passWithNoTests|(no-)?cache|clearMocks|resetMocks|restoreMocks|logHeapUsage|expand|bail(=\d+)?|all|json|errorOnDeprecated|detectLeaks|useStderr|updateSnapshot|no-watchman|(watchAll|watch|watchman)=false|injectGlobals|randomize|noStackTrace|showSeed))$/,
     valued:
       /^(-w|--(maxWorkers|testTimeout|reporters|coverageReporters|coverageDirectory|collectCoverageFrom|coverageProvider|coverageThreshold|env|testEnvironment|maxConcurrency|workerIdleMemoryLimit|outputFile|cacheDirectory|seed|setupFiles|setupFilesAfterEnv|preset))$/,
+    configOption: shortConfig,
     config: /^(\.\/)?(jest\.config\.\w+|package\.json)$/,
     paths: true,
   },
@@ -46,6 +52,7 @@ const runners = {
       /^(-u|--(run|coverage(\.\S+)?|silent|(no-)?color|globals|passWithNoTests|(no-)?threads|no-watch|watch=false|(no-)?isolate|allowOnly|logHeapUsage|typecheck|(no-)?file-parallelism|update|bail=\d+|(sequence|poolOptions)\.\S+|ui=false))$/,
     valued:
       /^--(reporter|reporters|environment|pool|testTimeout|hookTimeout|retry|maxWorkers|minWorkers|outputFile|bail|mode)$/,
+    configOption: shortConfig,
     config: /^(\.\/)?(vitest|vite)\.config\.\w+$/,
     verbs: /^run$/,
     paths: true,
@@ -57,6 +64,7 @@ const runners = {
     valued:
       /^(-[tsRrOujn]|--(timeout|slow|reporter|reporter-options?|require|import|loader|ui|jobs|retries|extension|ext|node-option|global))$/,
     config: /^(\.\/)?\.mocharc\.\w+$/,
+    pathOption: { name: /^--spec$/, pathsOf: (value) => [value] },
     paths: true,
   },
   node: {
@@ -73,6 +81,7 @@ const runners = {
       /^(-[vqsxl]+|-r\w+|-n\w+|-p\S+|--(verbose|quiet|exitfirst|strict(-markers|-config)?|no-header|no-summary|showlocals|cache-clear|no-cov|cov-append|cov|disable-(pytest-)?warnings|full-trace|doctest-modules|ff|nf|failed-first|new-first|setup-show|benchmark-disable|self-contained-html))$/,
     valued:
       /^(-[pnW]|--(numprocesses|dist|maxfail|cov|cov-report|cov-config|durations|durations-min|tb|color|junit-?xml|timeout|timeout-method|basetemp|log-cli-level|log-level|log-file|capture|import-mode|asyncio-mode|doctest-glob|reruns|reruns-delay|html|verbosity|show-capture))$/,
+    configOption: shortConfig,
     config: /^(\.\/)?(pytest\.ini|pyproject\.toml|setup\.cfg|tox\.ini)$/,
     paths: true,
   },
@@ -100,6 +109,10 @@ const runners = {
     flags:
       /^(-[BoqeUC]|-ntp|-fae|-am|-Dmaven\.(repo\.local|test\.failure\.ignore)=\S+|--(batch-mode|offline|quiet|errors|no-transfer-progress|fail-at-end|also-make))$/,
     valued: /^(-[Ts]|--(threads|settings))$/,
+    pathOption: {
+      name: /^(-pl|--projects)$/,
+      pathsOf: (value) => (/^[\w./-]+(,[\w./-]+)*$/.test(value) ? value.split(',') : null),
+    },
     verbs: /^(clean|validate|compile|test-compile|test|package|verify|install)$/,
     paths: false,
   },
@@ -158,46 +171,38 @@ export function mentionsRunner(line: string): boolean {
 
 function called(name: RunnerName, words: readonly string[]): RunnerCall {
   const runner: Runner = runners[name];
-  return { runner: name, files: runner.files, scope: scopeOf(name, runner, words) };
+  return { runner: name, files: runner.files, scope: scopeOf(runner, words) };
 }
 
-/** What words that pytest takes from its configuration choose. */
+/** Tests that pytest runs with words from its configuration. */
 export function pytestScope(words: readonly string[]): ArgumentScope {
-  return scopeOf('pytest', runners.pytest, words);
+  return scopeOf(runners.pytest, words);
 }
 
-function scopeOf(name: RunnerName, runner: Runner, words: readonly string[]): ArgumentScope {
+function scopeOf(runner: Runner, words: readonly string[]): ArgumentScope {
+  const { configOption = /^--config$/, config, pathOption, valued, flags, verbs } = runner;
   const paths: string[] = [];
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index]!;
-    const unknown: ArgumentScope = { kind: 'unknown', argument: word };
-    const [option, ...after] = word.split('=');
-    const value = after.length > 0 ? after.join('=') : words[index + 1];
+    const [option = '', ...after] = word.split('=');
     const takesNext = after.length === 0;
-    if (
-      (/^(-c|--config)$/.test(option!) && runner.config !== undefined && name !== 'mocha') ||
-      option === '--config'
-    ) {
-      if (value === undefined || runner.config?.test(value) !== true)
-        return { kind: 'unknown', argument: value ?? word };
+    const value = takesNext ? words[index + 1] : after.join('=');
+    const unknown = (argument = word): ArgumentScope => ({ kind: 'unknown', argument });
+    if (configOption.test(option)) {
+      if (value === undefined || config?.test(value) !== true) return unknown(value);
       if (takesNext) index += 1;
-    } else if (name === 'maven' && /^(-pl|--projects)$/.test(option!)) {
-      if (value === undefined || !/^[\w./-]+(,[\w./-]+)*$/.test(value))
-        return { kind: 'unknown', argument: value ?? word };
-      paths.push(...value.split(','));
+    } else if (pathOption?.name.test(option) === true) {
+      const named = value === undefined ? null : pathOption.pathsOf(value);
+      if (named === null) return unknown(value);
+      paths.push(...named);
       if (takesNext) index += 1;
-    } else if (name === 'mocha' && option === '--spec') {
-      if (value === undefined) return unknown;
-      paths.push(value);
-      if (takesNext) index += 1;
-    } else if (runner.valued?.test(option!) === true) {
-      const next = words[index + 1];
-      if (takesNext && next !== undefined && !next.startsWith('-')) index += 1;
+    } else if (valued?.test(option) === true) {
+      if (takesNext && value !== undefined && !value.startsWith('-')) index += 1;
     } else if (word.startsWith('-') || word.startsWith('+')) {
-      if (!runner.flags.test(word)) return unknown;
-    } else if (runner.verbs?.test(word) !== true) {
+      if (!flags.test(word)) return unknown();
+    } else if (verbs?.test(word) !== true) {
       const path = runner.pathOf === undefined ? word : runner.pathOf(word);
-      if (!runner.paths || path === null) return unknown;
+      if (!runner.paths || path === null) return unknown();
       paths.push(path);
     }
   }

@@ -32,7 +32,7 @@ import {
   storeOf,
 } from './submodules.ts';
 
-/** What this process was started with, changed for a test. */
+/** Environment of this process, changed for a test. */
 const trusted = environment as { GIT_SSL_CAINFO: string | undefined };
 const quiet = new AbortController().signal;
 const terms = { hosts: [] as string[], maxBytes: 1024 * 1024 };

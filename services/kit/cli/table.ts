@@ -133,7 +133,7 @@ function columnsFor(
   return { shown, widths };
 }
 
-/** In the last column a long word, such as the name of a branch, stays whole: it begins further left, where that is free. */
+/** Keeps a long word of the last column whole, such as the name of a branch: it begins further left if that is free. */
 function rowLines(
   row: readonly Shown[],
   columns: readonly Column[],

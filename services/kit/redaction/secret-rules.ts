@@ -31,7 +31,7 @@ const placeholder =
 /** Such as `response.headers.authorization` in code. */
 const member = /^[A-Za-z_]+(?:\.[A-Za-z_]+)*$/;
 
-/** As in `ghp_PersonalAccessToken00000000`; chance repeats no character that often. */
+/** Matches `ghp_PersonalAccessToken00000000`; random text repeats no character that often. */
 const repeated = /(.)\1{7}/;
 /** Tokens and passwords of the examples in RFC 5849, 6749, 6750, 7009, 7617 and 7662. */
 export const publishedExamples: ReadonlySet<string> = new Set([
@@ -53,7 +53,7 @@ export const publishedExamples: ReadonlySet<string> = new Set([
   'j49sk3j29djd',
   'h480djs93hd8',
   'QWxhZGRpbjpvcGVuIHNlc2FtZQ==',
-  // Of the documents for one-time passwords.
+  // The example in the documents for one-time passwords.
   'JBSWY3DPEHPK3PXP',
 ]);
 

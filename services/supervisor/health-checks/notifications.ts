@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
 import * as t from 'io-ts';
 import { readConcernPart } from '#kit/config/concern.ts';
 import { nullable, optional } from '#kit/decode.ts';
 import { messageOf } from '#kit/errors.ts';
-import type { Folders } from '#kit/folders.ts';
+import { type Folders, secretPath } from '#kit/folders.ts';
 import { type Finding, finding } from './installation.ts';
 
 const files = { secret_file: optional(t.string), url_file: optional(t.string) };
@@ -24,7 +23,7 @@ export function checkNotifications(folders: Pick<Folders, 'config' | 'secrets'>)
         Object.values(channels).flatMap((channel) => [channel?.secret_file, channel?.url_file]),
       ),
     ].filter((file) => file !== undefined);
-    const missing = used.filter((file) => !existsSync(isAbsolute(file) ? file : join(folders.secrets, file)));
+    const missing = used.filter((file) => !existsSync(secretPath(folders, file)));
     if (missing.length > 0)
       return finding(
         name,

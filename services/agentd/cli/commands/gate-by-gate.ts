@@ -29,7 +29,7 @@ interface Options extends Pick<PlanRequest, 'role' | 'forge' | 'planner' | 'note
   readonly pager: boolean;
 }
 
-/** An issue, with its forge where that is known. */
+/** An issue, with its forge if that is known. */
 type NamedIssue = Pick<PlanRequest, 'owner' | 'repo' | 'forge'> & { readonly number: number };
 
 /** From an issue to its pull request in one command, which asks before each gate. */

@@ -156,7 +156,7 @@ async function init(context: CommandContext, options: InitOptions): Promise<numb
     ];
     const lines = [
       `${visibleLine(`${owner}/${repo}`)} is ready, default branch ${visibleLine(made.default_branch)}`,
-      // As wide as the labels of the steps.
+      // The labels of the steps have the same width.
       ...about.map(([label = '', text = '']) => `  ${label.padEnd(7)}  ${visibleLine(text)}`),
       ...stepLines(steps, terminal),
     ];

@@ -1,5 +1,5 @@
-import { isAbsolute, join } from 'node:path';
 import { codeOf, Refused } from '#kit/errors.ts';
+import { secretPath } from '#kit/folders.ts';
 import { readSmallFile } from '#kit/small-file.ts';
 import type { ChannelParts } from '../channel.ts';
 
@@ -12,7 +12,7 @@ export function readSecretLine(
   name: string,
   what: string,
 ): string {
-  const path = secretPath({ folders }, name);
+  const path = secretPath(folders, name);
   let text: string;
   try {
     text = readSmallFile(path).trim();
@@ -34,17 +34,13 @@ export function readSecretLine(
   return text;
 }
 
-function secretPath({ folders }: Pick<ChannelParts, 'folders'>, name: string): string {
-  return isAbsolute(name) ? name : join(folders.secrets, name);
-}
-
 /** @throws as `readSecretLine`, and where it is no address */
 export function readAddress(parts: Pick<ChannelParts, 'folders' | 'learned'>, name: string): string {
   const what = 'address of the incoming webhook';
   const address = readSecretLine(parts, name, what);
   const url = URL.parse(address);
   if (url !== null && /^https?:$/.test(url.protocol)) return address;
-  const path = secretPath(parts, name);
+  const path = secretPath(parts.folders, name);
   throw new Refused(
     'notification_secret_unusable',
     `${path} must hold an http or https address, for example https://hooks.example.org/…`,

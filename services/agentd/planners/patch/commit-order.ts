@@ -1,9 +1,10 @@
 import { type FilePatch, stripped } from '#kit/git/patch.ts';
 import { indexIds } from './named-blobs.ts';
+import { isCopy } from './steps.ts';
 
 /** The parts of a text that belong together. */
 export interface Commit {
-  /** Of the line `commit ID` above it; null if no such line tells it apart from the parts before. */
+  /** Mark of the line `commit ID` above it; null if no such line tells it apart from the parts before. */
   readonly mark: CommitMark | null;
   readonly files: readonly FilePatch[];
 }
@@ -94,9 +95,8 @@ function chainsOf(commits: readonly Commit[]): ReadonlyMap<string, readonly Touc
       const idOf = (id: string | undefined) => (id !== undefined && /^0+$/.test(id) ? '' : id);
       const [before, after] = [idOf(ids?.before), idOf(ids?.after)];
       if (old !== null && old === new_) return [[old, { file, commit, before, after }]];
-      const isCopy = file.extended.some((line) => line.startsWith('copy from '));
       const from: [string, Touch][] =
-        old === null || isCopy ? [] : [[old, { file, commit, before, after: '' }]];
+        old === null || isCopy(file) ? [] : [[old, { file, commit, before, after: '' }]];
       return new_ === null ? from : [...from, [new_, { file, commit, before: '', after }]];
     }),
   );

@@ -152,7 +152,7 @@ function indentedFrom(lines: readonly string[], start: number): string[] | null 
   return block;
 }
 
-/** Of the commit, else of its author. */
+/** Date of the commit, else of its author, in ms. */
 function dateBelow(lines: readonly string[]): number | null {
   const dates = lines.flatMap((line) => /^\s*(?:Author|Commit)?Date:\s+(.+)$/.exec(line)?.[1] ?? []);
   const date = Date.parse(dates.at(-1) ?? '');

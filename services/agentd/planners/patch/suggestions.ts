@@ -83,7 +83,7 @@ export function locationIn(prose: readonly string[], repository: LinkedRepositor
   return `the paragraph above the suggestion names ${placeText(only)} and also says ${words.slice(0, 5).join(', ')}, so it may not be the place to change; give file and line in a sentence of their own, for example "${placeText(only)}:"`;
 }
 
-/** Words that say more than where the change is, from the sentence that names the place on. Only known words do not. */
+/** Unknown words of the sentence that names the place and of those after it; they may say more than the place. */
 function otherWords(text: string): string[] {
   const sentences = text.split(/[.!?](?=\s|$)/u);
   const from = sentences.findLastIndex((sentence) => sentence.includes(placeMark));

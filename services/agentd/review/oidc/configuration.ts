@@ -1,10 +1,9 @@
-import { isAbsolute, join } from 'node:path';
 import * as t from 'io-ts';
 import { HttpUrl } from '#kit/config/address.ts';
 import { readConcern } from '#kit/config/concern.ts';
 import { integerBetween, NonEmptyString, nullable, oneOf } from '#kit/decode.ts';
 import { InvalidInput, messageOf } from '#kit/errors.ts';
-import type { Folders } from '#kit/folders.ts';
+import { type Folders, secretPath } from '#kit/folders.ts';
 import { isLoopback } from '#kit/http/authentication.ts';
 import { readSmallFile } from '#kit/small-file.ts';
 import type { Scope } from '#kit/tokens/tokens.ts';
@@ -118,7 +117,7 @@ export function readClientSecret(
   folders: Pick<Folders, 'secrets'>,
 ): string | null {
   if (file === null) return null;
-  const path = isAbsolute(file) ? file : join(folders.secrets, file);
+  const path = secretPath(folders, file);
   let text: string;
   try {
     text = readSmallFile(path).trim();

@@ -12,7 +12,7 @@ const pytestMarks: readonly (readonly [string, RegExp])[] = [
   ['tox.ini', /^\s*\[pytest\]/m],
 ];
 
-/** Files that say that a folder's tests are pytest's; null where none does. */
+/** Files that show that a folder's tests are pytest's; null without one. */
 export async function pytestFiles(files: Files, folder: string): Promise<string[] | null> {
   for (const [name, mark] of pytestMarks) {
     const path = posix.join(folder, name);
@@ -124,12 +124,8 @@ export function skippedFolders(files: Files, folder: string, patterns: readonly 
 /** Folders that pytest takes tests from; undefined if it looks everywhere, as for testpaths that do not exist. */
 export async function testPathsOf(files: Files, folder: string, path: string): Promise<string[] | undefined> {
   const text = await files.text(path);
-  const listed = path.endsWith('.toml')
-    ? /^\s*testpaths\s*=\s*(\[[^\]]*\]|"[^"]*"|'[^']*')/m.exec(text)?.[1]?.replace(/#.*$/gm, '')
-    : /^testpaths\s*=\s*(.*(?:\n[ \t]+.*)*)/m.exec(text)?.[1];
-  const words = listed?.split(/[\s,"'[\]]+/).filter((word) => word !== '') ?? [];
   // The fixed part of a glob.
-  const paths = words.map((word) =>
+  const paths = wordsIn(settingIn(text, 'testpaths', path) ?? '').map((word) =>
     posix.join(folder, word.replace(/(^|\/)[^/]*[*?{].*$/, '')).replace(/^\.$|\/$/, ''),
   );
   const there = paths.filter(

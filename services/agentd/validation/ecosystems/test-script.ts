@@ -1,8 +1,21 @@
 import { posix } from 'node:path';
+import { parseJson } from '#kit/decode.ts';
 import { wordsOf } from '../shell-line.ts';
 
-type Scripts = Readonly<Record<string, string>>;
+export type Scripts = Readonly<Record<string, string>>;
 type Use = 'nothing' | 'lints' | 'type-checks' | 'tests';
+
+/** The scripts of a package.json; none if it cannot be read. */
+export function scriptsOf(text: string): Scripts {
+  try {
+    const { scripts = {} } = parseJson(text, 'package.json') as { scripts?: Record<string, unknown> };
+    return Object.fromEntries(
+      Object.entries(scripts).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    );
+  } catch {
+    return {};
+  }
+}
 
 /** For example `only lints` where a test script has no tests; null where it may have some. */
 export function usedFor(scripts: Scripts, name = 'test'): string | null {
@@ -25,7 +38,11 @@ function usesOf(scripts: Scripts, name: string, within: readonly string[]): Use[
     if (/^(tsc|vue-tsc|tsgo|svelte-check|flow)$/.test(program)) return ['type-checks'];
     if (!runners.test(program)) return ['tests'];
     const called = words.slice(1).filter((word) => !/^(run|run-script|-.*)$/.test(word));
-    if (called.length === 1 && called[0]! in scripts && !words.some((word) => /^-(r|w|ws|-.*)$/.test(word)))
+    if (
+      called.length === 1 &&
+      Object.hasOwn(scripts, called[0]!) &&
+      !words.some((word) => /^-(r|w|ws|-.*)$/.test(word))
+    )
       return usesOf(scripts, called[0]!, [...within, name]);
     if (words.some((word) => /test|^t$/.test(word))) return ['tests'];
     if (words.some((word) => /(^|=)type-?check$/.test(word))) return ['type-checks'];
