@@ -200,21 +200,31 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     expect(json.agent).to.include({ name: 'scripted', end: 'bound', draft: true });
   });
 
-  it('fails with a gateway that dies in the middle, and leaves nothing behind', async () => {
+  it('fails with a gateway that dies in the middle of an answer, and leaves nothing behind', async () => {
+    const begun = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"As "}}]}\n\n';
+    await withModel(() => ({ stall: [begun], ms: 120_000 }));
+    await expectLostGateway([asked], 'core-model-gateway broke an answer off');
+  });
+
+  it('fails with a gateway that dies between answers, and leaves nothing behind', async () => {
     await withModel(() => ({ text: 'x' }));
-    // It asks until nobody answers, however late the gateway is ended.
-    configure([asked, ...Array.from({ length: 200 }, () => [{ wait: 300 }, asked]).flat()], {
-      dialect: 'chat',
-    });
-    const number = await world.newIssue('Greet strangers.');
-    const planning = world.command(planArgs(number));
+    // It asks until nobody answers, however late the gateway is ended; that can also be within an answer.
+    const steps = Array.from({ length: 200 }, () => [asked, { wait: 300 }]).flat();
+    await expectLostGateway(steps, /core-model-gateway (did not answer|broke an answer off)/);
+  });
+
+  async function expectLostGateway(steps: readonly Step[], said: string | RegExp): Promise<void> {
+    configure(steps, { dialect: 'chat' });
+    const planning = world.command(planArgs(await world.newIssue('Greet strangers.')));
     await until('the first question', () => upstream!.requests.length >= 1);
     await gateway!.kill();
     const { code, stderr } = await planning;
     expect(code).to.equal(1);
-    expect(stderr).to.contain('core-model-gateway did not answer');
+    expect(stderr).to.contain('[agent_failed]');
+    if (typeof said === 'string') expect(stderr).to.contain(said);
+    else expect(stderr).to.match(said);
     expect(leftovers()).to.deep.equal([]);
-  });
+  }
 
   for (const point of ['agent.started', 'agent.prompted', 'agent.ended', 'agent.read_back'].filter(
     isKilledHere,

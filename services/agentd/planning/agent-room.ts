@@ -84,6 +84,8 @@ export interface RoomRequest {
     readonly key: string;
     /** Called with the text of the gateway where it refuses a call for a limit. */
     readonly onRefused: (message: string) => void;
+    /** Called with the reason where the gateway does not answer a call, or breaks its answer off. */
+    readonly onLost: (message: string) => void;
   } | null;
   readonly signal: AbortSignal;
 }

@@ -162,7 +162,12 @@ async function withKey(
     model:
       key === null
         ? null
-        : { gateway_url: key.url, key: key.key, onRefused: (message) => attempt?.refused(message) },
+        : {
+            gateway_url: key.url,
+            key: key.key,
+            onRefused: (message) => attempt?.refused(message),
+            onLost: (message) => attempt?.lostGateway(message),
+          },
     signal: input.signal,
   });
   try {

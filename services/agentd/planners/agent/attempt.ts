@@ -1,6 +1,6 @@
 import { guarded } from '#kit/callbacks.ts';
 import { crashPoint } from '#kit/crash-point.ts';
-import { CoreError, messageOf, type Refused } from '#kit/errors.ts';
+import { CoreError, Failed, messageOf, type Refused } from '#kit/errors.ts';
 import { oneLine } from '../../actions/published-texts.ts';
 import type { AgentExit, AgentProcess, AgentRoom } from '../../planning/agent-room.ts';
 import type { AgentEvent, PlanningInput } from '../../planning/planner.ts';
@@ -66,6 +66,8 @@ export class AgentAttempt {
   #bound: BoundName | null = null;
   /** A request that the budget has no room for, though most of it is left. */
   #tooLarge: Refused | null = null;
+  /** Why a call of the model had no whole answer, where the gateway was the reason. */
+  #gatewayLoss: string | null = null;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
@@ -228,6 +230,24 @@ export class AgentAttempt {
     this.#askToStop();
   }
 
+  /** The gateway did not answer a call of the agent, or broke its answer off. */
+  lostGateway(message: string): void {
+    this.#log.note(message);
+    this.#gatewayLoss = message;
+  }
+
+  /** What the agent says of a lost connection does not name the other end. */
+  #withGatewayLoss(error: unknown): unknown {
+    const loss = this.#gatewayLoss;
+    if (loss === null || !(error instanceof Failed) || error.message.includes(loss)) return error;
+    const { code, message, facts, hint } = error;
+    return new Failed(code, `${message}; ${loss}`, {
+      cause: error,
+      facts,
+      ...(hint !== undefined && { hint }),
+    });
+  }
+
   async #look(): Promise<void> {
     const { agent, key } = this.#options;
     if (key === null) return;
@@ -272,8 +292,10 @@ export class AgentAttempt {
     const error = cancelled
       ? interruption(input.signal)
       : (failure ??
-        thrown ??
-        (finished || bound !== null ? null : earlyStop(agent, stop_reason, this.#log.lastMessage)));
+        this.#withGatewayLoss(
+          thrown ??
+            (finished || bound !== null ? null : earlyStop(agent, stop_reason, this.#log.lastMessage)),
+        ));
     const message = input.secrets.mask(
       end === 'bound' ? `reached its bound of ${bound}` : error === null ? 'finished' : messageOf(error),
       'the transcript of the agent',

@@ -148,6 +148,7 @@ async function walk(parts: Walk): Promise<void> {
     const files = { 'README.md': '# hello\n' };
     await makeRepository(repository, files, { author: 'Core', message: 'Say hello', signal });
     const base_commit = await gitText(['rev-parse', 'HEAD'], { gitDir: join(repository, '.git') });
+    let attempt: AgentAttempt | null = null;
     const room = await services.rooms.open({
       run_id,
       repository: 'core/check',
@@ -161,7 +162,15 @@ async function walk(parts: Walk): Promise<void> {
       programs: start.programs,
       hosts: agent.hosts,
       credentials: agent.credentials,
-      model: key === null ? null : { gateway_url: key.url, key: key.key, onRefused: () => {} },
+      model:
+        key === null
+          ? null
+          : {
+              gateway_url: key.url,
+              key: key.key,
+              onRefused: () => {},
+              onLost: (message) => attempt?.lostGateway(message),
+            },
       signal,
     });
     try {
@@ -171,7 +180,7 @@ async function walk(parts: Walk): Promise<void> {
         ...(agent.hosts.length === 0 ? [] : [`egress to ${agent.hosts.join(', ')}`]),
       ];
       steps.passed('room', doors.length === 0 ? 'no door' : `doors: ${doors.join(', ')}`, firstOf(agent));
-      const ended = await new AgentAttempt({
+      attempt = new AgentAttempt({
         input: { ...parts, run_id, agent_record: forgetful(), progress: () => {}, status: () => {} },
         agent,
         command: start.command,
@@ -182,8 +191,8 @@ async function walk(parts: Walk): Promise<void> {
         usage: null,
         prompt,
         onStep: (step, program) => passStep(steps, step, program),
-      }).run();
-      finish(parts, ended, model);
+      });
+      finish(parts, await attempt.run(), model);
     } finally {
       await room.close();
     }

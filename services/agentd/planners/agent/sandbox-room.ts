@@ -94,8 +94,8 @@ async function openDoors(
     return door;
   };
   if (model !== null) {
-    const { gateway_url: gatewayUrl, key, onRefused } = model;
-    add('model', await openModelDoor({ socket: sockets.socket('model'), gatewayUrl, key, onRefused }));
+    const { gateway_url: gatewayUrl, ...rest } = model;
+    add('model', await openModelDoor({ socket: sockets.socket('model'), gatewayUrl, ...rest }));
   }
   const asked =
     context === null

@@ -26,12 +26,14 @@ describe('The door to the models', () => {
   let seen: IncomingMessage[];
   let answer: Answer;
   let refusals: string[];
+  let losses: string[];
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'core-door-'));
     socket = join(folder, 'model.sock');
     seen = [];
     refusals = [];
+    losses = [];
     answer = (_, response) => response.end('answered');
     gateway = createServer((request, response) => {
       seen.push(request);
@@ -44,6 +46,7 @@ describe('The door to the models', () => {
       gatewayUrl: `http://127.0.0.1:${port}`,
       key: 'run-key',
       onRefused: (body) => refusals.push(body),
+      onLost: (message) => losses.push(message),
     });
   });
 
@@ -207,15 +210,18 @@ describe('The door to the models', () => {
     await once(response, 'data');
     response.destroy();
     await until('the end of the request', () => closed);
+    expect(losses).to.deep.equal([]);
   });
 
-  it('breaks an answer off where the gateway dies in the middle of it', async () => {
+  it('breaks an answer off where the gateway dies in the middle of it, and reports that', async () => {
     answer = (request, response) => {
       response.write('half', () => request.socket.destroy());
     };
     const response = await ask('POST', '/v1/messages', { body: '{}' });
     const outcome = await text(response).catch(() => 'broken');
     expect(outcome).to.equal('broken');
+    expect(losses).to.have.length(1);
+    expect(losses[0]).to.contain('core-model-gateway broke an answer off');
   });
 
   it('reports what the gateway says when a budget is used up, and passes it on', async () => {
@@ -230,13 +236,15 @@ describe('The door to the models', () => {
     expect(refusals).to.deep.equal(['the budget of the run is used up']);
   });
 
-  it('says that the gateway does not answer', async () => {
+  it('says that the gateway does not answer, and reports that', async () => {
     gateway.closeAllConnections();
     gateway.close();
     await once(gateway, 'close');
     const response = await ask('POST', '/v1/messages', { body: '{}' });
     expect(response.statusCode).to.equal(502);
-    expect(await text(response)).to.contain('core-model-gateway did not answer');
+    const { error } = JSON.parse(await text(response)) as { error: { message: string } };
+    expect(error.message).to.contain('core-model-gateway did not answer');
+    expect(losses).to.deep.equal([error.message]);
   });
 
   it('closes with connections open, and removes its socket', async () => {

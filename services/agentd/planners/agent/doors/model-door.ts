@@ -16,6 +16,8 @@ export interface ModelDoorOptions {
   readonly key: string;
   /** Called with the body where the gateway has no budget left for the run, or asks it to wait. */
   readonly onRefused?: (body: string) => void;
+  /** Called with the reason where the gateway did not answer a call, or broke its answer off. */
+  readonly onLost?: (message: string) => void;
 }
 
 export interface Door {
@@ -82,7 +84,7 @@ interface Gateway extends Omit<ModelDoorOptions, 'socket'> {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { gatewayUrl, key, onRefused, connections, calls }: Gateway,
+  { gatewayUrl, key, onRefused, onLost, connections, calls }: Gateway,
 ): Promise<void> {
   const { method = '', url = '' } = request;
   const target = targetOf(url);
@@ -112,12 +114,17 @@ async function answer(
       onRefused(body);
       return void response.end(body);
     }
+    reply.body.once('error', (error) => {
+      if (!left.signal.aborted) onLost?.(`core-model-gateway broke an answer off: ${messageOf(error)}`);
+    });
     response.flushHeaders();
     await pipeline(reply.body, response);
   } catch (error) {
     // A broken answer must not look like a whole one.
-    if (response.headersSent) response.destroy();
-    else refuse(response, 502, `core-model-gateway did not answer: ${messageOf(error)}`);
+    if (response.headersSent) return void response.destroy();
+    const message = `core-model-gateway did not answer: ${messageOf(error)}`;
+    if (!left.signal.aborted) onLost?.(message);
+    refuse(response, 502, message);
   } finally {
     leave?.();
   }
