@@ -105,10 +105,7 @@ export function crashMatrix(vcs: 'git' | 'jj', storage: StorageKind = 'files'): 
       });
     }
 
-    const whileExecuting = [
-      ...executePoints,
-      ...vcsCrashPoints[vcs].filter((name) => !undoes(name)),
-    ];
+    const whileExecuting = [...executePoints, ...vcsCrashPoints[vcs].filter((name) => !undoes(name))];
     for (const point of whileExecuting.filter(isKilledHere)) {
       it(`executes exactly once across a kill at ${point}`, async () => {
         const run = await world.plannedAndApproved(point === 'vcs.jj.files_tracked' ? widePatch : greetPatch);

@@ -53,11 +53,15 @@ export function storageError(
     });
   }
   if (isDiskFull(error, dirname(path))) {
-    return new Unavailable('disk_full', `the disk is full: ${name} in ${path} cannot be written (${messageOf(error)})`, {
-      cause: error,
-      retryAfter: 30,
-      hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',
-    });
+    return new Unavailable(
+      'disk_full',
+      `the disk is full: ${name} in ${path} cannot be written (${messageOf(error)})`,
+      {
+        cause: error,
+        retryAfter: 30,
+        hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',
+      },
+    );
   }
   const code = sqliteCode(error);
   if (
