@@ -27,6 +27,7 @@ import { runStoreContract } from './run-store.contract.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
 
 const by = { name: 'mira', scopes: ['admin'] } as never;
+const waitingForLock = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
 
 describeWith(['postgres'], 'runs in PostgreSQL', () => {
   let server: PostgresServer;
@@ -228,11 +229,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
         ]);
         appending = failure(store.append(run_id, () => [turn()]));
         await until('the append to wait', async () => {
-          const waiting = await server.ask(
-            settings,
-            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
-          );
-          return waiting.length > 0;
+          return (await server.ask(settings, waitingForLock)).length > 0;
         });
       });
       expect(codeOf(await appending)).to.equal('lease_lost');
@@ -278,13 +275,31 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       proxy.cutAfter('COMMIT');
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(8);
       proxy.cutBefore('COMMIT');
-      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(9);
+      const appending = cut.append(run_id, () => [turn()]);
+      await until(
+        'the append to wait for its own',
+        async () => (await server.ask(settings, waitingForLock)).length === 1,
+      );
       await proxy.sendLate();
+      expect((await appending).head.seq).to.equal(9);
       expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9]);
       // With all other connections, as when the server starts again.
       proxy.cutAfter('COMMIT', 1_000);
       expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(10);
       expect(await store.events(run_id)).to.have.length(10);
+      await proxy.close();
+    });
+
+    it('appends once where a commit never came, when the server has given up its transaction', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      const proxy = await startCuttingProxy({ ...settings, statement_seconds: 1 });
+      const cut = hosts.host(proxy.settings).store;
+      await cut.read(run_id);
+      proxy.cutBefore('COMMIT');
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(8);
+      await proxy.sendLate();
+      expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8]);
       await proxy.close();
     });
 
@@ -317,10 +332,12 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       expect(await cut.count()).to.equal(0);
       proxy.cutBefore('COMMIT');
       const creating = cut.create(sampleRequest());
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
       await Promise.race([
         creating,
-        until('the run to be made again', async () => (await server.ask(settings, waiting)).length === 1),
+        until(
+          'the run to be made again',
+          async () => (await server.ask(settings, waitingForLock)).length === 1,
+        ),
       ]);
       await proxy.sendLate();
       const { run_id } = await creating;
@@ -362,17 +379,19 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       const { run_id } = await store.create(sampleRequest());
       await store.append(run_id, () => planned(run_id));
       await server.ask(settings, 'DELETE FROM run_events WHERE run_id = $1 AND seq = 7', [run_id]);
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
       let recovering: Promise<Run> | undefined;
       let appending: Promise<Run> | undefined;
       await inTransaction(async (sql) => {
         await sql.query('LOCK TABLE run_events IN SHARE MODE');
         recovering = hosts.host().store.recover({ run_id, reason: 'a test', by });
-        await until('the record to be read', async () => (await server.ask(settings, waiting)).length === 1);
+        await until(
+          'the record to be read',
+          async () => (await server.ask(settings, waitingForLock)).length === 1,
+        );
         appending = store.append(run_id, () => [turn()]);
         await Promise.race([
           appending,
-          until('the append to wait', async () => (await server.ask(settings, waiting)).length === 2),
+          until('the append to wait', async () => (await server.ask(settings, waitingForLock)).length === 2),
         ]);
       });
       await recovering;
