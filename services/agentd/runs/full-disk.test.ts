@@ -23,7 +23,7 @@ describeWith(['mounts'], 'runs on a full disk', () => {
     }
     const { code, stderr } = await disk.command(['cancel', runId, '--json']);
     expect(JSON.parse(stderr).error.code).to.equal('disk_full');
-    expect(code).to.equal(5);
+    expect(code).to.equal(1);
     disk.free();
     expect((await disk.command(['runs'])).code).to.equal(0);
   });

@@ -8,7 +8,7 @@ export function diskError(cause: unknown): unknown {
   if (cause instanceof CoreError) return cause;
   if (isDiskFull(cause)) {
     const hint = 'Free some space and try again.';
-    return new DiskFull(`the disk is full (${messageOf(cause)})`, { cause, hint });
+    return new DiskFull('disk_full', `the disk is full (${messageOf(cause)})`, { cause, hint });
   }
   if (!notWritable.includes(codeOf(cause))) return cause;
   const hint = 'Make it writable for this user and try again.';
@@ -24,6 +24,7 @@ export function storageError(cause: unknown, stateDir: string): unknown {
   if (isDiskFull(cause, stateDir)) {
     const hint = 'Free some space and try again. Later ./core prune --older-than 30d frees more.';
     return new DiskFull(
+      'disk_full',
       `no room left for the state folder ${stateDir}; nothing was written (${messageOf(cause)})`,
       { cause, hint },
     );

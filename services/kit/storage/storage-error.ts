@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CoreError, codeOf, Failed, messageOf, Unavailable } from '../errors.ts';
+import { CoreError, codeOf, DatabaseDiskFull, Failed, messageOf } from '../errors.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html). */
 export const sqliteCodes = {
@@ -53,7 +53,7 @@ export function storageError(
     });
   }
   if (isDiskFull(error, dirname(path))) {
-    return new Unavailable(
+    return new DatabaseDiskFull(
       'disk_full',
       `the disk is full: ${name} in ${path} cannot be written (${messageOf(error)})`,
       {
