@@ -201,6 +201,12 @@ export interface PruneRequest {
   readonly dry_run: boolean;
 }
 
+/** What `forget-prompts` deleted. */
+export interface PromptsForgotten {
+  readonly run_id: string;
+  readonly artifacts: readonly string[];
+}
+
 export interface PruneResult {
   readonly clones: readonly string[];
   readonly runs: readonly string[];

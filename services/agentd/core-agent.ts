@@ -10,6 +10,7 @@ import type {
   NamedRun,
   Person,
   PlanRequest,
+  PromptsForgotten,
   PruneRequest,
   RecoveryRequest,
   SyncRequest,
@@ -33,6 +34,7 @@ import {
   willPublish,
 } from './runs/run.ts';
 import {
+  executorLease,
   issueLease,
   patientLease,
   type RunChoice,
@@ -83,7 +85,7 @@ export class CoreAgent {
     const { idempotency_key } = request;
     if (idempotency_key !== undefined) {
       const { keyedRun } = await import('./runs/keyed-runs.ts');
-      return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate, signal });
+      return keyedRun(this.#store, { ...request, idempotency_key }, { resolve, mayCreate });
     }
     mayCreate();
     return { run: await this.#store.begin(await resolve(), request.task), created: true };
@@ -148,14 +150,30 @@ export class CoreAgent {
    * @param folder where they stand: its repository is meant by `last`, and where several have an issue of the number
    */
   runId(name: string, folder: string, choice: Omit<RunChoice, 'here' | 'judge'> = {}): Promise<string> {
-    const here = async () => {
-      const work = await this.#work();
-      return work.repositoryOf(folder).catch((error) => {
-        if (error instanceof CoreError) return null;
-        throw error;
-      });
+    return this.#store.resolve(name, {
+      ...choice,
+      here: () => this.#repositoryOf(folder),
+      judge: (run) => this.#judged(run),
+    });
+  }
+
+  async #repositoryOf(folder: string) {
+    const work = await this.#work();
+    return work.repositoryOf(folder).catch((error) => {
+      if (error instanceof CoreError) return null;
+      throw error;
+    });
+  }
+
+  /** Names and checks runs by this host's folders, without the database. */
+  async offline(): Promise<Pick<CoreAgent, 'runId' | 'verify'>> {
+    const { RunFolders } = await import('./runs/run-folders.ts');
+    const folders = new RunFolders(this.#store.stateDir);
+    return {
+      runId: (name, folder, choice = {}) =>
+        folders.resolve(name, { ...choice, here: () => this.#repositoryOf(folder) }),
+      verify: async (runId, signersFile) => folders.verify(runId, await this.#signatures(signersFile)),
     };
-    return this.#store.resolve(name, { ...choice, here, judge: (run) => this.#judged(run) });
   }
 
   /** The issue that a person names: a number of the repository of `folder`, `owner/repo#12`, or the address of its page. */
@@ -502,6 +520,24 @@ export class CoreAgent {
     const run = await this.#store.restore(await this.#store.resolve(run_id));
     await this.#store.writeViews(run.run_id);
     return this.#judged(run);
+  }
+
+  /** Deletes what models and agents were sent and answered for a run. @throws Conflict (`lease_held`) while it is worked on */
+  async forgetPrompts({
+    run_id,
+    by,
+  }: {
+    readonly run_id: string;
+    readonly by: Person;
+  }): Promise<PromptsForgotten> {
+    checkScope(by, 'admin');
+    const runId = await this.#store.resolve(run_id);
+    const lease = await this.#store.lease(executorLease(runId));
+    try {
+      return { run_id: runId, artifacts: await this.#store.forgetPrompts(runId) };
+    } finally {
+      await lease.release();
+    }
   }
 
   prune(request: PruneRequest) {

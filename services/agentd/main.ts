@@ -8,7 +8,6 @@ import type { TokenRegistry } from '#kit/tokens/registry.ts';
 import type { Services } from './cli/services.ts';
 import { CoreAgent } from './core-agent.ts';
 import { openRunStore } from './open-run-store.ts';
-import { FileRunStore } from './runs/file-run-store.ts';
 
 interface OpenServicesOptions {
   readonly home: string | undefined;
@@ -26,7 +25,6 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
   const forgeFolders = { stateDir: folders.state, secretsDir: folders.secrets };
   let report = warn;
   const store = await openRunStore(folders, {
-    stateDir: folders.state,
     warn: (message) => report(message),
     async secrets() {
       const [{ readSecretFinder }, { LiveConfig }] = await Promise.all([
@@ -59,8 +57,6 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
 
   return {
     agent,
-    mirrors: () =>
-      new CoreAgent(new FileRunStore({ stateDir: folders.state }), async () => (await work()).current),
     async person() {
       const [{ registeredOwnToken }, { ensureTokens }] = await Promise.all([
         import('#kit/tokens/open-registry.ts'),
@@ -157,7 +153,7 @@ export async function openServices({ home, warn = () => {} }: OpenServicesOption
       return exitCodes.done;
     },
     async close() {
-      store.close();
+      await store.close();
       await registry?.close();
     },
   };

@@ -1,33 +1,30 @@
-import { readPostgresSettings, readS3Settings } from '#kit/config/storage.ts';
+import { readS3Settings } from '#kit/config/storage.ts';
+import { openDatabase } from '#kit/database/open-database.ts';
 import { environment } from '#kit/environment.ts';
 import type { Folders } from '#kit/folders.ts';
-import { FileRunStore, type RunStoreOptions } from './runs/file-run-store.ts';
-import type { PostgresRunStoreOptions } from './runs/postgres/postgres-run-store.ts';
-import type { RunObjects } from './runs/postgres/run-artifacts.ts';
-import type { RunStore } from './runs/run-store.ts';
+import { DatabaseRunStore, type DatabaseRunStoreOptions } from './runs/database-run-store.ts';
+import type { RunObjects } from './runs/rows/run-artifacts.ts';
+import { agentdSchema } from './schema.ts';
 
-/** The runs that `storage` of core.json means. What talks to a database is loaded where one is named. */
+/** The runs that `storage` of core.json means. */
 export async function openRunStore(
-  folders: Pick<Folders, 'config'>,
-  options: RunStoreOptions & Pick<PostgresRunStoreOptions, 'warn'>,
-): Promise<RunStore> {
-  const settings = readPostgresSettings({ ...folders, state: options.stateDir });
-  if (settings === null) return new FileRunStore(options);
-  const [{ openPostgres }, { PostgresRunStore }] = await Promise.all([
-    import('#kit/database/postgres.ts'),
-    import('./runs/postgres/postgres-run-store.ts'),
-  ]);
-  return new PostgresRunStore({
+  folders: Pick<Folders, 'config' | 'state'>,
+  options: Pick<DatabaseRunStoreOptions, 'secrets' | 'warn' | 'clock'> = {},
+): Promise<DatabaseRunStore> {
+  const { warn } = options;
+  return new DatabaseRunStore({
     ...options,
-    database: openPostgres(settings, 'core-agentd', {
+    stateDir: folders.state,
+    database: await openDatabase(folders, agentdSchema, {
+      application: 'core-agentd',
       pool: 'runs',
-      ...(options.warn === undefined ? {} : { warn: options.warn }),
+      ...(warn === undefined ? {} : { warn }),
     }),
     objects: await openObjects(folders),
   });
 }
 
-/** Where large artifacts are, as core.json says; null where all are in the database. */
+/** Where large artifacts are, as core.json says; null if all are in the database. */
 export async function openObjects(folders: Pick<Folders, 'config'>): Promise<RunObjects | null> {
   const settings = readS3Settings(folders);
   if (settings === null) return null;

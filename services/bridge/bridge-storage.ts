@@ -66,7 +66,7 @@ export class BridgeStorage {
 
 /**
  * Opens the tables where `storage` of core.json puts them. A file is held and read immediately; a database is connected to later.
- * @throws Conflict (`queue_held`, `storage_moved`), Failed (`queue_damaged`, `queue_newer` …), Unavailable (`disk_full`)
+ * @throws Conflict (`queue_held`, `storage_moved`), Failed (`queue_damaged`, `queue_newer` …), DatabaseDiskFull
  */
 export async function openBridgeStorage(folders: Pick<Folders, 'config' | 'state'>): Promise<BridgeStorage> {
   const database = await openDatabase(folders, bridgeSchema, { application: 'core-bridge', pool: 'queue' });

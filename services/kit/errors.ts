@@ -58,10 +58,11 @@ export class Failed extends CoreError {}
 /** A disk of this machine takes no more; the same succeeds once there is room. */
 export class DiskFull extends Failed {
   override readonly retryable = true;
+}
 
-  constructor(message: string, options: ErrorOptions = {}) {
-    super('disk_full', message, options);
-  }
+/** The disk of a database file of this machine takes no more. A service refuses what writes, and continues by itself once there is room. */
+export class DatabaseDiskFull extends DiskFull {
+  override readonly status = 503;
 }
 
 /** The input cannot be decoded or breaks its own format. */

@@ -29,9 +29,6 @@ type FolderEnvironment = Pick<
 > &
   Partial<Pick<Environment, 'CORE_SECRETS_DIR' | 'CORE_TOKENS_DIR' | 'CORE_REGISTRY_DIR'>>;
 
-/** Folder of the state folder with the newest acknowledged event of each run, by its id. */
-export const headsName = 'heads';
-
 /** In a state or configuration folder, and in its services' parts that are there, while a restore works on it: what lies beside it may be half of something. */
 export const unfinishedRestoreName = 'restore.unfinished';
 

@@ -1,8 +1,9 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { NewEvent } from '../../services/agentd/runs/event.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { type Benchmark, compare, takeTurns } from './comparison.ts';
 
 /** More than the events of most runs. */
@@ -13,7 +14,7 @@ const events: readonly NewEvent[] = [turn()];
 export const append: Benchmark = {
   summary: 'durable appends to the event log of a run',
   async run(folder) {
-    const store = new FileRunStore({ stateDir: join(folder, 'state') });
+    const store = runStoreIn(join(folder, 'state'));
     const line = await lineOf(store);
     try {
       const samples = await takeTurns(40, {
@@ -28,13 +29,13 @@ export const append: Benchmark = {
   },
 };
 
-async function newRun(store: FileRunStore): Promise<string> {
+async function newRun(store: DatabaseRunStore): Promise<string> {
   const { run_id } = await store.create(sampleRequest());
   await store.append(run_id, () => planned(run_id));
   return run_id;
 }
 
-async function lineOf(store: FileRunStore): Promise<Uint8Array> {
+async function lineOf(store: DatabaseRunStore): Promise<Uint8Array> {
   const runId = await newRun(store);
   const { head } = await store.read(runId);
   await store.append(runId, () => events);
@@ -42,7 +43,7 @@ async function lineOf(store: FileRunStore): Promise<Uint8Array> {
   return Buffer.from(`${JSON.stringify(last)}\n`);
 }
 
-async function storeRate(store: FileRunStore): Promise<number> {
+async function storeRate(store: DatabaseRunStore): Promise<number> {
   const runId = await newRun(store);
   return perSecond(() => store.append(runId, () => events));
 }

@@ -15,7 +15,7 @@ const autocannon = fileURLToPath(new URL('../../node_modules/autocannon/autocann
 export const listOverHttp: Benchmark = {
   summary: `requests per second of the daemon, with ${runs.toLocaleString('en')} runs`,
   async run(folder) {
-    writeRuns(join(folder, 'state'), runs);
+    await writeRuns(join(folder, 'state'), runs);
     const daemon = await startDaemon(folder);
     try {
       const samples = await takeTurns(8, {

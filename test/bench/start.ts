@@ -8,7 +8,7 @@ const runs = 10_000;
 export const start: Benchmark = {
   summary: `how long a person waits for a command, with ${runs.toLocaleString('en')} runs`,
   async run(folder) {
-    writeRuns(join(folder, 'state'), runs);
+    await writeRuns(join(folder, 'state'), runs);
     const samples = await takeTurns(40, {
       node: () => timed(process.execPath, ['-e', '0']),
       version: () => timed(core, ['--version']),

@@ -276,15 +276,20 @@ describe('a database in a file', () => {
   });
   const codeFrom = async (database: Database) => codeOf(await failure(database.query('SELECT * FROM notes')));
 
-  it('is not made before it is used', async () => {
+  it('is not made by looking, and reads as one without rows', async () => {
     const database = open();
+    expect(await database.query('SELECT * FROM notes')).to.deep.equal([]);
     expect(existsSync(path)).to.equal(false);
-    await database.query('SELECT 1 AS one');
+    await database.write(...add('a'));
     expect(existsSync(path)).to.equal(true);
+    expect(await database.query('SELECT * FROM notes')).to.have.length(1);
   });
 
   it('reads nothing through a statement that would write', async () => {
-    expect((await failure(open().query(...add('a')))).message).to.contain('readonly');
+    const database = open();
+    expect((await failure(database.query(...add('a')))).message).to.contain('readonly');
+    await database.write(...add('a'));
+    expect((await failure(database.query(...add('b')))).message).to.contain('readonly');
   });
 
   it('refuses the file of another program, of a newer Core, and one that is damaged', async () => {
@@ -293,8 +298,8 @@ describe('a database in a file', () => {
     foreign.close();
     expect(await codeFrom(open())).to.equal('notes_foreign');
     path = join(folder, 'newer.sqlite');
-    await open({ ...schema, migrations: [...schema.migrations, () => 'CREATE TABLE more (x);'] }).query(
-      'SELECT 1 AS x',
+    await open({ ...schema, migrations: [...schema.migrations, () => 'CREATE TABLE more (x);'] }).write(
+      ...add('a'),
     );
     expect(await codeFrom(open())).to.equal('notes_newer');
     path = join(folder, 'damaged.sqlite');

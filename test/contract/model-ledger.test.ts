@@ -42,6 +42,8 @@ describe('the ledger of model calls in a file', () => {
   it('waits beside the event loop for a ledger that another process has locked', async () => {
     const state = temporaryFolder();
     const ledger = new Ledger(await ledgerInFile(state), { prices: testPrices, dayBudget: null });
+    (await ledger.reserve(token, testCall)).settle({ ...spentBy(1), upstream: 'first' });
+    await ledger.usage(everything);
     const other = new DatabaseSync(databaseFile({ state }, gatewaySchema));
     try {
       other.exec('BEGIN IMMEDIATE');
@@ -56,7 +58,7 @@ describe('the ledger of model calls in a file', () => {
       await delay(100);
       expect((await ledger.health()).status).to.equal('ok');
       other.exec('ROLLBACK');
-      expect((await counted)[0]!.calls).to.equal(1);
+      expect((await counted)[0]!.calls).to.equal(2);
     } finally {
       other.close();
       await ledger.close();

@@ -8,8 +8,9 @@ import { sha256 } from '#kit/digest.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 import { openS3 } from '#kit/objects/s3.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { RunFolders } from '../../services/agentd/runs/run-folders.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -43,7 +44,7 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
   describe('an artifact in a bucket', () => {
     let settings: PostgresSettings;
     let hosts: ReturnType<typeof makeHosts>;
-    let store: PostgresRunStore;
+    let store: DatabaseRunStore;
 
     beforeEach(async () => {
       settings = await server.database();
@@ -84,12 +85,12 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
       await inRows.append(other.run_id, () => planned(other.run_id));
       const names = (path: string): string[] => readdirSync(join(path, 'artifacts')).sort();
       expect(names(folder)).to.deep.equal(names(await inRows.mirror(other.run_id)));
-      const files = new FileRunStore({ stateDir: store.stateDir });
-      const { problems } = await store.verify(run_id);
-      expect((await files.verify(run_id)).problems).to.deep.equal(
-        problems.filter(({ where }) => !where.startsWith('mirror on this host')),
+      const { problems } = await new RunFolders(store.stateDir).verify(run_id);
+      expect(problems.map(({ what }) => what)).to.deep.equal(
+        (await store.verify(run_id)).problems
+          .filter(({ where }) => where.startsWith('mirror on this host'))
+          .map(({ what }) => what),
       );
-      await files.close();
     });
 
     it('says what was changed or removed behind its back, and is replaced when it comes again', async () => {
@@ -185,7 +186,7 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
       await reached;
       await store.prune(everything);
       expect(objectsOf(run_id)).to.have.length(1);
-      await server.ask(settings, "UPDATE run_objects SET begun_at = now() - interval '61 minutes'");
+      await server.ask(settings, 'UPDATE run_objects SET begun_at = core_clock_ms() - 61 * 60000');
       await store.prune(everything);
       expect(objectsOf(run_id)).to.deep.equal([]);
       goOn();
@@ -203,13 +204,13 @@ describeWith(['postgres', 's3'], 'runs in PostgreSQL with artifacts in S3', () =
   /** Stores on one database and bucket, each with a state folder of its own. */
   function makeHosts(settings: PostgresSettings) {
     const homes: string[] = [];
-    const stores: PostgresRunStore[] = [];
+    const stores: DatabaseRunStore[] = [];
     return {
       open({ objects = openS3(s3.settings), minBytes = 0, settings: own = settings }: Opened = {}) {
         const stateDir = mkdtempSync(join(tmpdir(), 'core-host-'));
         homes.push(stateDir);
-        const database = openPostgres(own, 'core-test');
-        const store = new PostgresRunStore({
+        const database = openPostgres(own, 'core-test', { schema: agentdSchema });
+        const store = new DatabaseRunStore({
           stateDir,
           database,
           objects: objects === null ? null : { store: objects, minBytes },

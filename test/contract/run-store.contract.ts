@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { risks } from '#kit/contracts/vocabulary.ts';
 import { sha256 } from '#kit/digest.ts';
@@ -494,6 +496,23 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
         return (await other.read(run_id)).head.seq === head.seq + 1;
       });
       expect(looks).to.equal(before);
+    });
+
+    it('forgets what a model was sent and answered, and nothing that another event needs', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      for (const content of ['content', 'an answer']) await store.putArtifact(run_id, content);
+      await store.append(run_id, () => planned(run_id));
+      await store.append(run_id, () => [turn('an answer'), turn('content'), turn('never stored')]);
+      await store.writeViews(run_id);
+      expect(await store.forgetPrompts(run_id)).to.deep.equal([sha256('an answer')]);
+      expect(codeOf(await failure(store.artifact(run_id, sha256('an answer'))))).to.equal(
+        'artifact_not_found',
+      );
+      expect(await store.artifact(run_id, sha256('content'))).to.deep.equal(Buffer.from('content'));
+      const folder = join(await store.mirror(run_id), 'artifacts');
+      expect(existsSync(join(folder, sha256('an answer')))).to.equal(false);
+      expect(existsSync(join(folder, sha256('content')))).to.equal(true);
+      expect(await store.forgetPrompts(run_id)).to.deep.equal([]);
     });
 
     it('never lets time go backwards within a run', async () => {

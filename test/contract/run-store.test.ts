@@ -1,61 +1,49 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  appendFileSync,
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import type { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { failure } from '../fixtures/failure.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { startRunWriter, type Writer } from '../fixtures/runs/run-writer.ts';
-import { until } from '../fixtures/until.ts';
 import { runStoreContract } from './run-store.contract.ts';
-import { executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';
+import { decided, executionStarted, intended, planned, sampleRequest, turn } from './run-store.sample.ts';
 
-function makeState(): { home: string; stateDir: string; open: () => FileRunStore; end: () => Promise<void> } {
-  const home = mkdtempSync(join(tmpdir(), 'core-runs-'));
+function makeState() {
+  const home = temporaryFolder();
   const stateDir = join(home, 'state');
-  mkdirSync(stateDir);
-  const stores: FileRunStore[] = [];
+  mkdirSync(stateDir, { mode: 0o700 });
+  const stores: DatabaseRunStore[] = [];
   return {
     home,
     stateDir,
-    open() {
-      const store = new FileRunStore({ stateDir });
+    open(): DatabaseRunStore {
+      const store = runStoreIn(stateDir);
       stores.push(store);
       return store;
     },
-    async end() {
-      for (const store of stores) store.close();
+    async end(): Promise<void> {
+      for (const store of stores) await store.close();
       rmSync(home, { recursive: true, force: true });
     },
   };
 }
 
-runStoreContract('folders', async () => {
+runStoreContract('SQLite', async () => {
   const { open, end } = makeState();
   return { store: open(), another: open, end };
 });
 
-describe('run store in folders', () => {
+describe('run store in a file', () => {
   let state: ReturnType<typeof makeState>;
-  let store: FileRunStore;
+  let store: DatabaseRunStore;
 
   beforeEach(() => {
     state = makeState();
@@ -64,15 +52,26 @@ describe('run store in folders', () => {
 
   afterEach(() => state.end());
 
-  const logOf = (runId: string): string => join(state.stateDir, 'runs', runId, 'events.jsonl');
+  const file = (): string => join(state.stateDir, agentdSchema.file);
+  const folderOf = (runId: string): string => join(state.stateDir, 'runs', runId);
+
+  /** What a plain SQLite client does to the rows. */
+  function tamper(...statements: string[]): void {
+    const client = new DatabaseSync(file());
+    client.exec('PRAGMA busy_timeout = 5000');
+    for (const statement of statements) client.exec(statement);
+    client.close();
+  }
 
   it('keeps everything readable by its owner alone', async () => {
     const { run_id } = await store.create(sampleRequest());
     const digest = await store.putArtifact(run_id, 'x');
-    const folder = join(state.stateDir, 'runs', run_id);
+    await store.writeViews(run_id);
     const mode = (path: string): number => statSync(path).mode & 0o777;
+    const folder = folderOf(run_id);
     expect([mode(folder), mode(join(folder, 'artifacts'))]).to.deep.equal([0o700, 0o700]);
-    expect([mode(logOf(run_id)), mode(join(folder, 'artifacts', digest))]).to.deep.equal([0o600, 0o600]);
+    const paths = [file(), join(folder, 'events.jsonl'), join(folder, 'artifacts', digest)];
+    expect(paths.map(mode)).to.deep.equal([0o600, 0o600, 0o600]);
   });
 
   it('loses and repeats nothing when two processes append at once', async () => {
@@ -101,152 +100,151 @@ describe('run store in folders', () => {
       const run = await reader.append(run_id, () => [turn()]);
       expect(run.head.seq).to.be.greaterThan(last);
       expect((await reader.list({ limit: 1 })).runs[0]?.updated_at).to.equal(run.updated_at);
+      await reader.writeViews(run_id);
       const { problems } = await reader.verify(run_id);
-      expect(problems.filter(({ where }) => !where.startsWith('artifacts/'))).to.deep.equal([]);
+      expect(problems.filter(({ what }) => !what.startsWith('removed'))).to.deep.equal([]);
     }
   });
 
-  for (const point of ['events_written', 'events_durable', 'head_written']) {
-    it(`recovers from a crash at ${point}`, async () => {
+  for (const [point, appended] of [
+    ['events_decided', false],
+    ['events_committed', true],
+  ] as const) {
+    it(`has all of an append or nothing after a crash at ${point}`, async () => {
       const { run_id } = await store.create(sampleRequest());
       const { ended } = startWriter(run_id, 1, 1, 10, { CORE_CRASH_AT: point });
       expect(await ended).to.deep.equal([]);
-      const page = await store.list({ limit: 10 });
-      const run = await store.read(run_id);
-      expect(run.head.seq).to.equal(2);
-      expect(page.runs[0]?.updated_at).to.equal(run.updated_at);
+      expect((await store.read(run_id)).head.seq).to.equal(appended ? 2 : 1);
       expect((await store.verify(run_id)).problems).to.deep.equal([]);
     });
   }
 
-  it('sets a torn last line aside with the next write, whatever its length', async () => {
-    const { run_id } = await store.create(sampleRequest());
-    await store.append(run_id, () => [turn()]);
-    const whole = readFileSync(logOf(run_id));
-    const line = whole.subarray(whole.indexOf('\n') + 1, -1);
-    for (const torn of [Buffer.from('{'), line, Buffer.alloc(5000), Buffer.from([0xff])]) {
-      const before = await store.read(run_id);
-      appendFileSync(logOf(run_id), torn);
-      expect((await state.open().read(run_id)).head).to.deep.equal(before.head);
-      expect((await state.open().list({ limit: 1 })).runs).to.have.length(1);
-      expect((await store.verify(run_id)).problems.map(({ what }) => what).join()).to.contain('line feed');
-      const run = await store.append(run_id, () => [turn()]);
-      expect(run.head.seq).to.equal(before.head.seq + 2);
-      const aside = (await store.events(run_id)).at(-2)!;
-      expect(aside.type).to.equal('torn_line_set_aside');
-      const { bytes, artifact } = aside.data as { bytes: number; artifact: string };
-      expect(bytes).to.equal(torn.length);
-      expect(Buffer.from(await store.artifact(run_id, artifact))).to.deep.equal(torn);
-    }
-    const { problems } = await store.verify(run_id);
-    expect(problems.filter(({ what }) => !what.startsWith('removed'))).to.deep.equal([]);
-  });
+  describe('whose rows somebody changed', () => {
+    let runId: string;
+    let sound: string;
 
-  it('says clearly that a run is damaged, and still lists the others', async () => {
-    const { run_id } = await store.create(sampleRequest());
-    await store.append(run_id, () => [turn()]);
-    const sound = await store.create(sampleRequest());
-    const bytes = readFileSync(logOf(run_id));
-    writeFileSync(logOf(run_id), bytes.toString().replace('"mira"', '"eve!"'));
-    const fresh = state.open();
-    const error = await failure(fresh.read(run_id));
-    expect(codeOf(error)).to.equal('run_damaged');
-    expect(String(error)).to.contain('event 1');
-    expect(codeOf(await failure(fresh.append(run_id, () => [turn()])))).to.equal('run_damaged');
-    rmSync(join(state.stateDir, 'index.sqlite'));
-    const page = await fresh.list({ limit: 10 });
-    expect(page.runs.map((run) => run.run_id)).to.deep.equal([sound.run_id]);
-    expect(page.problems.join()).to.contain(run_id);
-    writeFileSync(logOf(run_id), bytes);
-    expect((await state.open().list({ limit: 10 })).runs).to.have.length(2);
-    expect((await fresh.list({ limit: 10 })).problems).to.deep.equal([]);
-  });
-
-  it('leaves foreign things among the runs alone and reports them', async () => {
-    const { run_id } = await store.create(sampleRequest());
-    const runs = join(state.stateDir, 'runs');
-    writeFileSync(join(runs, 'notes.txt'), 'mine');
-    mkdirSync(join(runs, 'run_backup'));
-    mkdirSync(join(runs, 'run_0199f3c2-0000-7000-8000-000000000001'));
-    symlinkSync('/etc', join(runs, 'run_0199f3c2-0000-7000-8000-000000000002'));
-    writeFileSync(join(runs, 'run_0199f3c2-0000-7000-8000-000000000003'), 'a file');
-    mkdirSync(join(runs, `.run_0199f3c2-0000-7000-8000-000000000004.new`));
-    for (const lister of [store, state.open()]) {
-      const page = await lister.list({ limit: 10 });
-      expect(page.runs.map((run) => run.run_id)).to.deep.equal([run_id]);
-      expect(page.problems).to.have.length(5);
-      expect(page.problems.join('\n'))
-        .to.contain('notes.txt')
-        .and.contain('run_backup')
-        .and.contain('no events.jsonl');
-    }
-    expect(existsSync(join(runs, 'notes.txt'))).to.equal(true);
-    rmSync(join(runs, 'notes.txt'));
-    await until('the next look', async () => (await state.open().list({ limit: 10 })).problems.length === 4);
-  });
-
-  for (const [what, spoil] of [
-    ['missing', (path: string) => rmSync(path)],
-    [
-      'no database',
-      (path: string) => writeFileSync(path, 'not a database, but long enough to be read as one'.repeat(100)),
-    ],
-    ['empty', (path: string) => truncateSync(path, 0)],
-  ] as const) {
-    it(`rebuilds the index if it is ${what}`, async () => {
-      const { run_id } = await store.create(sampleRequest());
-      await store.append(run_id, () => planned(run_id));
-      store.close();
-      spoil(join(state.stateDir, 'index.sqlite'));
-      const again = state.open();
-      expect((await again.list({ limit: 10 })).runs[0]?.status).to.equal('awaiting_approval');
-      expect((await again.append(run_id, () => [turn()])).head.seq).to.equal(8);
+    beforeEach(async () => {
+      sound = (await store.create(sampleRequest())).run_id;
+      runId = (await store.create(sampleRequest())).run_id;
+      for (const content of ['content', 'one']) await store.putArtifact(runId, content);
+      const run = await store.append(runId, () => planned(runId));
+      await store.append(runId, () => run.actions.map(({ definition }) => decided(definition)));
+      await store.writeViews(runId);
     });
-  }
 
-  it('notices an index that was deleted while it is open', async () => {
-    const { run_id } = await store.create(sampleRequest());
-    const other = state.open();
-    await other.list({ limit: 1 });
-    for (const suffix of ['', '-wal', '-shm'])
-      rmSync(join(state.stateDir, `index.sqlite${suffix}`), { force: true });
-    await store.append(run_id, () => [turn()]);
-    await other.append(run_id, () => [turn()]);
-    expect((await store.list({ limit: 10 })).runs).to.have.length(1);
-    expect(
-      (await store.verify(run_id)).problems.filter(({ where }) => where.startsWith('events')),
-    ).to.deep.equal([]);
-    expect((await store.read(run_id)).head.seq).to.equal(3);
+    const changes: Readonly<Record<string, () => readonly string[]>> = {
+      'a word of an event': () => [
+        `UPDATE run_events SET line = replace(line, '"mira"', '"eve!"') WHERE run_id = '${runId}' AND seq = 1`,
+      ],
+      'the hash of an event': () => [
+        `UPDATE run_events SET line = replace(line, substr(hash, 1, 8), '00000000') WHERE run_id = '${runId}' AND seq = 3`,
+      ],
+      'the order of two events': () => [
+        `UPDATE run_events SET seq = 1000 WHERE run_id = '${runId}' AND seq = 3`,
+        `UPDATE run_events SET seq = 3 WHERE run_id = '${runId}' AND seq = 4`,
+        `UPDATE run_events SET seq = 4 WHERE run_id = '${runId}' AND seq = 1000`,
+      ],
+      'an event, which is gone': () => [`DELETE FROM run_events WHERE run_id = '${runId}' AND seq = 5`],
+      'the newest event, which is gone': () => [
+        `DELETE FROM run_events WHERE run_id = '${runId}' AND seq = (SELECT seq FROM runs WHERE run_id = '${runId}')`,
+      ],
+      'the newest event and the head': () => [
+        `DELETE FROM run_events WHERE run_id = '${runId}' AND seq = (SELECT seq FROM runs WHERE run_id = '${runId}')`,
+        `UPDATE runs SET (seq, hash) = (SELECT seq, hash FROM run_events AS e WHERE e.run_id = '${runId}' ORDER BY seq DESC LIMIT 1) WHERE run_id = '${runId}'`,
+      ],
+      'all events, which are gone': () => [`DELETE FROM run_events WHERE run_id = '${runId}'`],
+      'the row of the run, which is gone': () => [`DELETE FROM runs WHERE run_id = '${runId}'`],
+      'the events of another run': () => [
+        `DELETE FROM run_events WHERE run_id = '${runId}'`,
+        `INSERT INTO run_events SELECT '${runId}', seq, line, prev, hash FROM run_events WHERE run_id = '${sound}'`,
+      ],
+      'an artifact': () => [
+        `UPDATE run_artifacts SET content = CAST('evil' AS BLOB) WHERE run_id = '${runId}'`,
+      ],
+      'an artifact, which is gone': () => [`DELETE FROM run_artifacts WHERE run_id = '${runId}'`],
+    };
+
+    for (const [what, statements] of Object.entries(changes)) {
+      it(`refuses what follows from ${what}, says so, and still lists the others`, async () => {
+        tamper(...statements());
+        for (const reader of [store, state.open()]) {
+          const error = await failure(reader.requireUnaltered(runId));
+          const refusals = [
+            ...['run_damaged', 'record_cut', 'database_behind', 'artifact_differs', 'run_not_found'],
+          ];
+          expect(codeOf(error), what).to.be.oneOf(refusals);
+          expect((await reader.verify(runId)).problems, what).to.not.deep.equal([]);
+          const { runs } = await reader.list({ limit: 10 });
+          expect(runs.map(({ run_id }) => run_id)).to.include(sound);
+        }
+        const fresh = state.open();
+        if (!what.includes('artifact'))
+          expect(codeOf(await failure(fresh.append(runId, () => [turn()])))).to.be.oneOf([
+            ...['run_damaged', 'record_cut', 'database_behind', 'run_not_found'],
+          ]);
+        expect((await fresh.read(sound)).run_id).to.equal(sound);
+      });
+    }
+
+    it('names an event that was inserted behind the head, and never reads it', async () => {
+      tamper(
+        `INSERT INTO run_events SELECT run_id, seq + 1, line, prev, hash FROM run_events WHERE run_id = '${runId}' ORDER BY seq DESC LIMIT 1`,
+      );
+      const before = await store.events(runId);
+      expect(await state.open().events(runId)).to.deep.equal(before);
+      expect((await store.verify(runId)).problems.map(({ where }) => where).join()).to.contain(
+        'run_events line',
+      );
+      expect((await failure(state.open().append(runId, () => [turn()]))) instanceof Error).to.equal(true);
+    });
   });
 
-  it('refuses a run whose log was replaced by an older one, or removed by hand', async () => {
+  it('does not read the folder: an edited one changes nothing, is named, and is written again', async () => {
     const { run_id } = await store.create(sampleRequest());
-    const backup = readFileSync(logOf(run_id));
-    await store.append(run_id, () => planned(run_id));
-    expect((await store.list({ limit: 10 })).runs[0]?.status).to.equal('awaiting_approval');
-    rmSync(logOf(run_id));
-    writeFileSync(logOf(run_id), backup, { mode: 0o600 });
-    expect(codeOf(await failure(store.read(run_id)))).to.equal('record_cut');
-    expect(codeOf(await failure(store.restore(run_id)))).to.equal('record_whole');
-    const replaced = await state.open().list({ limit: 10 });
-    expect(replaced.runs).to.deep.equal([]);
-    expect(replaced.problems.join()).to.contain('events 2 to 7').and.contain(run_id);
-    rmSync(join(state.stateDir, 'runs', run_id), { recursive: true });
-    expect(codeOf(await failure(store.read(run_id)))).to.equal('record_cut');
-    const removed = await state.open().list({ limit: 10 });
-    expect(removed.runs).to.deep.equal([]);
-    expect(removed.problems.join()).to.contain('events.jsonl is gone');
-    expect(await store.resolve(run_id.slice(0, 20))).to.equal(run_id);
-    expect((await store.verify(run_id)).problems.map(({ where }) => where)).to.deep.equal([
-      `heads/${run_id}`,
-    ]);
+    await store.append(run_id, () => [turn()]);
+    await store.writeViews(run_id);
+    const log = join(folderOf(run_id), 'events.jsonl');
+    const before = readFileSync(log, 'utf8');
+    writeFileSync(log, before.replace('"mira"', '"eve!"'));
+    const fresh = state.open();
+    expect((await fresh.read(run_id)).request.requested_by).to.equal('mira');
+    expect((await fresh.verify(run_id)).problems.map(({ where }) => where).join()).to.contain(
+      'mirror on this host: events.jsonl line 1',
+    );
+    await fresh.mirror(run_id);
+    expect(readFileSync(log, 'utf8')).to.equal(before);
+    const { problems } = await fresh.verify(run_id);
+    expect(problems.filter(({ where }) => where.includes('line'))).to.deep.equal([]);
+  });
+
+  it('stops when an older copy of the file was put back, until a person restores or accepts the loss', async () => {
+    const { run_id } = await store.create(sampleRequest());
+    await store.writeViews(run_id);
+    await store.close();
+    const copy = readFileSync(file());
+    const later = state.open();
+    await later.append(run_id, () => planned(run_id));
+    await later.writeViews(run_id);
+    await later.close();
+    for (const name of readdirSync(state.stateDir))
+      if (name.startsWith(agentdSchema.file)) rmSync(join(state.stateDir, name));
+    writeFileSync(file(), copy, { mode: 0o600 });
+    const restored = state.open();
+    const error = await failure(restored.append(run_id, () => [turn()]));
+    expect(codeOf(error)).to.equal('database_behind');
+    expect(await restored.record(run_id)).to.deep.include({ restorable: true });
+    await restored.restore(run_id);
+    expect((await restored.read(run_id)).status).to.equal('awaiting_approval');
+    expect(
+      (await restored.verify(run_id)).problems.filter(({ what }) => !what.startsWith('removed')),
+    ).to.deep.equal([]);
   });
 
   it('shows that the executor died, at once', async () => {
     const { run_id } = await store.create(sampleRequest());
     const script = `
-      import { FileRunStore } from ${JSON.stringify(fileURLToPath(new URL('../../services/agentd/runs/file-run-store.ts', import.meta.url)))};
-      const store = new FileRunStore({ stateDir: ${JSON.stringify(state.stateDir)} });
+      import { runStoreIn } from ${JSON.stringify(fileURLToPath(new URL('../fixtures/runs/run-store-in.ts', import.meta.url)))};
+      const store = runStoreIn(${JSON.stringify(state.stateDir)});
       await store.lease(${JSON.stringify(executorLease(run_id))});
       console.log('held');
       setInterval(() => {}, 1000);`;
@@ -272,43 +270,12 @@ describe('run store in folders', () => {
     await (await store.lease(executorLease(run_id))).release();
   });
 
-  it('writes nothing by halves when the disk is full, and goes on when there is room', async () => {
-    const { run_id } = await store.create(sampleRequest());
-    await store.append(run_id, () => [turn()]);
-    const before = readFileSync(logOf(run_id));
-    // The limit on the size of a file stands for a full disk: the write is cut short, and the next one fails.
-    const writer = startWriter(run_id, 1, 1, 400_000, {}, 'ulimit -f 300;');
-    expect(await writer.output).to.equal('disk_full\n');
-    expect(readFileSync(logOf(run_id))).to.deep.equal(before);
-    expect((await store.append(run_id, () => [turn()])).head.seq).to.equal(3);
-  });
-
-  it('names the state folder that it may not write', async () => {
-    if (process.getuid?.() === 0) return asNobody(state.stateDir);
-    chmodSync(state.stateDir, 0o500);
-    const error = await failure(store.create(sampleRequest()));
-    chmodSync(state.stateDir, 0o700);
-    expect(codeOf(error)).to.equal('state_not_writable');
-    expect(String(error)).to.contain(state.stateDir);
-  });
-
   it('reports a state folder that is a file', async () => {
     const path = join(state.stateDir, 'file');
     writeFileSync(path, '');
-    const error = await failure(new FileRunStore({ stateDir: path }).create(sampleRequest()));
+    const error = await failure(runStoreIn(path).create(sampleRequest()));
     expect(codeOf(error)).to.equal('state_not_writable');
     expect(String(error)).to.contain(path);
-  });
-
-  it('keeps many runs open at once without keeping their files open', async () => {
-    for (let number = 1; number <= 80; number++) {
-      const { run_id } = await store.create(sampleRequest({ number }));
-      await store.append(run_id, () => [turn()]);
-    }
-    if (process.platform === 'linux') {
-      expect(readdirSync('/proc/self/fd').length).to.be.lessThan(150);
-    }
-    expect((await store.list({ limit: 100 })).runs).to.have.length(80);
   });
 
   function startWriter(
@@ -322,35 +289,3 @@ describe('run store in folders', () => {
     return startRunWriter({ home: state.home, runId, events, batch, size, variables, shell });
   }
 });
-
-/** The superuser may write everywhere, so another user has to try. */
-async function asNobody(stateDir: string): Promise<void> {
-  const child = spawn(
-    process.execPath,
-    [
-      '--disable-warning=ExperimentalWarning',
-      '--input-type=module',
-      '-e',
-      tryToCreate(join(stateDir, 'inner')),
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  let text = '';
-  child.stdout.on('data', (chunk) => {
-    text += chunk;
-  });
-  await once(child, 'close');
-  expect(text).to.contain('state_not_writable').and.contain(join(stateDir, 'inner'));
-}
-
-/** Modules are loaded before the rights are given up: the sources may be out of the other user's reach. */
-function tryToCreate(stateDir: string): string {
-  const runs = new URL('../../services/agentd/runs/', import.meta.url);
-  return `
-    const { FileRunStore } = await import(${JSON.stringify(new URL('file-run-store.ts', runs).href)});
-    await new FileRunStore({ stateDir: ${JSON.stringify(temporaryFolder())} }).create(${JSON.stringify(sampleRequest())});
-    process.setgid(65534);
-    process.setuid(65534);
-    const store = new FileRunStore({ stateDir: ${JSON.stringify(stateDir)} });
-    await store.create(${JSON.stringify(sampleRequest())}).catch((error) => console.log(error.code, error.message));`;
-}

@@ -6,7 +6,7 @@ import { sampleRequest, turn } from './run-store.sample.ts';
  * <run> is `new`. Prints the sequence number of each append after it is acknowledged, or the new run.
  */
 const [home, runId, events, batch, size] = process.argv.slice(2) as [string, string, string, string, string];
-const store = await openRunStore({ config: `${home}/config` }, { stateDir: `${home}/state` });
+const store = await openRunStore({ config: `${home}/config`, state: `${home}/state` });
 try {
   if (runId === 'new') process.stdout.write(`${(await store.create(sampleRequest())).run_id}\n`);
   for (let done = 0; done < Number(events); done += Number(batch)) {

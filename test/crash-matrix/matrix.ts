@@ -53,7 +53,7 @@ export function crashMatrix(vcs: 'git' | 'jj', storage: StorageKind = 'files'): 
       for (const close of closing) await close();
     });
 
-    for (const point of planPoints(storage).filter(isKilledHere)) {
+    for (const point of planPoints.filter(isKilledHere)) {
       it(`goes on planning after a kill at ${point}`, async () => {
         const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
         await killed(
@@ -105,10 +105,7 @@ export function crashMatrix(vcs: 'git' | 'jj', storage: StorageKind = 'files'): 
       });
     }
 
-    const whileExecuting = [
-      ...executePoints(storage),
-      ...vcsCrashPoints[vcs].filter((name) => !undoes(name)),
-    ];
+    const whileExecuting = [...executePoints, ...vcsCrashPoints[vcs].filter((name) => !undoes(name))];
     for (const point of whileExecuting.filter(isKilledHere)) {
       it(`executes exactly once across a kill at ${point}`, async () => {
         const run = await world.plannedAndApproved(point === 'vcs.jj.files_tracked' ? widePatch : greetPatch);

@@ -1,4 +1,3 @@
-import type { StorageKind } from '#kit/config/storage.ts';
 import { actionKinds } from '../../services/agentd/action.ts';
 import type { EffectName } from '../../services/agentd/execution/effects.ts';
 import { isQuick } from '../needs.ts';
@@ -23,33 +22,14 @@ const executeSteps = [
   'execute.before_finish',
 ];
 
-/** The places of a run store, at some appends of an execution. */
-const storePoints = {
-  files: {
-    plan: ['run_named'],
-    execute: [
-      // Between the bytes of an event and its index row, at every other append of an execution.
-      ...[1, 3, 5, 7, 9, 11, 13, 15].flatMap((append) => [
-        `events_written:${append}`,
-        `events_durable:${append + 1}`,
-      ]),
-      // Between the head that is kept outside the run's folder and the acknowledgement, and when the first one is on the disk.
-      ...[2, 6, 10, 14].map((append) => `head_written:${append}`),
-      'head_durable',
-    ],
-  },
-  postgres: {
-    plan: ['run_committed'],
-    // Before and after the commit of an event.
-    execute: [2, 4, 6, 8, 10, 12, 14].flatMap((append) => [
-      `events_decided:${append}`,
-      `events_committed:${append + 1}`,
-    ]),
-  },
-} satisfies Record<StorageKind, { readonly plan: readonly string[]; readonly execute: readonly string[] }>;
+/** Before and after the commit of an event, at some appends of an execution. */
+const appendPoints = [2, 4, 6, 8, 10, 12, 14].flatMap((append) => [
+  `events_decided:${append}`,
+  `events_committed:${append + 1}`,
+]);
 
-export const planPoints = (kind: StorageKind) => [...storePoints[kind].plan, ...planSteps];
-export const executePoints = (kind: StorageKind) => [...executeSteps, ...storePoints[kind].execute];
+export const planPoints = ['run_committed', ...planSteps];
+export const executePoints = [...executeSteps, ...appendPoints];
 export const undoPoints = [
   'undo.started',
   ...each('undo.intent'),
@@ -68,8 +48,8 @@ const representative = [
   'execute.effect.push_branch',
   'execute.effect.open_pull_request',
   'execute.result:7',
-  'events_written:7',
-  'head_written:6',
+  'events_decided:6',
+  'events_committed:7',
   'undo.intent.open_pull_request',
   'undo.effect.push_branch',
   'effect.leaving.comment',

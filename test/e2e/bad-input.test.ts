@@ -156,12 +156,12 @@ describe('core and bad input', () => {
     expect(await place.git('-C', other, 'branch', '--list', 'core/*')).to.equal('');
   });
 
-  it('names a foreign file among the runs, and lists the runs', async () => {
+  it('lists the runs whatever lies among their folders', async () => {
     writeFileSync(join(place.home, 'state/runs/notes.txt'), 'mine');
     mkdirSync(join(place.home, 'state/runs/run_x'));
     const { exitCode, stdout } = await place.core('runs');
     expect(exitCode).to.equal(0);
-    expect(stdout).to.contain(planned.slice(0, 17)).and.to.contain('notes.txt');
+    expect(stdout).to.contain(planned.slice(0, 17)).and.to.not.contain('notes.txt');
   });
 
   it('says which folder it cannot write to', async () => {

@@ -115,12 +115,12 @@ describeWith(['linux'], 'Files of Core, with a umask that lets others read', () 
       .map(({ path, stats }) => `${(stats.mode & 0o777).toString(8)} ${path.slice(folder.length + 1)}`);
   }
 
-  it('can be read by their owner alone: state, databases, logs, notes, heads, mirrors, backups and tokens', async () => {
+  it('can be read by their owner alone: state, databases, logs, notes, mirrors, backups and tokens', async () => {
     const state = join(place.home, 'state');
     const names = readdirSync(state, { recursive: true }).map(String);
     for (const part of [
       /\.sqlite-wal$/,
-      /^heads\/run_/,
+      /^runs\/run_[^/]*\/events.jsonl/,
       /^mirrors\/.*\.pack$/,
       /^runs\/run_[^/]+\/artifacts\/./,
       /^clones\/./,

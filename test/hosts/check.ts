@@ -190,7 +190,7 @@ async function recordProblems(parts: CheckParts): Promise<Problems> {
     .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Note]));
   const record = await around.pair.ask<Recorded>(
     around.database,
-    'SELECT run_id, seq, prev, hash FROM run_events',
+    'SELECT run_id, seq::int, prev, hash FROM run_events',
   );
   const there = new Set(record.map(({ hash }) => hash));
   for (const note of notes)

@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '#kit/errors.ts';
 import type { Services } from '../../services/agentd/cli/services.ts';
 import { openServices } from '../../services/agentd/main.ts';
-import { Heads } from '../../services/agentd/runs/log/heads.ts';
+import { logName } from '../../services/agentd/runs/log/run-folder.ts';
+import { mirroredEvents } from '../../services/agentd/runs/mirror/run-folder-log.ts';
 import type { Client } from './client.ts';
 import type { Host } from './host.ts';
 import type { Journal } from './journal.ts';
@@ -137,14 +138,13 @@ export class Operator {
   async #ahead(since: number): Promise<Held[]> {
     const { hosts, around } = this.#parts;
     const marks = hosts.flatMap(({ name, home }) => {
-      const state = join(home, 'state');
-      const folder = join(state, 'heads');
-      const heads = new Heads(state);
+      const stateDir = join(home, 'state');
+      const folder = join(stateDir, 'runs');
       const names = existsSync(folder) ? readdirSync(folder).filter((one) => one.startsWith('run_')) : [];
       return names.flatMap((run_id) => {
-        if (statSync(join(folder, run_id)).mtimeMs < since) return [];
-        const { seq, hash } = heads.read(run_id)!.acknowledged;
-        return seq === 0 ? [] : [{ host: name, run_id, hash }];
+        const last = mirroredEvents({ stateDir, runId: run_id }).at(-1);
+        if (last === undefined || statSync(join(folder, run_id, logName)).mtimeMs < since) return [];
+        return [{ host: name, run_id, hash: last.hash }];
       });
     });
     const there = await around.pair.ask<{ hash: string }>(

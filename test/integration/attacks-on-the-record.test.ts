@@ -1,9 +1,21 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { codeOf } from '#kit/errors.ts';
 import { openServices } from '../../services/agentd/main.ts';
+import { summaryColumns } from '../../services/agentd/runs/rows/run-rows.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, makeWorld, quiet, type World } from '../fixtures/world/world.ts';
@@ -16,17 +28,27 @@ interface Attack {
 
 const views = /^(?!events\.jsonl$|artifacts\/)/;
 
+type Row = Readonly<Record<string, string | number | Uint8Array | null>>;
+
+/** A change of rows by a plain SQLite client. */
+interface RowAttack {
+  readonly name: string;
+  readonly make: (client: DatabaseSync) => void;
+}
+
+const tables = ['runs', 'run_events', 'run_artifacts'] as const;
+
 /**
- * Every file of a run whose build is done, whose publishing was approved and whose comment was rejected, is changed between the
- * approvals and the execution.
+ * A run whose build is done, whose publishing was approved and whose comment was rejected. Every row of it, and every file of its folder,
+ * is changed between the approvals and the execution.
  */
 describe('attacks on the record between approval and execution', function () {
-  this.timeout(600_000);
+  this.timeout(900_000);
   let world: World;
   let run: Run;
   let folder: string;
-  let head: string;
   let kept: string;
+  let rows: Readonly<Record<(typeof tables)[number], readonly Row[]>>;
   const elsewhere = temporaryFolder();
 
   before(async () => {
@@ -45,10 +67,13 @@ describe('attacks on the record between approval and execution', function () {
       by: everybody,
     });
     folder = join(world.home, 'state/runs', run.run_id);
-    head = join(world.home, 'state/heads', run.run_id);
     kept = join(elsewhere, 'run');
     cpSync(folder, kept, { recursive: true });
-    cpSync(head, join(elsewhere, 'head'));
+    rows = asClient((client) => ({
+      runs: rowsOf(client, 'runs'),
+      run_events: rowsOf(client, 'run_events'),
+      run_artifacts: rowsOf(client, 'run_artifacts'),
+    }));
   });
 
   after(() => world?.close());
@@ -61,20 +86,42 @@ describe('attacks on the record between approval and execution', function () {
     by: everybody,
   });
 
+  function asClient<T>(work: (client: DatabaseSync) => T): T {
+    const client = new DatabaseSync(join(world.home, 'state', agentdSchema.file));
+    try {
+      client.exec('PRAGMA busy_timeout = 5000');
+      return work(client);
+    } finally {
+      client.close();
+    }
+  }
+
+  function rowsOf(client: DatabaseSync, table: string): readonly Row[] {
+    return client.prepare(`SELECT * FROM ${table} WHERE run_id = ?`).all(run.run_id) as Row[];
+  }
+
   function putBack(): void {
     rmSync(folder, { recursive: true, force: true });
     cpSync(kept, folder, { recursive: true });
-    rmSync(head, { recursive: true, force: true });
-    mkdirSync(join(world.home, 'state/heads'), { recursive: true });
-    cpSync(join(elsewhere, 'head'), head);
+    asClient((client) => {
+      client.exec('BEGIN');
+      for (const table of tables) {
+        client.prepare(`DELETE FROM ${table} WHERE run_id = ? OR run_id = ?`).run(run.run_id, otherRun);
+        for (const row of rows[table]) {
+          const names = Object.keys(row);
+          client
+            .prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`)
+            .run(...Object.values(row));
+        }
+      }
+      client.exec('COMMIT');
+    });
   }
 
   const published = (): string => world.remote.git('for-each-ref', '--format=%(refname)', 'refs/heads/core/');
 
   /** How a new process takes what it finds: what it answers to an execution, and whether it calls the record whole. */
-  async function attacked(attack: Attack, path: string): Promise<{ whole: boolean; code: string }> {
-    putBack();
-    attack.make(path);
+  async function asked(dryRun: boolean): Promise<{ whole: boolean; code: string }> {
     const services = await openServices({ home: world.home });
     try {
       const agent = services.agent;
@@ -82,74 +129,85 @@ describe('attacks on the record between approval and execution', function () {
         ({ problems }) => problems.length === 0,
         () => false,
       );
-      const code = await agent.execute(options(), quiet).then(() => 'executed', codeOf);
+      const code = await agent
+        .execute({ ...options(), dry_run: dryRun }, quiet)
+        .then(() => 'executed', codeOf);
       return { whole, code };
     } finally {
       await services.close();
     }
   }
 
-  async function expectAllRefused(attacks: readonly Attack[], pathOf: (file: string) => string) {
+  it('executes nothing and calls nothing whole, whatever was done to whichever row', async () => {
+    const refusals = [
+      ...[
+        'record_cut',
+        'run_damaged',
+        'artifact_differs',
+        'database_behind',
+        'run_not_found',
+        'run_not_planned',
+      ],
+    ];
+    const attacks = [
+      ...rows.run_events.flatMap((row, index) => attacksOnEvent(row, rows.run_events[index + 1])),
+      ...rows.run_artifacts.flatMap((row, index) => attacksOnArtifact(row, rows.run_artifacts[index - 1])),
+      ...attacksOnHead(rows.runs[0]!),
+    ];
+    expect(attacks.length).to.be.at.least(500);
+    const through: string[] = [];
+    for (const { name, make } of attacks) {
+      putBack();
+      asClient(make);
+      const { whole, code } = await asked(false);
+      if (whole || !refusals.includes(code)) through.push(`${name}: ${code}, whole ${whole}`);
+    }
+    expect(through).to.deep.equal([]);
+    expect(published()).to.equal('');
+  });
+
+  it('names each column of a list that the events do not give', async () => {
+    const [row] = rows.runs;
+    const names = Object.keys(row!).filter((name) => (summaryColumns as readonly string[]).includes(name));
+    expect(names).to.have.length(summaryColumns.length);
+    for (const name of names) {
+      putBack();
+      asClient((client) =>
+        client.prepare(`UPDATE runs SET ${name} = ? WHERE run_id = ?`).run('77', run.run_id),
+      );
+      const { problems } = await world.agent.verify(run.run_id);
+      expect(problems.map(({ where }) => where)).to.deep.equal([`runs ${name}`]);
+    }
+    putBack();
+  });
+
+  it('calls no folder whole that was changed, and runs by the rows whatever it says', async () => {
+    const files = filesBelow(kept, '');
+    const attacks = files.flatMap((file) => attacksOn(file, readFileSync(join(kept, file)), elsewhere));
+    attacks.push(
+      {
+        name: 'delete artifacts of',
+        file: '',
+        make: () => rmSync(join(folder, 'artifacts'), { recursive: true }),
+      },
+      { name: 'empty', file: '', make: () => emptied(folder) },
+    );
+    expect(attacks.length).to.be.at.least(300);
     const through: string[] = [];
     for (const attack of attacks) {
-      const { whole, code } = await attacked(attack, pathOf(attack.file));
-      if (whole || !refusals.includes(code))
+      putBack();
+      attack.make(join(folder, attack.file));
+      const { whole, code } = await asked(true);
+      if (whole || !['executed', 'view_altered'].includes(code))
         through.push(`${attack.name} ${attack.file}: ${code}, whole ${whole}`);
     }
     expect(through).to.deep.equal([]);
     expect(published()).to.equal('');
-  }
-
-  const refusals = ['record_cut', 'run_damaged', 'artifact_differs', 'view_altered'];
-
-  it('executes nothing and calls nothing whole, whatever was done to whichever file of the run folder', async () => {
-    const files = filesBelow(kept, '');
-    const attacks = files.flatMap((file) => attacksOn(file, readFileSync(join(kept, file)), elsewhere));
-    expect(attacks.length).to.be.at.least(300);
-    expect(new Set(attacks.map(({ name }) => name.split(' ')[0]))).to.deep.equal(
-      new Set(['edit', 'cut', 'delete', 'replace']),
-    );
-    await expectAllRefused(attacks, (file) => join(folder, file));
   });
 
-  it('executes nothing and calls nothing whole when the folder or what is known of its head is gone or another', async () => {
-    const attacks: Attack[] = [
-      { name: 'delete the folder', file: 'folder', make: () => rmSync(folder, { recursive: true }) },
-      {
-        name: 'delete artifacts',
-        file: 'folder',
-        make: () => rmSync(join(folder, 'artifacts'), { recursive: true }),
-      },
-      { name: 'empty the folder', file: 'folder', make: () => emptied(folder) },
-      { name: 'delete the head', file: 'head', make: () => rmSync(head) },
-      {
-        name: 'delete all heads',
-        file: 'head',
-        make: () => rmSync(join(world.home, 'state/heads'), { recursive: true }),
-      },
-      { name: 'replace the head by a folder', file: 'head', make: () => emptied(head) },
-      ...[0, 1, 100, 300].map((length) => ({
-        name: `cut the head to ${length}`,
-        file: 'head',
-        make: () => writeFileSync(head, readFileSync(head).subarray(0, length)),
-      })),
-      { name: 'replace the head by NULs', file: 'head', make: () => writeFileSync(head, Buffer.alloc(512)) },
-      {
-        name: 'delete the head and the last line',
-        file: 'head',
-        make: () => {
-          rmSync(head);
-          const lines = readFileSync(join(folder, 'events.jsonl'), 'utf8').split(/(?<=\n)/);
-          writeFileSync(join(folder, 'events.jsonl'), lines.slice(0, -1).join(''));
-        },
-      },
-    ];
-    await expectAllRefused(attacks, () => '');
-  });
-
-  it('takes deleted views for what they are, and executes then what was approved and nothing that was rejected', async () => {
+  it('executes what was approved and nothing that was rejected with no folder at all, and writes it again', async () => {
     putBack();
-    for (const file of filesBelow(folder, '').filter((name) => views.test(name))) rmSync(join(folder, file));
+    rmSync(folder, { recursive: true });
     const done = await world.agent.execute(options(), quiet);
     expect(done.actions.map(({ state }) => state)).to.deep.equal([
       ...Array.from({ length: 6 }, () => 'succeeded'),
@@ -158,8 +216,124 @@ describe('attacks on the record between approval and execution', function () {
     expect(world.remote.git('rev-parse', `refs/heads/${run.plan!.target.branch}^{tree}`)).to.equal(
       run.plan!.target.tree,
     );
+    expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
+    expect(existsSync(join(folder, 'events.jsonl'))).to.equal(true);
   });
 });
+
+const otherRun = 'run_0199f3c2-0000-7000-8000-000000000009';
+const flips = [0x01, 0x02, 0x04, 0x20, 0x40];
+
+function flipped(bytes: Uint8Array, position: number, index: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[position] = copy[position]! ^ flips[index]!;
+  return copy;
+}
+
+function attacksOnEvent(row: Row, next: Row | undefined): RowAttack[] {
+  const where = [String(row.run_id), Number(row.seq)] as const;
+  const set = (column: string, value: string | number) => (client: DatabaseSync) => {
+    client.prepare(`UPDATE run_events SET ${column} = ? WHERE run_id = ? AND seq = ?`).run(value, ...where);
+  };
+  const line = Buffer.from(String(row.line));
+  const positions = [0, 0.2, 0.4, 0.6, 0.8].map((part) => Math.floor(part * line.length));
+  const attacks: [string, (client: DatabaseSync) => void][] = [
+    ...positions.map((position, index): [string, (client: DatabaseSync) => void] => [
+      `edit byte ${position}`,
+      set('line', flipped(line, position, index).toString('latin1')),
+    ]),
+    ['cut to half', set('line', line.subarray(0, line.length / 2).toString())],
+    ['empty', set('line', '')],
+    ['add a space to', set('line', `${line} `)],
+    [
+      'delete',
+      (client) => client.prepare('DELETE FROM run_events WHERE run_id = ? AND seq = ?').run(...where),
+    ],
+    ['move far behind', set('seq', 1_000_000)],
+    ['change the column prev of', set('prev', 'f'.repeat(64))],
+    ['change the column hash of', set('hash', 'f'.repeat(64))],
+    [
+      'give to another run',
+      (client) =>
+        client
+          .prepare('UPDATE run_events SET run_id = ? WHERE run_id = ? AND seq = ?')
+          .run(otherRun, ...where),
+    ],
+    [
+      'cut from',
+      (client) => client.prepare('DELETE FROM run_events WHERE run_id = ? AND seq >= ?').run(...where),
+    ],
+    [
+      'cut from, with the head,',
+      (client) => {
+        client.prepare('DELETE FROM run_events WHERE run_id = ? AND seq >= ?').run(...where);
+        client
+          .prepare('UPDATE runs SET seq = ?, hash = ? WHERE run_id = ?')
+          .run(where[1] - 1, String(row.prev), where[0]);
+      },
+    ],
+  ];
+  if (next !== undefined)
+    attacks.push(
+      ['replace by the next', set('line', String(next.line))],
+      [
+        'swap with the next',
+        (client) => {
+          set('line', String(next.line))(client);
+          client
+            .prepare('UPDATE run_events SET line = ? WHERE run_id = ? AND seq = ?')
+            .run(String(row.line), String(next.run_id), Number(next.seq));
+        },
+      ],
+    );
+  return attacks.map(([name, make]) => ({ name: `${name} event ${row.seq}`, make }));
+}
+
+function attacksOnArtifact(row: Row, other: Row | undefined): RowAttack[] {
+  const where = [String(row.run_id), String(row.digest)] as const;
+  const content = row.content as Uint8Array;
+  const put = (bytes: Uint8Array) => (client: DatabaseSync) => {
+    client
+      .prepare('UPDATE run_artifacts SET content = ? WHERE run_id = ? AND digest = ?')
+      .run(bytes, ...where);
+  };
+  const attacks: [string, (client: DatabaseSync) => void][] = [
+    [
+      'delete',
+      (client) => client.prepare('DELETE FROM run_artifacts WHERE run_id = ? AND digest = ?').run(...where),
+    ],
+    ['replace by other text', put(Buffer.from('other'))],
+    ['add a line feed to', put(Buffer.concat([content, Buffer.from('\n')]))],
+    [
+      'rename',
+      (client) =>
+        client
+          .prepare('UPDATE run_artifacts SET digest = ? WHERE run_id = ? AND digest = ?')
+          .run('0'.repeat(64), ...where),
+    ],
+  ];
+  if (content.length > 0)
+    attacks.push(['edit', put(flipped(content, 0, 0))], ['cut', put(content.subarray(0, -1))]);
+  if (other !== undefined) attacks.push(['replace by another', put(other.content as Uint8Array)]);
+  return attacks.map(([name, make]) => ({ name: `${name} artifact ${row.digest}`, make }));
+}
+
+function attacksOnHead(row: Row): RowAttack[] {
+  const set = (column: string, value: string | number | null): RowAttack => ({
+    name: `set ${column} of the run to ${value}`,
+    make: (client) => {
+      client.prepare(`UPDATE runs SET ${column} = ? WHERE run_id = ?`).run(value, String(row.run_id));
+    },
+  });
+  return [
+    ...[-1, 0, 1, Number(row.seq) - 1, Number(row.seq) + 1].map((seq) => set('seq', seq)),
+    ...['', '0'.repeat(64), String(row.hash).slice(1)].map((hash) => set('hash', hash)),
+    {
+      name: 'delete the run',
+      make: (client) => client.prepare('DELETE FROM runs WHERE run_id = ?').run(String(row.run_id)),
+    },
+  ];
+}
 
 function emptied(path: string): void {
   rmSync(path, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { sha256 } from '#kit/digest.ts';
 import { envelopeOf } from '../../services/agentd/attestation/envelope.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { asSqliteClient, tamper } from '../fixtures/runs/tamper.ts';
 import { allowSigners, newSigner, type Signer } from '../fixtures/signing/signer.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
@@ -223,27 +224,35 @@ describeWith(['git', 'ssh'], 'what others can check without Core', function () {
   });
 
   it('nothing is attested of a record that was altered', async () => {
-    const folder = join(world.home, 'state/runs', run.run_id);
-    const log = join(folder, 'events.jsonl');
-    const report = join(folder, 'artifacts', String(run.actions[2]!.outcome!.facts.report));
-    const changes: [string, (text: string) => string, string][] = [
-      [log, (text) => text.replace('"approver":"', '"approver":"x'), 'run_damaged'],
+    const state = join(world.home, 'state');
+    const { run_id } = run;
+    const report = String(run.actions[2]!.outcome!.facts.report);
+    const rows = asSqliteClient(state, (client) => ({
+      events: client.prepare('SELECT * FROM run_events WHERE run_id = ?').all(run_id),
+      artifact: client.prepare('SELECT content FROM run_artifacts WHERE digest = ?').get(report)!,
+    }));
+    const changes: [string, readonly (string | number)[], string][] = [
       [
-        log,
-        (text) =>
-          text
-            .split(/(?<=\n)/)
-            .slice(0, -2)
-            .join(''),
-        'record_cut',
+        `UPDATE run_events SET line = replace(line, '"approver":"', '"approver":"x') WHERE run_id = ?`,
+        [run_id],
+        'run_damaged',
       ],
-      [report, (text) => text.replace('"passed": true', '"passed":  true'), 'artifact_damaged'],
+      ['DELETE FROM run_events WHERE run_id = ? AND seq > ?', [run_id, rows.events.length - 1], 'record_cut'],
+      [`UPDATE run_artifacts SET content = content || ' ' WHERE digest = ?`, [report], 'artifact_damaged'],
     ];
-    for (const [file, change, why] of changes) {
-      const before = readFileSync(file, 'utf8');
-      writeFileSync(file, change(before));
+    for (const [statement, values, why] of changes) {
+      expect(tamper(state, statement, ...values)).to.be.at.least(1);
       const { code, stdout, stderr } = await world.command(['attest', run.run_id, '--unsigned']);
-      writeFileSync(file, before);
+      asSqliteClient(state, (client) => {
+        client.prepare('DELETE FROM run_events WHERE run_id = ?').run(run_id);
+        const insert = client.prepare(
+          'INSERT INTO run_events (run_id, seq, line, prev, hash) VALUES (?, ?, ?, ?, ?)',
+        );
+        for (const { seq, line, prev, hash } of rows.events) insert.run(run_id, seq!, line!, prev!, hash!);
+        client
+          .prepare('UPDATE run_artifacts SET content = ? WHERE digest = ?')
+          .run(rows.artifact.content!, report);
+      });
       expect([stdout, code === 0, stderr.includes(why)], stderr).to.deep.equal(['', false, true]);
     }
     await attested('--unsigned');

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { unfinishedRestoreName } from '#kit/folders.ts';
 import { holdFolder } from '#kit/storage/lock.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { verifyBackup } from '../../services/supervisor/backup/archive.ts';
 import { backup } from '../../services/supervisor/backup/backup.ts';
 import { restore } from '../../services/supervisor/backup/restore.ts';
 import { foldersIn, makeSampleHome, type SampleHome } from '../fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { core, type Ended, ended } from '../fixtures/world/core-command.ts';
 import { type OwnMounts, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { itWith } from '../needs.ts';
@@ -29,7 +29,7 @@ async function backedUp(home: string, target = temporaryFolder()): Promise<strin
 }
 
 async function expectWhole(home: string, runId: string): Promise<void> {
-  const store = new FileRunStore({ stateDir: foldersIn(home).state });
+  const store = runStoreIn(foldersIn(home).state);
   expect((await store.verify(runId)).problems).to.deep.equal([]);
   store.close();
 }

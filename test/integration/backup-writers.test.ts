@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { backup } from '../../services/supervisor/backup/backup.ts';
 import { restore } from '../../services/supervisor/backup/restore.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
 import { foldersIn, makeSampleHome, type SampleHome } from '../fixtures/backup/sample-home.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 
 const writer = fileURLToPath(new URL('../fixtures/backup/busy-writer.ts', import.meta.url));
 const silent = { begin() {}, add() {}, end() {} };
@@ -57,13 +57,13 @@ describe('a backup while others write', () => {
       const record = new DatabaseSync(join(home, 'state/context/record.sqlite'));
       expect({ ...record.prepare('PRAGMA integrity_check').get() }).to.deep.equal({ integrity_check: 'ok' });
       const facts = record.prepare('SELECT seq FROM facts WHERE run_id = ?');
-      const store = new FileRunStore({ stateDir: join(home, 'state') });
+      const store = runStoreIn(join(home, 'state'));
       const { runs } = await store.list({ limit: 10 });
       expect(runs).to.have.length(2);
       let events = 0;
       for (const { run_id } of runs) {
         const { problems } = await store.verify(run_id);
-        expect(problems.filter(({ where }) => !where.startsWith('artifacts/'))).to.deep.equal([]);
+        expect(problems.filter(({ where }) => !where.includes('artifacts/'))).to.deep.equal([]);
         const log = await store.events(run_id);
         events += log.length;
         const known = new Set(facts.all(run_id).map(({ seq }) => Number(seq)));

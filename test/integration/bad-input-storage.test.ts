@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeF
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { tamper } from '../fixtures/runs/tamper.ts';
 import { differences, fingerprint } from '../fixtures/world/fingerprint.ts';
 import { type OwnMounts, readOnlyState, smallDisk } from '../fixtures/world/own-mounts.ts';
 import { allowUnsandboxed, expectVerified } from '../fixtures/world/place.ts';
@@ -145,7 +146,7 @@ describe('what does not belong among the runs', () => {
   });
   after(() => world?.close());
 
-  it('is reported by name, stays as it is, and hides no run', async () => {
+  it('is no run, stays as it is, and hides none', async () => {
     const runs = join(world.home, 'state/runs');
     const named = (last: string) => `run_0199f3c2-0000-7000-8000-00000000000${last}`;
     writeFileSync(join(runs, 'notes.txt'), 'mine\n');
@@ -168,12 +169,7 @@ describe('what does not belong among the runs', () => {
     const listed = await world.command(['runs']);
     expect(listed.code, listed.stderr).to.equal(0);
     expect(listed.stdout).to.contain(run.run_id.slice(0, 17));
-    const said = `${listed.stdout}${listed.stderr}`;
-    for (const name of ['notes.txt', ...['1', '2', '3', '4', '5', '6', '7', '8'].map(named)]) {
-      expect(said).to.contain(name);
-    }
-    expect(said).to.not.contain('\u001b');
-    for (const last of ['4', '5', '6', '7', '8']) {
+    for (const last of ['1', '2', '3', '4', '5', '6', '7', '8']) {
       for (const command of ['show', 'verify', 'undo']) {
         const { code, stderr, stdout } = await world.command([command, named(last)]);
         expect(code, `${command} ${last}: ${stderr}${stdout}`).to.be.oneOf([1, 4]);
@@ -201,9 +197,14 @@ describe('what does not belong among the runs', () => {
 
   it('may be a run of somebody else: what was changed is named, and nothing of it is executed', async () => {
     const { run_id } = await world.plannedAndApproved();
-    const log = join(world.home, 'state/runs', run_id, 'events.jsonl');
-    const bytes = execFileSync('cat', [log], { encoding: 'utf8' });
-    writeFileSync(log, bytes.replace('"branch":"core/', '"branch":"main/'));
+    const state = join(world.home, 'state');
+    const change = (from: string, to: string) =>
+      tamper(
+        state,
+        'UPDATE run_events SET line = replace(line, ?, ?) WHERE run_id = ? AND instr(line, ?) > 0',
+        ...[from, to, run_id, from],
+      );
+    expect(change('"branch":"core/', '"branch":"main/')).to.be.at.least(1);
     const before = fingerprint(world.checkout.dir);
     const { code, stderr } = await world.command([
       'execute-approved',
@@ -219,7 +220,7 @@ describe('what does not belong among the runs', () => {
     expect(world.remote.git('for-each-ref', '--format=%(refname)', 'refs/heads')).to.equal('refs/heads/main');
     const verified = await world.command(['verify', run_id]);
     expect(verified.code).to.equal(1);
-    writeFileSync(log, bytes);
+    change('"branch":"main/', '"branch":"core/');
     const executed = await world.agent.execute(
       { run_id, repo_dir: world.checkout.dir, actions: null, dry_run: true, by: everybody },
       quiet,

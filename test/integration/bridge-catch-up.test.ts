@@ -11,26 +11,27 @@ import { Unavailable } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import { changedIssues } from '../../services/agentd/planning/issues.ts';
 import type { Forge } from '../../services/agentd/ports/forge.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
+import type { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { ChangeQuery } from '../../services/bridge/daemon.ts';
 import { giteaBench, githubBench, type RemoteBench } from '../contract/forge.benches.ts';
 import { type RunningBridge, secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
 import { ToyDaemon } from '../fixtures/bridge/toy-daemon.ts';
 import type { ServedIssue } from '../fixtures/forges/forge-state.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 
 const program = fileURLToPath(new URL('../../services/bridge/main.ts', import.meta.url));
 const minute = 60_000;
 
 /** Asks a real forge adapter, over HTTP, as core-agentd does. */
 class AskingDaemon extends ToyDaemon {
-  readonly #store: FileRunStore;
+  readonly #store: DatabaseRunStore;
   readonly #forge: Forge;
   limits: Parameters<typeof changedIssues>[3];
   /** Where it is set, each answer says that there is more, from so much later. */
   stepMs: number | null = null;
 
-  constructor(store: FileRunStore, forge: Forge) {
+  constructor(store: DatabaseRunStore, forge: Forge) {
     super();
     this.#store = store;
     this.#forge = forge;
@@ -54,7 +55,7 @@ for (const [kind, open] of [
 ] as const) {
   describe(`what ${kind} did not deliver`, () => {
     let bench: RemoteBench;
-    let store: FileRunStore;
+    let store: DatabaseRunStore;
     let bridge: RunningBridge;
     let daemon: AskingDaemon;
     let delivered = 0;
@@ -63,7 +64,7 @@ for (const [kind, open] of [
 
     beforeEach(async () => {
       bench = await open();
-      store = new FileRunStore({ stateDir: temporaryFolder() });
+      store = runStoreIn(temporaryFolder());
       daemon = new AskingDaemon(store, bench.again({ name: 'work' }));
       const base_url = `https://${kind}.test`;
       // A sync cannot name who changed an issue; the right of actors has tests of its own.

@@ -102,7 +102,7 @@ describeWith(['time'], 'planning over the bus through kills', () => {
   });
 
   describe('of the daemon', () => {
-    for (const point of ['run.before_note', 'plan.before_seal']) {
+    for (const point of ['run_committed', 'plan.before_seal']) {
       it(`goes on after a kill at ${point}`, async () => {
         const number = await world.newIssue(`\`\`\`diff\n${greetPatch}\`\`\`\n`);
         const env = { CORE_BUS_URL: engine.url, CORE_AGENTD_PORT: String(await freePort()) };

@@ -16,7 +16,6 @@ import { Redactor } from '#kit/redaction/redactor.ts';
 import { createToken, openTokens } from '#kit/tokens/tokens.ts';
 import { openNotifications } from '../../services/agentd/notifications/compose.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import { unsigned } from '../fixtures/approved/unsigned.ts';
 import { secrets, startBridge } from '../fixtures/bridge/bridge-service.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
@@ -25,6 +24,7 @@ import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { secretSamples } from '../fixtures/redaction/secret-samples.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { TmuxTerminal } from '../fixtures/terminal/tmux.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { type ForgeWorld, forgeWorlds } from '../fixtures/world/forge-worlds.ts';
@@ -342,7 +342,7 @@ function describeRuns(name: string, needs: readonly ('postgres' | 'git')[]): voi
         const webhook = { url: `${receiver.url}/hook`, secret_file: 'hook' };
         const people = { jo: { channels: { webhook } } };
         writeFileSync(join(folders.config, 'notifications.json'), JSON.stringify({ people }));
-        const store = new FileRunStore({ stateDir: folders.state });
+        const store = runStoreIn(folders.state);
         const notifier = openNotifications({
           ...{ folders, postgres: null, store, now: Date.now, redactor: new Redactor() },
           settings: readSettings({ folders, environment }),

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { runsCheck } from '../../services/agentd/http/health-checks.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { startGateway } from '../fixtures/model-upstream/gateway.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -23,7 +24,7 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
 
   /** Nobody else reads or writes the table until it is given back. */
   async function hold(table: string): Promise<() => Promise<void>> {
-    const database = openPostgres(settings, 'core-test');
+    const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
     const locked = Promise.withResolvers<void>();
     const free = Promise.withResolvers<void>();
     const holding = database.transaction(async (sql) => {
@@ -40,9 +41,9 @@ describeWith(['postgres'], 'the health of a service whose database is busy', () 
   }
 
   it('of core-agentd says in a second that it is awaited, fails after its limit, and is well again', async () => {
-    const store = new PostgresRunStore({
+    const store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
-      database: openPostgres(settings, 'core-agentd'),
+      database: openPostgres(settings, 'core-agentd', { schema: agentdSchema }),
     });
     const check = runsCheck({ recordedRuns: (query) => store.list(query) }, 5_000);
     await until('its first answer', async () => (await check()).detail === 'readable');

@@ -5,7 +5,8 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { isConnectionLoss } from '#kit/database/postgres-error.ts';
 import { codeOf } from '#kit/errors.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { eventOf } from '../contract/bridge-queue.contract.ts';
 import { readLedgerDatabase } from '../contract/model-ledger.benches.ts';
@@ -70,9 +71,9 @@ describeWith(['mounts', 'postgres'], 'a database whose disk is full', () => {
   }
 
   async function appending(): Promise<Worker> {
-    const store = new PostgresRunStore({
+    const store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
     closing.push(() => store.close());
     const { run_id } = await store.create(sampleRequest());

@@ -2,7 +2,8 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openPostgres } from '#kit/database/postgres.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -28,9 +29,9 @@ describeWith(
     });
     afterEach(() => disk?.close());
 
-    async function openStore(stateDir: string): Promise<PostgresRunStore> {
-      const database = openPostgres(await server.database(), 'core-test');
-      return new PostgresRunStore({ stateDir, database, warn: (message) => void warnings.push(message) });
+    async function openStore(stateDir: string): Promise<DatabaseRunStore> {
+      const database = openPostgres(await server.database(), 'core-test', { schema: agentdSchema });
+      return new DatabaseRunStore({ stateDir, database, warn: (message) => void warnings.push(message) });
     }
 
     it('appends to runs, says once that their folders are behind, and writes all of them when there is room', async () => {

@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -11,6 +10,7 @@ import { Redactor } from '#kit/redaction/redactor.ts';
 import { createToken, openTokens, type Scope } from '#kit/tokens/tokens.ts';
 import { createStatusCommand } from '../../services/agentd/http/status-command.ts';
 import { signDecisions } from '../../services/agentd/signatures/sign-decisions.ts';
+import { asSqliteClient, tamper } from '../fixtures/runs/tamper.ts';
 import { allowSigners, newSigner } from '../fixtures/signing/signer.ts';
 import { httpDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -482,19 +482,30 @@ describe('The daemon over HTTP', () => {
   it('refuses a run whose record lost its tail, says what is missing, and lets an admin alone go on', async () => {
     const folders = { tokens: join(world.home, 'config/tokens') };
     const admin = createToken(folders, { name: 'keeper', scopes: ['admin'] }).text;
-    const runId = await planned();
+    // By another process: this daemon reads the run when it is cut.
+    const number = await world.newIssue(`Greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`);
+    const issue = ['--owner', 'demo', '--repo', 'hello', '--number', String(number)];
+    const { stdout } = await world.command(['plan-issue', ...issue, '--json']);
+    const { run_id: runId, actions } = JSON.parse(stdout) as {
+      run_id: string;
+      actions: { action_id: string; digest: string }[];
+    };
     const path = `/v1/runs/${runId}`;
-    const actions = (await get(`${path}/actions`)).json.actions as { action_id: string; digest: string }[];
-    const decide = (decision: string, { action_id, digest } = actions[0]!) =>
+    const { action_id, digest } = actions[0]!;
+    for (const args of [['approve'], ['reject', '--reason', 'no']]) {
+      const { code, stderr } = await world.command([args[0]!, runId, action_id, ...args.slice(1)]);
+      expect(code, stderr).to.equal(0);
+    }
+    const state = join(world.home, 'state');
+    const count = asSqliteClient(state, (client) =>
+      Number(client.prepare('SELECT seq FROM runs WHERE run_id = ?').get(runId)!.seq),
+    );
+    tamper(state, 'DELETE FROM run_events WHERE run_id = ? AND seq = ?', runId, count);
+    const decide = (decision: string) =>
       ask('POST', `${path}/actions/${action_id}/approval`, {
         body: { decision, digest, reason: 'no' },
         token,
       });
-    expect((await decide('approve')).status).to.equal(200);
-    expect((await decide('reject')).status).to.equal(200);
-    const log = join(world.home, 'state/runs', runId, 'events.jsonl');
-    const lines = readFileSync(log, 'utf8').split(/(?<=\n)/);
-    writeFileSync(log, lines.slice(0, -1).join(''));
     for (const answer of [
       await get(path),
       await get(`${path}/actions`),
@@ -508,8 +519,8 @@ describe('The daemon over HTTP', () => {
       expect(answer.json.code).to.equal('record_cut');
     }
     const { json: record } = await get(`${path}/recover`);
-    expect(record.acknowledged.seq).to.equal(lines.length);
-    expect(record.kept.seq).to.equal(lines.length - 1);
+    expect(record.acknowledged.seq).to.equal(count);
+    expect(record.kept.seq).to.equal(count - 1);
     expect(record).to.include({ last_type: 'approval_recorded' });
     const body = { accept_loss: true, reason: 'the disk lost it' };
     expect((await ask('POST', `${path}/recover`, { body, token })).status).to.equal(403);
@@ -523,11 +534,7 @@ describe('The daemon over HTTP', () => {
     const { problems } = await world.agent.verify(runId);
     expect(problems.map(({ what }) => what).join()).to.contain('the record was cut');
     const { json: after } = await get(`${path}/recover`);
-    expect([after.problem, after.recovered.by, after.recovered.seq]).to.deep.equal([
-      null,
-      'keeper',
-      lines.length,
-    ]);
+    expect([after.problem, after.recovered.by, after.recovered.seq]).to.deep.equal([null, 'keeper', count]);
   });
 
   it('says what it can do', async () => {

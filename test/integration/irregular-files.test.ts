@@ -16,7 +16,6 @@ import { isPlainRef } from '../../services/agentd/git/tree.ts';
 import { readSecretLine } from '../../services/agentd/notifications/channels/address-file.ts';
 import { readCredentials } from '../../services/agentd/planners/agent/credentials.ts';
 import { readClientSecret } from '../../services/agentd/review/oidc/configuration.ts';
-import { readTombstone } from '../../services/agentd/runs/log/open-runs.ts';
 import { verifySignature } from '../../services/agentd/signatures/ssh-keygen.ts';
 import { readKey } from '../../services/model-gateway/cli/key-file.ts';
 import { credentialReader } from '../../services/model-gateway/providers/credential.ts';
@@ -56,7 +55,6 @@ const readers: Readonly<
     read: (folder) => credentialReader(folder, 'model', learned)(),
   },
   'the login of an agent': { file: 'login', read: (folder) => readCredentials(['~/login'], folder) },
-  'the note of a pruned run': { file: 'tombstone.json', read: (folder) => readTombstone(folder) },
   'a ref of a clone': { file: 'ref', read: (folder) => isPlainRef(folder, 'ref') || notRegular },
   'a key for the gateway': { file: 'key', read: (_, path) => readKey(path) },
   'the note of a move': { file: 'storage.json', read: (folder) => readStorageNote(folder) },

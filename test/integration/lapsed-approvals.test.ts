@@ -12,7 +12,6 @@ import type { Person } from '../../services/agentd/agent.ts';
 import { runReport } from '../../services/agentd/mcp/run-report.ts';
 import { openNotifications } from '../../services/agentd/notifications/compose.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { ApprovalSignatures, signersFile } from '../../services/agentd/signatures/approval-signatures.ts';
 import { signDecisions } from '../../services/agentd/signatures/sign-decisions.ts';
@@ -21,6 +20,7 @@ import { needsApproval } from '../../services/terminal/state/state.ts';
 import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { allowSigners, newSigner, type Signer } from '../fixtures/signing/signer.ts';
 import { helloFiles, quiet, ref } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
@@ -83,7 +83,7 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
       config('notifications.json'),
       JSON.stringify({ people: { jo: { channels: { webhook } }, kim: { channels: { webhook } } } }),
     );
-    const store = new FileRunStore({ stateDir: home.state });
+    const store = runStoreIn(home.state);
     // A minute passes between two looks, so that each sees what no run's record says.
     let now = Date.now() - 60_001;
     const notifier = openNotifications({

@@ -8,12 +8,12 @@ import { type CommitParams as CommitCodec, commit } from '../../services/agentd/
 import { nextSteps } from '../../services/agentd/cli/views/next-steps.ts';
 import type { CoreAgent } from '../../services/agentd/core-agent.ts';
 import { openServices } from '../../services/agentd/main.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
 import { makeReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { until } from '../fixtures/until.ts';
 import { startDaemon, type TestDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed, expectVerified, statesOf } from '../fixtures/world/place.ts';
@@ -146,7 +146,7 @@ describeWith(['git'], 'an execution that goes on', () => {
       CORE_CRASH_AT: 'execute.effect.apply_patch',
     });
     expect(killed.signal, killed.stderr).to.equal('SIGKILL');
-    const store = new FileRunStore({ stateDir: join(world.home, 'state') });
+    const store = runStoreIn(join(world.home, 'state'));
     await store.append(run_id, ({ execution }) => {
       const { finished: _, message: __, ...data } = execution!;
       const checkout = { host: 'two.example', dir, repository: 'another' };

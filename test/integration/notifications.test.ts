@@ -15,8 +15,7 @@ import { openNotifications } from '../../services/agentd/notifications/compose.t
 import { NotificationRows } from '../../services/agentd/notifications/notification-rows.ts';
 import type { Notifier } from '../../services/agentd/notifications/notifier.ts';
 import { readPolicy } from '../../services/agentd/policy.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { agentdSchema } from '../../services/agentd/schema.ts';
 import { planned, sampleRequest } from '../contract/run-store.sample.ts';
@@ -27,6 +26,7 @@ import { type MailServer, startMailServer } from '../fixtures/notifications/mail
 import { type Receiver, startReceiver } from '../fixtures/notifications/receiver.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { makeSelfSigned } from '../fixtures/self-signed.ts';
 import { until } from '../fixtures/until.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -40,7 +40,7 @@ describe('notifications', () => {
   let world: World;
   let receiver: Receiver;
   let started: Notifier[];
-  let stores: FileRunStore[];
+  let stores: DatabaseRunStore[];
 
   beforeEach(async () => {
     world = await makeWorld({ vcs: 'git' });
@@ -82,15 +82,15 @@ describe('notifications', () => {
   function open(
     now: () => number = Date.now,
     postgres: PostgresSettings | null = null,
-    runs: PostgresRunStore | null = null,
+    runs: DatabaseRunStore | null = null,
   ) {
     const folders = {
       state: join(world.home, 'state'),
       config: postgres === null ? join(world.home, 'config') : configWith(postgres),
       secrets: join(world.home, 'config/secrets'),
     };
-    const store = runs ?? new FileRunStore({ stateDir: folders.state });
-    if (store instanceof FileRunStore) stores.push(store);
+    const store = runs ?? runStoreIn(folders.state);
+    if (store instanceof DatabaseRunStore) stores.push(store);
     const tokens = openTokens({ tokens: join(world.home, 'config/tokens') });
     const notifications = openNotifications({
       folders,
@@ -185,7 +185,7 @@ describe('notifications', () => {
     let server: PostgresServer;
     let settings: PostgresSettings;
     let proxy: CuttingProxy;
-    let runs: PostgresRunStore;
+    let runs: DatabaseRunStore;
     let notifier: Notifier;
 
     before(async () => {
@@ -196,9 +196,9 @@ describe('notifications', () => {
     beforeEach(async () => {
       settings = await server.database();
       proxy = await startCuttingProxy(settings);
-      runs = new PostgresRunStore({
+      runs = new DatabaseRunStore({
         stateDir: join(world.home, 'state'),
-        database: openPostgres(proxy.settings, 'core-test'),
+        database: openPostgres(proxy.settings, 'core-test', { schema: agentdSchema }),
       });
       configure({ mira: { channels: hook() } });
       ({ notifier } = open(Date.now, proxy.settings, runs));

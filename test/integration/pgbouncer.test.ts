@@ -6,7 +6,8 @@ import type { Database } from '#kit/database/database.ts';
 import { createFencedLeases } from '#kit/database/fenced-leases.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PgBouncer, startPgBouncer } from '../fixtures/pgbouncer.ts';
@@ -40,7 +41,9 @@ describeWith(['pgbouncer', 'postgres'], 'the database behind PgBouncer in transa
   });
 
   function open(change: Partial<PostgresSettings> = {}): Database {
-    const database = openPostgres({ ...pgbouncer.settings, ...change }, 'core-test');
+    const database = openPostgres({ ...pgbouncer.settings, ...change }, 'core-test', {
+      schema: agentdSchema,
+    });
     closing.push(() => database.close());
     return database;
   }
@@ -83,9 +86,9 @@ describeWith(['pgbouncer', 'postgres'], 'the database behind PgBouncer in transa
     const hosts = Array.from({ length: 4 }, () => {
       const stateDir = join(temporaryFolder(), 'state');
       mkdirSync(stateDir);
-      const store = new PostgresRunStore({
+      const store = new DatabaseRunStore({
         stateDir,
-        database: openPostgres(pgbouncer.settings, 'core-test'),
+        database: openPostgres(pgbouncer.settings, 'core-test', { schema: agentdSchema }),
       });
       closing.push(() => store.close());
       return store;

@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import pg from 'pg';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
-import { changesSince } from '../../services/agentd/runs/postgres/run-changes.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
+import { changesSince } from '../../services/agentd/runs/rows/run-changes.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -13,14 +14,14 @@ import { describeWith } from '../needs.ts';
 describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
   let server: PostgresServer;
   let settings: PostgresSettings;
-  let store: PostgresRunStore;
+  let store: DatabaseRunStore;
 
   beforeEach(async () => {
     server = await startPostgres(['log_min_messages=fatal']);
     settings = await server.database();
-    store = new PostgresRunStore({
+    store = new DatabaseRunStore({
       stateDir: temporaryFolder(),
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
   });
 
@@ -109,16 +110,16 @@ describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
     const { run_id } = await store.create(sampleRequest());
     await server.ask(
       settings,
-      `INSERT INTO runs (run_id, seq, hash, type, size, status, forge, owner, repo, role, created_at, updated_at,
+      `INSERT INTO runs (run_id, changed_at, changed_in, seq, hash, type, size, status, forge, owner, repo, role, created_at, updated_at,
           waiting, actions, asked_by, decided_by, words)
-        SELECT 'run_' || n, 1, '', '', 1, 'completed', 'local', 'demo', 'hello', 'depute', '', '', 0, 0, '', '', ''
+        SELECT 'run_' || n, 0, 0, 1, '', '', 1, 'completed', 'local', 'demo', 'hello', 'depute', '', '', 0, 0, '', '', ''
         FROM generate_series(1, 20000) AS n`,
     );
     await server.ask(settings, 'VACUUM ANALYZE runs');
     const { position } = await store.changes(null);
     await store.append(run_id, () => [turn()]);
     const reads: number[] = [];
-    const database = openPostgres(settings, 'core-test');
+    const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
     const { sizes } = await database.transaction((sql) =>
       changesSince(
         {

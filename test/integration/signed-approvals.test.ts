@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { ApprovalBody } from '#kit/contracts/action.ts';
 import { decode } from '#kit/decode.ts';
@@ -10,9 +11,9 @@ import type { Approval } from '../../services/agentd/action.ts';
 import type { Person, Verification } from '../../services/agentd/agent.ts';
 import { openServices } from '../../services/agentd/main.ts';
 import type { NewEvent } from '../../services/agentd/runs/event.ts';
-import { writeLines } from '../../services/agentd/runs/log/event-log.ts';
-import { Heads } from '../../services/agentd/runs/log/heads.ts';
+import { lineOf, writeLines } from '../../services/agentd/runs/log/event-line.ts';
 import type { ActionState, Run } from '../../services/agentd/runs/run.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { approvalText } from '../../services/agentd/signatures/approval-text.ts';
 import { signDecisions } from '../../services/agentd/signatures/sign-decisions.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
@@ -325,13 +326,20 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
   });
 
   describe('whoever can write into the state folder', () => {
-    /** Writes events as Core does, with a chain and a head that hold. */
+    /** Writes events as Core does, with a chain and a head that hold, by a plain SQLite client. */
     function forge(run: Run, events: readonly NewEvent[]): void {
       const state = join(world.home, 'state');
       const at = new Date().toISOString();
-      const { lines, text } = writeLines(run.head, at, events);
-      appendFileSync(join(state, 'runs', run.run_id, 'events.jsonl'), text);
-      new Heads(state).acknowledge(run.run_id, lines.at(-1)!);
+      const { lines } = writeLines(run.head, at, events);
+      const client = new DatabaseSync(join(state, agentdSchema.file));
+      const insert = client.prepare('INSERT INTO run_events VALUES (?, ?, ?, ?, ?)');
+      for (const line of lines)
+        insert.run(run.run_id, line.seq, lineOf(line).slice(0, -1), line.prev, line.hash);
+      const { seq, hash, type } = lines.at(-1)!;
+      client
+        .prepare('UPDATE runs SET seq = ?, hash = ?, type = ? WHERE run_id = ?')
+        .run(seq, hash, type, run.run_id);
+      client.close();
     }
 
     function approvals(run: Run, change: (action: ActionState) => Partial<Approval>): NewEvent[] {

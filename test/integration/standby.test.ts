@@ -11,7 +11,7 @@ import { sha256 } from '#kit/digest.ts';
 import { type CoreError, codeOf } from '#kit/errors.ts';
 import { DatabaseJobs } from '#kit/jobs/database-jobs.ts';
 import { openServices } from '../../services/agentd/main.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
 import { agentdSchema } from '../../services/agentd/schema.ts';
 import { decided, planned, sampleRequest, turn } from '../contract/run-store.sample.ts';
@@ -43,17 +43,20 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
     await pair.stop();
   });
 
-  function host(): PostgresRunStore {
+  function host(): DatabaseRunStore {
     const stateDir = mkdtempSync(join(tmpdir(), 'core-host-'));
-    const store = new PostgresRunStore({ stateDir, database: openPostgres(settings, 'core-test') });
+    const store = new DatabaseRunStore({
+      stateDir,
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
+    });
     closing.push(() => store.close());
     return store;
   }
 
-  const seqs = async (store: PostgresRunStore, runId: string) =>
+  const seqs = async (store: DatabaseRunStore, runId: string) =>
     (await store.events(runId)).map(({ seq }) => seq);
 
-  const logOf = (store: PostgresRunStore, runId: string) =>
+  const logOf = (store: DatabaseRunStore, runId: string) =>
     readFileSync(join(store.stateDir, 'runs', runId, 'events.jsonl'), 'utf8');
 
   it('has all that was acknowledged, where it is synchronous', async () => {
@@ -78,7 +81,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       }),
     );
     await until('events', () => acknowledged.size > 60);
-    const follower = openPostgres(settings, 'core-test');
+    const follower = openPostgres(settings, 'core-test', { schema: agentdSchema });
     closing.push(() => follower.close());
     let looks = 0;
     follower.signals.watch(runs[0]!.run_id, () => looks++);
@@ -411,7 +414,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       return database;
     }
 
-    async function answers(store: PostgresRunStore): Promise<void> {
+    async function answers(store: DatabaseRunStore): Promise<void> {
       await until('the standby', () =>
         store.count().then(
           () => true,

@@ -5,11 +5,12 @@ import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { sha256 } from '#kit/digest.ts';
 import { openS3 } from '#kit/objects/s3.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import type { RunStore } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { sampleRequest } from '../contract/run-store.sample.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { type S3Server, startS3 } from '../fixtures/s3.ts';
 import { type Installation, makeInstallation, storedIn } from '../fixtures/storage/installation.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
@@ -57,10 +58,10 @@ describeWith(['postgres', 's3'], 'a move of the storage with artifacts in a buck
     expect(code, stderr).to.equal(0);
   }
 
-  function databaseStore(): PostgresRunStore {
-    return new PostgresRunStore({
+  function databaseStore(): DatabaseRunStore {
+    return new DatabaseRunStore({
       stateDir: installation.folders.state,
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
       objects: { store: openS3(s3.settings), minBytes: 0 },
     });
   }
@@ -74,7 +75,7 @@ describeWith(['postgres', 's3'], 'a move of the storage with artifacts in a buck
     await store.close();
   }
 
-  const expectInFiles = () => expectArtifacts(new FileRunStore({ stateDir: installation.folders.state }));
+  const expectInFiles = () => expectArtifacts(runStoreIn(installation.folders.state));
 
   it('fetches them into files, and gives them back to the database, the same by their digests', async () => {
     await moved('files');
@@ -88,7 +89,7 @@ describeWith(['postgres', 's3'], 'a move of the storage with artifacts in a buck
   });
 
   for (const point of [
-    'storage.run_moved:5',
+    'storage.rows_written:2',
     'storage.copied',
     'storage.source_left',
     'storage.target_in_use',

@@ -1,16 +1,15 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { announceService } from '#kit/config/running-service.ts';
 import { type PostgresSettings, readPostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
-import { sha256 } from '#kit/digest.ts';
 import { type CoreError, codeOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
 import { openRegistry } from '#kit/tokens/open-registry.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { PostgresRunStore } from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { Ledger } from '../../services/model-gateway/ledger/ledger.ts';
 import { type MoveRequest, migrateStorage } from '../../services/supervisor/storage/migrate-storage.ts';
 import { eventOf } from '../contract/bridge-queue.contract.ts';
@@ -20,6 +19,8 @@ import { storageIn } from '../fixtures/bridge/storage-place.ts';
 import { failure } from '../fixtures/failure.ts';
 import { ledgerInDatabase, ledgerInFile } from '../fixtures/gateway/ledger-stores.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
+import { tamper } from '../fixtures/runs/tamper.ts';
 import { type Installation, makeInstallation, storedIn } from '../fixtures/storage/installation.ts';
 import { core, ended } from '../fixtures/world/core-command.ts';
 import { smallDisk } from '../fixtures/world/own-mounts.ts';
@@ -27,8 +28,8 @@ import { describeWith, itWith } from '../needs.ts';
 
 const points = ['storage.begun', 'storage.copied', 'storage.compared', 'storage.source_left'];
 const switchPoints = ['storage.target_in_use', 'config.checked', 'storage.switched'];
-const toPostgresPoints = [...points, 'storage.run_moved:2', 'storage.rows_written:3', ...switchPoints];
-const toFilesPoints = [...points, 'storage.run_moved:2', ...switchPoints];
+const toPostgresPoints = [...points, 'storage.rows_written:3', ...switchPoints];
+const toFilesPoints = [...points, 'storage.rows_written:3', ...switchPoints];
 
 /** What differs, one by one: the whole is too long to read. */
 function expectStored(folders: Pick<Folders, 'state' | 'config'>, expected: Record<string, unknown>): void {
@@ -67,7 +68,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
   const refusal = async (work: Promise<unknown>): Promise<CoreError> => (await failure(work)) as CoreError;
 
   async function databaseCode(): Promise<string> {
-    const database = openPostgres(settings, 'core-test');
+    const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
     try {
       await database.query('SELECT 1');
       return 'none';
@@ -93,22 +94,19 @@ describeWith(['postgres'], 'a move of the storage', () => {
     const { folders, runs } = installation;
     const there = await move('postgres');
     expect(there.parts.map(({ name, entries }) => `${entries} ${name}`)).to.deep.equal([
-      ...['6 tokens', '4 runs', '4 rows of notifications'],
+      ...['6 tokens', '36 runs and notifications'],
       ...['12 rows of the ledger', '8 rows of the queue'],
     ]);
     expect(readPostgresSettings(folders)?.url).to.equal(settings.url);
     expect([filesCode(), await databaseCode()]).to.deep.equal(['storage_moved', 'none']);
-    const store = new PostgresRunStore({
+    const store = new DatabaseRunStore({
       stateDir: folders.state,
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
-    const files = new FileRunStore({ stateDir: folders.state });
+    const files = runStoreIn(folders.state);
     for (const run of runs.slice(1)) {
       expect(await store.read(run)).to.deep.equal(await files.read(run));
-      const { problems, ...verified } = await files.verify(run);
-      const found = await store.verify(run);
-      expect(found).to.deep.include(verified);
-      expect(found.problems.filter(({ where }) => !where.startsWith('mirror '))).to.deep.equal(problems);
+      expect(await store.verify(run)).to.deep.equal(await files.verify(run));
     }
     expect(codeOf(await failure(store.read(runs[0]!)))).to.equal('run_pruned');
     expect(await store.list({ limit: 10 })).to.deep.equal(await files.list({ limit: 10 }));
@@ -131,9 +129,9 @@ describeWith(['postgres'], 'a move of the storage', () => {
   it('brings back what was made in the database', async () => {
     const { folders } = installation;
     await move('postgres');
-    const store = new PostgresRunStore({
+    const store = new DatabaseRunStore({
       stateDir: join(installation.home, 'other-host'),
-      database: openPostgres(settings, 'core-test'),
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
     });
     const { run_id } = await store.create(sampleRequest(), 'a task');
     await store.close();
@@ -152,7 +150,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     await registry.close();
 
     await move('files');
-    const files = new FileRunStore({ stateDir: folders.state });
+    const files = runStoreIn(folders.state);
     expect((await files.read(run_id)).run_id).to.equal(run_id);
     expect((await files.verify(run_id)).problems).to.deep.equal([]);
     await files.close();
@@ -207,7 +205,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
 
   it('that was cut off leaves files in use, and takes what was written to them since', async () => {
     await typed('postgres', { CORE_CRASH_AT: 'storage.compared' });
-    const files = new FileRunStore({ stateDir: installation.folders.state });
+    const files = runStoreIn(installation.folders.state);
     const { run_id } = await files.create(sampleRequest());
     await files.putArtifact(installation.runs[1]!, 'added since');
     await files.writeViews(run_id);
@@ -224,10 +222,8 @@ describeWith(['postgres'], 'a move of the storage', () => {
     expectStored(installation.folders, now);
   });
 
-  it('takes along what a crash left of a line, as an artifact, and counts calls that it cut off', async () => {
-    const run = installation.runs[3]!;
+  it('counts calls that a crash cut off', async () => {
     const { state } = installation.folders;
-    appendFileSync(join(state, 'runs', run, 'events.jsonl'), '{"seq":');
     const cut = new Ledger(await ledgerInFile(state), { prices: testPrices, dayBudget: null });
     await cut.reserve(token, testCall);
     await cut.close();
@@ -236,11 +232,6 @@ describeWith(['postgres'], 'a move of the storage', () => {
     expect((await gateway.usage(everything))[0]).to.deep.include({ calls: 5, unsettled: 2 });
     await gateway.close();
     await move('files');
-    expect(readFileSync(join(state, 'runs', run, 'artifacts', sha256('{"seq":')), 'utf8')).to.equal(
-      '{"seq":',
-    );
-    const log = `runs/${run}/events.jsonl`;
-    expect(storedIn(installation.folders)[log]).to.equal(original[log]);
   });
 
   it('is refused while a service runs here or somebody works on a run, and names who', async () => {
@@ -252,7 +243,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
     });
     expect(await refusal(move('postgres'))).to.include({ code: 'storage_in_use' });
     service.withdraw();
-    const files = new FileRunStore({ stateDir: folders.state });
+    const files = runStoreIn(folders.state);
     const lease = await files.lease(executorLease(runs[1]!));
     expect((await refusal(move('postgres'))).message).to.include(
       `run ${runs[1]} is held by process ${process.pid}`,
@@ -362,9 +353,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
 
   it('is refused while a run is not whole, and names it', async () => {
     const run = installation.runs[2]!;
-    const log = join(installation.folders.state, 'runs', run, 'events.jsonl');
-    const lines = readFileSync(log, 'utf8').split('\n');
-    writeFileSync(log, `${lines.slice(0, -2).join('\n')}\n`);
+    tamper(installation.folders.state, 'DELETE FROM run_events WHERE run_id = ? AND seq > 7', run);
     const error = await refusal(move('postgres'));
     expect(error.code).to.equal('run_not_whole');
     expect(error.message).to.include(run).and.to.include('was acknowledged');
@@ -378,7 +367,9 @@ describeWith(['postgres'], 'a move of the storage', () => {
     );
     const done = await typed('postgres');
     expect(done.code, done.stderr).to.equal(0);
-    expect(done.stdout).to.match(/^From .*state\nto {3}postgres:.*\n {3}6 {2}tokens\n {3}4 {2}runs\n/);
+    expect(done.stdout).to.match(
+      /^From .*state\nto {3}postgres:.*\n {3}6 {2}tokens\n {2}36 {2}runs and notifications\n/,
+    );
     expect(done.stdout).to.match(/Moved and compared.*\n {3}6 {2}tokens +sha256 [0-9a-f]{12}\n/);
     const again = await typed('postgres');
     expect(again.stderr).to.include('core.json says postgres already: there is nothing to move');
@@ -390,7 +381,7 @@ describeWith(['postgres'], 'a move of the storage', () => {
       await server.ask(settings, `DROP TABLE gateway_${table}`);
     await server.ask(settings, "DELETE FROM core_schemas WHERE service = 'ledger'");
     const names = (await move('files')).parts.map(({ name }) => name);
-    expect(names).to.include('runs').and.not.include('rows of the ledger');
+    expect(names).to.include('runs and notifications').and.not.include('rows of the ledger');
   });
 
   it('guards every table that there is', async () => {

@@ -7,8 +7,8 @@ import { createHttpClient } from '#kit/http/client.ts';
 import { createToken, ensureTokens, revokeToken, rotateToken, type Scope } from '#kit/tokens/tokens.ts';
 import type { DecisionRequest, Person } from '../../services/agentd/agent.ts';
 import { statementOf } from '../../services/agentd/attestation/statement.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
+import { runStoreIn } from '../fixtures/runs/run-store-in.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
 import { startDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed, expectVerified, outcomeOf, validated } from '../fixtures/world/place.ts';
@@ -100,7 +100,7 @@ describe('who must agree', () => {
       const done = await execute(both);
       expect(done.actions.slice(0, 4).map(({ state }) => state)).to.deep.equal(all('succeeded'));
       await expectVerified(world, done);
-      const store = new FileRunStore({ stateDir: join(world.home, 'state') });
+      const store = runStoreIn(join(world.home, 'state'));
       const { predicate } = JSON.parse(await statementOf(store, done.run_id));
       store.close();
       const first = done.actions[0]!.definition.action_id;

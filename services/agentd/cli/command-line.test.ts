@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import { sampleRun } from '../../../test/fixtures/runs/sample-run.ts';
 import { openServices } from '../main.ts';
-import { FileRunStore } from '../runs/file-run-store.ts';
 import { executorLease } from '../runs/run-store.ts';
 import { runCommandLine } from './command-line.ts';
 
@@ -61,7 +61,7 @@ describe('the command line', () => {
   });
 
   it('says how to stop a run that is at work elsewhere', async () => {
-    const store = new FileRunStore({ stateDir: join(home, 'busy', 'state') });
+    const store = runStoreIn(join(home, 'busy', 'state'));
     const { run_id } = await store.create(sampleRun().request);
     const lease = await store.lease(executorLease(run_id));
     const { exitCode, stderr } = await run('resume', run_id, '--home', join(home, 'busy'));

@@ -3,6 +3,7 @@ import { fitted } from '#kit/cli/fit-text.ts';
 import { jsonText } from '#kit/cli/output.ts';
 import type { RunSummary } from '#kit/contracts/run.ts';
 import { exitCodes, InvalidInput } from '#kit/errors.ts';
+import type { CoreAgent } from '../core-agent.ts';
 import type { RunNeed } from '../runs/run-store.ts';
 import { notEmpty } from './option-values.ts';
 import type { Services } from './services.ts';
@@ -90,7 +91,13 @@ export async function runAndActions(
 
 /** The identifier of the run that a command is about. */
 export async function runNamed(
-  { services, suggestions, terminal }: CommandContext,
+  {
+    services,
+    suggestions,
+    terminal,
+  }: Pick<CommandContext, 'suggestions' | 'terminal'> & {
+    readonly services: { readonly agent: Pick<CoreAgent, 'runId'> };
+  },
   id: string | undefined,
   { runId: option }: RunOption,
   command: string,

@@ -54,6 +54,7 @@ const commands: Readonly<Record<string, () => Promise<Declare>>> = {
   undo: async () => (await import('./commands/execute.ts')).undo,
   cancel: async () => (await import('./commands/execute.ts')).cancel,
   recover: async () => (await import('./commands/execute.ts')).recover,
+  'forget-prompts': async () => (await import('./commands/installation.ts')).forgetPrompts,
   prune: async () => (await import('./commands/installation.ts')).prune,
   forges: async () => (await import('./commands/installation.ts')).forges,
   forge: async () => (await import('./commands/local-forge.ts')).forge,

@@ -9,8 +9,6 @@ import type { ForgeReport } from '../ports/forge-report.ts';
 /** What the composition root hands to the command line. Each thing is opened when it is first asked for. */
 export interface Services {
   readonly agent: CoreAgent;
-  /** The same of the folders of runs on this host, whatever a database says. */
-  mirrors(): CoreAgent;
   /** Who types: the name and scopes of the token of this account. */
   person(): Promise<Person>;
   /** Where every setting comes from. */

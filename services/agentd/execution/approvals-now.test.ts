@@ -9,8 +9,7 @@ import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-f
 import type { Person } from '../agent.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { beforeFirst } from '../runs/log/event-line.ts';
-import { writeLines } from '../runs/log/event-log.ts';
+import { beforeFirst, writeLines } from '../runs/log/event-line.ts';
 import { fold } from '../runs/log/fold.ts';
 import type { Run } from '../runs/run.ts';
 import { checkStory } from '../runs/verify/story.ts';

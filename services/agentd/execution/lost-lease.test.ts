@@ -10,16 +10,17 @@ import { decided, planned, sampleAction, sampleRequest } from '../../../test/con
 import { withoutRules } from '../../../test/fixtures/approved/without-rules.ts';
 import { failure } from '../../../test/fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../../../test/fixtures/postgres.ts';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import { until } from '../../../test/fixtures/until.ts';
 import { describeWith } from '../../../test/needs.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor } from '../actions/executor.ts';
 import type { ActionDefinition, Executors } from '../actions/registry.ts';
 import type { Person } from '../agent.ts';
+import { DatabaseRunStore } from '../runs/database-run-store.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { FileRunStore } from '../runs/file-run-store.ts';
-import { PostgresRunStore } from '../runs/postgres/postgres-run-store.ts';
 import type { RunStore } from '../runs/run-store.ts';
+import { agentdSchema } from '../schema.ts';
 import { executeApproved } from './execute-approved.ts';
 import { undoRun } from './undo-run.ts';
 
@@ -161,11 +162,11 @@ function losing(open: () => Scene): void {
 
 describe('a lease that is lost in the middle, of runs in files', () => {
   let stateDir: string;
-  let store: FileRunStore;
+  let store: DatabaseRunStore;
 
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'core-lost-lease-'));
-    store = new FileRunStore({ stateDir });
+    store = runStoreIn(stateDir);
   });
 
   afterEach(() => {
@@ -180,7 +181,7 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
   let server: PostgresServer;
   let settings: PostgresSettings;
   let stateDir: string;
-  let store: PostgresRunStore;
+  let store: DatabaseRunStore;
 
   before(async () => {
     server = await startPostgres();
@@ -191,7 +192,11 @@ describeWith(['postgres'], 'a lease that is lost in the middle, of runs in Postg
   beforeEach(async () => {
     settings = await server.database();
     stateDir = mkdtempSync(join(tmpdir(), 'core-lost-lease-'));
-    store = new PostgresRunStore({ stateDir, database: openPostgres(settings, 'core-test'), leaseMs: 900 });
+    store = new DatabaseRunStore({
+      stateDir,
+      database: openPostgres(settings, 'core-test', { schema: agentdSchema }),
+      leaseMs: 900,
+    });
   });
 
   afterEach(async () => {

@@ -15,13 +15,14 @@ import {
 } from '../../../test/contract/run-store.sample.ts';
 import { withoutRules } from '../../../test/fixtures/approved/without-rules.ts';
 import { failure } from '../../../test/fixtures/failure.ts';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
 import type { ActionIntent } from '../action.ts';
 import { actionKinds } from '../action.ts';
 import type { ActionExecutor, Effect, Reconciliation, Step } from '../actions/executor.ts';
 import { type ActionDefinition, type ActionOf, actionDigest, type Executors } from '../actions/registry.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
+import type { DatabaseRunStore } from '../runs/database-run-store.ts';
 import type { NewEvent } from '../runs/event.ts';
-import { FileRunStore } from '../runs/file-run-store.ts';
 import type { ActionState } from '../runs/run.ts';
 import { Execution } from './run-actions.ts';
 
@@ -43,7 +44,7 @@ interface World {
 
 describe('an action of which the outcome is not known', () => {
   let stateDir: string;
-  let store: FileRunStore;
+  let store: DatabaseRunStore;
   let runId: string;
   let calls: string[];
   let reports: string[];
@@ -54,7 +55,7 @@ describe('an action of which the outcome is not known', () => {
 
   beforeEach(() => {
     stateDir = mkdtempSync(join(tmpdir(), 'core-actions-'));
-    store = new FileRunStore({ stateDir });
+    store = runStoreIn(stateDir);
     calls = [];
     reports = [];
     stop = new AbortController();

@@ -16,8 +16,7 @@ import {
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
 import { sampleRun, sampleRunId } from '../../../test/fixtures/runs/sample-run.ts';
 import type { NewEvent, RunEvent } from '../runs/event.ts';
-import { beforeFirst } from '../runs/log/event-line.ts';
-import { writeLines } from '../runs/log/event-log.ts';
+import { beforeFirst, writeLines } from '../runs/log/event-line.ts';
 import { fold } from '../runs/log/fold.ts';
 import type { Run } from '../runs/run.ts';
 import { ContextOutbox } from './context-outbox.ts';

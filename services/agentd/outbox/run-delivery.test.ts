@@ -1,33 +1,37 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { RecordedReply } from '#kit/contracts/context/execution.ts';
 import { sha256 } from '#kit/digest.ts';
 import { Interrupted, Refused, Unavailable } from '#kit/errors.ts';
 import { decided, planned, sampleRequest } from '../../../test/contract/run-store.sample.ts';
 import { temporaryFolder } from '../../../test/fixtures/repositories/temporary-folder.ts';
-import { FileRunStore } from '../runs/file-run-store.ts';
+import { runStoreIn } from '../../../test/fixtures/runs/run-store-in.ts';
+import type { DatabaseRunStore } from '../runs/database-run-store.ts';
+import { agentdSchema } from '../schema.ts';
 import { ContextOutbox } from './context-outbox.ts';
 import { type ContextWriter, RunDelivery } from './run-delivery.ts';
 
 const { signal } = new AbortController();
 
 describe('the delivery of a run', () => {
-  let store: FileRunStore;
+  let store: DatabaseRunStore;
   let outbox: ContextOutbox;
   let runId: string;
   let received: string[];
 
   beforeEach(async () => {
     const stateDir = temporaryFolder();
-    store = new FileRunStore({ stateDir });
+    store = runStoreIn(stateDir);
     outbox = new ContextOutbox(stateDir, 'http://127.0.0.1:8090');
     received = [];
     runId = (await store.create(sampleRequest())).run_id;
     for (const content of ['content', 'one']) await store.putArtifact(runId, content);
     await store.append(runId, () => planned(runId, 1));
     // As `prune` leaves it: what outsiders wrote is gone.
-    rmSync(join(stateDir, 'runs', runId, 'artifacts', sha256('content')));
+    const client = new DatabaseSync(join(stateDir, agentdSchema.file));
+    client.prepare('DELETE FROM run_artifacts WHERE digest = ?').run(sha256('content'));
+    client.close();
   });
 
   afterEach(() => {

@@ -45,7 +45,6 @@ const tones: Readonly<Partial<Record<EventType, 'good' | 'warn' | 'bad' | 'live'
   cancel_requested: 'warn',
   run_cancelled: 'warn',
   run_superseded: 'warn',
-  torn_line_set_aside: 'bad',
   record_recovered: 'bad',
 };
 
@@ -95,7 +94,5 @@ const words: { readonly [T in EventType]: (data: DataOf<T>) => string } = {
   undo_result: ({ action_id, state, message }) => `${action_id} ${state}: ${message}`,
   undo_finished: ({ message }) => message,
   pull_request_seen: ({ number, state, checks }) => `number ${number} ${state}, checks ${checks}`,
-  torn_line_set_aside: ({ bytes }) => `${bytes} bytes`,
-  head_adopted: ({ head }) => `event ${head.seq}`,
   record_recovered: ({ by, reason }) => `by ${by}: ${reason}`,
 };

@@ -147,7 +147,7 @@ export const TokenRotated = t.strict({ name: t.string, from: Sha256, to: Sha256,
 export type TokenRotated = t.TypeOf<typeof TokenRotated>;
 
 const eventData = {
-  /** `head_kept`: the head of this chain also lies outside the run's folder, from its first event on. */
+  /** `head_kept`: the place of the newest event is also kept outside the chain, from the first event on. */
   run_created: t.strict({ request: RunRequest, head_kept: optional(t.literal(true)) }),
   planning_started: t.strict({ pid: t.number }),
   source_read: t.strict({
@@ -280,10 +280,6 @@ const eventData = {
     /** Names of the checks that failed. */
     failed_checks: t.array(t.string),
   }),
-  /** A torn last line was found after a crash and set aside. */
-  torn_line_set_aside: t.strict({ bytes: t.number, artifact: Sha256 }),
-  /** A run of an older version: from here on its head is kept outside its folder. What was cut off before does not show. */
-  head_adopted: t.strict({ head: ChainPlace }),
   /** Acknowledged events were missing or changed, and a person let the run go on from what was left. */
   record_recovered: t.strict({
     by: t.string,

@@ -15,17 +15,15 @@ describeWith(['mounts'], 'runs on a full disk', () => {
   });
   after(() => disk?.close());
 
-  it('can be looked at and verified; what needs the index says that the disk is full', async () => {
+  it('can be looked at and verified; what writes says that the disk is full', async () => {
     disk.fill(0);
     for (const command of ['show', 'verify']) {
       const { code, stderr } = await disk.command([command, runId]);
       expect(code, stderr).to.equal(0);
     }
-    for (const args of [['runs'], ['cancel', runId], ['prune', '--older-than', '30d']]) {
-      const { code, stderr } = await disk.command([...args, '--json']);
-      expect(JSON.parse(stderr).error.code, args[0]).to.equal('disk_full');
-      expect(code).to.equal(1);
-    }
+    const { code, stderr } = await disk.command(['cancel', runId, '--json']);
+    expect(JSON.parse(stderr).error.code).to.equal('disk_full');
+    expect(code).to.equal(1);
     disk.free();
     expect((await disk.command(['runs'])).code).to.equal(0);
   });

@@ -1,94 +1,41 @@
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { crashPoint } from '#kit/crash-point.ts';
 import { sha256 } from '#kit/digest.ts';
-import { makePrivateFolder, writeFileDurably } from '#kit/durable-file.ts';
 import { codeOf, Refused } from '#kit/errors.ts';
-import { readSmallFile } from '#kit/small-file.ts';
 import type { NamedRun, PlanRequest } from '../agent.ts';
 import type { RunRequest } from './event.ts';
-import type { Run } from './run.ts';
-import { allRuns, type Lease, patientLease, type RunStore } from './run-store.ts';
+import type { RunStore } from './run-store.ts';
 
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
-type Store = Pick<RunStore, 'begin' | 'abandon' | 'read' | 'list' | 'lease'> & { readonly stateDir: string };
-
 export interface KeyedRunWork {
-  /** Only asked where the key is new, or comes with what may be another request. */
+  /** Only asked if the key is new, or comes with what may be another request. */
   readonly resolve: () => Promise<RunRequest>;
   /** Called before a run is made; throws to refuse. */
   readonly mayCreate: () => void;
-  readonly signal: AbortSignal;
 }
 
 /**
  * The run that callers name by a key. The same key gives the same run, also for concurrent requests in one process or several.
- * The note of which run a key named is written after the run, so that a crash between the two is found by looking through the
- * issue's runs.
- * @throws Refused (`idempotency_key_reused`) when the key came with another request before
+ * @throws Refused (`idempotency_key_reused`) if the key came with another request before
  */
-export async function keyedRun(store: Store, request: KeyedRequest, work: KeyedRunWork): Promise<NamedRun> {
-  const key = sha256(request.idempotency_key);
-  for (;;) {
-    const lease = await patientLease(store, `idempotency ${key}`, work.signal);
-    try {
-      return await keyedRunUnder(lease, join(store.stateDir, 'idempotency', key), store, request, work);
-    } catch (error) {
-      // Whoever took it since may have made the run.
-      if (!lease.lost.aborted) throw error;
-    } finally {
-      await lease.release();
-    }
-  }
-}
-
-async function keyedRunUnder(
-  lease: Lease,
-  note: string,
-  store: Store,
+export async function keyedRun(
+  store: Pick<RunStore, 'begin' | 'withKey'>,
   request: KeyedRequest,
   { resolve, mayCreate }: KeyedRunWork,
 ): Promise<NamedRun> {
-  const noted = existsSync(note) ? await notedRun(store, readSmallFile(note)) : null;
-  if (noted !== null && asksForTheSame(noted.request, request)) return { run: noted, created: false };
+  const known = await store.withKey(request.idempotency_key);
+  if (known !== null && asksForTheSame(known.request, request)) return { run: known, created: false };
   const wanted = await resolve();
-  const known = noted ?? (await runWithKey(store, wanted));
-  if (known === null) mayCreate();
-  else requireSameRequest(known.request, wanted, request);
-  const run = known ?? (await store.begin(wanted, request.task, lease.name));
-  crashPoint('run.before_note');
-  try {
-    if (noted === null) {
-      makePrivateFolder(dirname(note));
-      writeFileDurably(note, run.run_id);
+  if (known === null) {
+    mayCreate();
+    try {
+      return { run: await store.begin(wanted, request.task), created: true };
+    } catch (error) {
+      if (codeOf(error) !== 'idempotency_key_taken') throw error;
     }
-  } catch (error) {
-    // Whoever asks again with the key finds the run, on any host, and plans it.
-    if (known === null) await store.abandon(run.run_id);
-    throw error;
   }
-  return { run, created: known === null };
-}
-
-/** null of a run that a database lost, and nobody has. */
-async function notedRun(store: Store, runId: string): Promise<Run | null> {
-  try {
-    return await store.read(runId);
-  } catch (error) {
-    if (codeOf(error) === 'run_not_found') return null;
-    throw error;
-  }
-}
-
-async function runWithKey(store: Store, wanted: RunRequest): Promise<Run | null> {
-  const { forge, owner, repo, number, idempotency_key } = wanted;
-  const same = { forge, owner, repo, ...(number === null ? {} : { number }) };
-  for (const { run_id } of await allRuns(store, same)) {
-    const run = await store.read(run_id);
-    if (run.request.idempotency_key === idempotency_key) return run;
-  }
-  return null;
+  const run = known ?? (await store.withKey(request.idempotency_key))!;
+  requireSameRequest(run.request, wanted, request);
+  return { run, created: false };
 }
 
 /** True if the two are equal without asking a forge; false where only a forge can decide. */

@@ -1,124 +1,100 @@
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { crashPoint } from '#kit/crash-point.ts';
+import { changeNumber } from '#kit/database/change-numbers.ts';
+import { type Database, places, rowLock } from '#kit/database/database.ts';
+import type { FencedLeases } from '#kit/database/fenced-leases.ts';
 import { decode, Timestamp } from '#kit/decode.ts';
-import { syncFolder, writeFileDurably } from '#kit/durable-file.ts';
-import { messageOf } from '#kit/errors.ts';
+import { writeFileDurably } from '#kit/durable-file.ts';
+import { codeOf, messageOf } from '#kit/errors.ts';
+import type { ObjectStore } from '#kit/objects/object-store.ts';
 import type { PruneRequest, PruneResult } from '../agent.ts';
-import type { RunIndex } from './index/run-index.ts';
-import { type ReadRow, unfinished } from './index/run-list.ts';
-import type { Heads } from './log/heads.ts';
-import type { Tombstone } from './log/open-runs.ts';
-import { isRunId, logName, tombstoneName } from './log/run-folder.ts';
-import type { Run } from './run.ts';
+import { isRunId, tombstoneName } from './log/run-folder.ts';
+import { tombstoneOf } from './log/tombstone.ts';
+import { deleteUnnamed } from './rows/unnamed-objects.ts';
+import { isActive, type Run } from './run.ts';
 import { executorLease } from './run-store.ts';
 
 /** What pruning needs of the store. */
 export interface PruneAccess {
+  readonly database: Database;
+  /** The bucket of large artifacts. */
+  readonly objects: ObjectStore | null;
+  readonly leases: FencedLeases;
   readonly stateDir: string;
-  readonly runsDir: string;
-  readonly index: RunIndex;
-  readonly heads: Heads;
   readonly now: () => string;
-  readonly read: (runId: string) => Run;
-  readonly row: ReadRow;
-  readonly leaseHolder: (name: string) => { readonly pid: number; readonly host: string } | null;
+  readonly read: (runId: string) => Promise<Run>;
 }
+
+type Collected = {
+  -readonly [K in keyof PruneResult]: PruneResult[K] extends readonly (infer T)[] ? T[] : PruneResult[K];
+};
 
 /** Plans nobody decided about are kept for as long as an approval lasts by default. */
 const undecidedDays = 7;
 
 /**
- * Removes what is older than `before`: working copies first, then, if asked, runs, of which a tombstone stays. Leaves
- * alone what is under way, can be resumed, or waits for a person.
+ * Removes what is older than `before`: working copies of this host first, then, if asked, runs, of which a tombstone stays. Leaves
+ * alone what is in progress, can be resumed, or waits for a person. Clones and folders on other hosts go with their own pruning.
  */
 export async function prune(access: PruneAccess, request: PruneRequest): Promise<PruneResult> {
-  const before = decode(Timestamp, request.before, 'before');
-  const limit = new Date(before).toISOString();
+  const { database, objects, stateDir } = access;
+  const limit = new Date(decode(Timestamp, request.before, 'before')).toISOString();
   const result: Collected = { clones: [], runs: [], kept: [], bytes: 0 };
-  const runIds = access.index.reading(() => access.index.sizes());
-  for (const { run_id, status } of runIds.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1))) {
-    await setImmediate();
-    if (status === 'pruned') result.bytes += finishPruned(access, run_id, request.dry_run);
-    else pruneOne(access, run_id, limit, request, result);
+  const old = await database.query<{ run_id: string }>(
+    "SELECT run_id FROM runs WHERE status <> 'pruned' AND updated_at < $1 ORDER BY run_id",
+    [limit],
+  );
+  for (const { run_id } of old) {
+    const clones = clonePaths(stateDir, run_id);
+    if (request.what === 'runs' || clones.length > 0) await pruneOne(access, run_id, clones, request, result);
   }
-  const known = new Set(runIds.filter(({ status }) => status !== 'pruned').map(({ run_id }) => run_id));
-  for (const { name, what } of access.index.problems()) {
-    if (isRunId(name) && !known.has(name)) result.kept.push({ run_id: name, reason: what });
-    known.add(name);
-  }
-  for (const path of leftovers(access, known, limit)) result.bytes += remove(path, request.dry_run);
+  for (const path of await leftFolders(access)) result.bytes += removeAllButTombstone(path, request.dry_run);
+  for (const path of await leftClones(access, limit)) result.bytes += remove(path, request.dry_run);
+  if (objects !== null && !request.dry_run) await deleteUnnamed(database, objects);
   return result;
 }
 
-interface Collected {
-  readonly clones: string[];
-  readonly runs: string[];
-  readonly kept: { run_id: string; reason: string }[];
-  bytes: number;
-}
-
-function pruneOne(
+async function pruneOne(
   access: PruneAccess,
   runId: string,
-  limit: string,
-  request: PruneRequest,
+  clones: readonly string[],
+  { what, dry_run }: PruneRequest,
   result: Collected,
-): void {
-  const clones = clonePaths(access.stateDir, runId);
-  if (request.what === 'clones' && clones.length === 0) return;
-  // Under the lock nobody can start what is about to be removed: taking a lease needs the same lock. Only what makes the
-  // removal certain happens there; freeing the space comes after.
-  const removed = access.index.locked(() => {
-    const run = oldRun(access, runId, limit, result);
-    if (run === null) return [];
-    if (clones.length > 0) result.clones.push(runId);
-    if (request.what === 'runs') result.runs.push(runId);
-    const paths = request.what === 'runs' ? [...clones, join(access.runsDir, runId)] : clones;
-    if (request.dry_run) return paths;
-    if (request.what === 'runs') bury(access, run);
-    return paths.map((path) => (clones.includes(path) ? setAside(path) : path));
-  });
-  for (const path of removed) {
-    const isRun = path === join(access.runsDir, runId);
-    result.bytes +=
-      isRun && !request.dry_run ? removeAllButTombstone(path, false) : remove(path, request.dry_run);
-  }
-}
-
-/** The run, if it is old enough and nothing speaks against removing it. */
-function oldRun(access: PruneAccess, run_id: string, limit: string, { kept }: Collected): Run | null {
+): Promise<void> {
   try {
-    const run = access.read(run_id);
-    if (run.updated_at >= limit) return null;
-    const reason = reasonToKeep(run, access.leaseHolder(executorLease(run_id)), access.now());
-    if (reason === null) return run;
-    kept.push({ run_id, reason });
+    // No process starts on it meanwhile.
+    const lease = await access.leases.acquire(executorLease(runId));
+    try {
+      const run = await access.read(runId);
+      const reason = reasonToKeep(run, access.now());
+      if (reason !== null) return void result.kept.push({ run_id: runId, reason });
+      if (clones.length > 0) result.clones.push(runId);
+      if (what === 'runs') result.runs.push(runId);
+      if (what === 'runs' && dry_run) result.bytes += await bytesOf(access.database, runId);
+      if (what === 'runs' && !dry_run) result.bytes += await bury(access, run);
+      for (const path of clones) result.bytes += remove(dry_run ? path : setAside(path), dry_run);
+    } finally {
+      await lease.release();
+    }
   } catch (error) {
-    kept.push({ run_id, reason: messageOf(error) });
+    if (codeOf(error) === 'database_unavailable') throw error;
+    result.kept.push({ run_id: runId, reason: messageOf(error) });
   }
-  return null;
 }
 
 /** Takes a folder out of the way in one step; a crash before it is removed leaves it to the next pruning. */
-export function setAside(path: string): string {
+function setAside(path: string): string {
   const aside = join(dirname(path), `.${basename(path)}.pruned`);
   rmSync(aside, { recursive: true, force: true });
   renameSync(path, aside);
   return aside;
 }
 
-/** @param holder who works on it now */
-export function reasonToKeep(
-  run: Run,
-  holder: { readonly pid: number; readonly host: string } | null,
-  now: string,
-): string | null {
-  if (holder !== null) return `process ${holder.pid} on ${holder.host} works on it`;
-  if (run.status === 'interrupted')
+/** @param run under the executor's lease: nothing else works on it */
+function reasonToKeep(run: Run, now: string): string | null {
+  if (run.status === 'interrupted' || isActive(run.status))
     return `interrupted; ./core resume ${run.run_id} or ./core cancel ${run.run_id} first`;
-  if (run.status === 'planning' || run.status === 'executing') return `still ${run.status}`;
   if (run.undo?.complete === true) return null;
   if (run.undo !== null && !run.undo.finished)
     return `an undo was started and did not finish; ./core undo ${run.run_id}`;
@@ -134,35 +110,90 @@ export function reasonToKeep(
   return run.status === 'awaiting_approval' && run.updated_at > since ? 'awaits approval' : null;
 }
 
-/** Tombstone and head are durable before the log goes; with the log the run is gone, the rest is cleaning up. */
-function bury(access: PruneAccess, run: Run): void {
-  const folder = join(access.runsDir, run.run_id);
-  const tombstone = tombstoneOf(run, access.now());
-  writeFileDurably(join(folder, tombstoneName), `${JSON.stringify(tombstone, null, 2)}\n`);
-  crashPoint('tombstone_written');
-  access.heads.acknowledge(run.run_id, { ...run.head, type: '' }, true);
-  access.heads.sync(run.run_id);
-  crashPoint('head_pruned');
-  rmSync(join(folder, logName));
-  syncFolder(folder);
+/** @returns bytes of what went */
+async function bury({ database, leases, stateDir, now }: PruneAccess, run: Run): Promise<number> {
+  const tombstone = tombstoneOf(run, now());
+  const { run_id } = run;
+  const bytes = await bytesOf(database, run_id);
+  await database.transaction(async (sql) => {
+    await leases.fence(sql, executorLease(run_id));
+    // A process that stores an artifact of the run holds this row.
+    await sql.query(`SELECT 1 AS run FROM runs WHERE run_id = $1 ${rowLock(sql, 'FOR UPDATE')}`, [run_id]);
+    await sql.query('DELETE FROM run_events WHERE run_id = $1', [run_id]);
+    await sql.query('DELETE FROM run_artifacts WHERE run_id = $1', [run_id]);
+    await sql.query("UPDATE run_objects SET state = 'going' WHERE run_id = $1 AND state = 'named'", [run_id]);
+    await sql.query(
+      `UPDATE runs SET tombstone = $2, status = 'pruned', size = -1, changed_in = ${changeNumber(sql, 'runs')} WHERE run_id = $1`,
+      [run_id, JSON.stringify(tombstone)],
+    );
+  });
   crashPoint('run_buried');
-  const row = access.row(run.run_id);
-  if (row !== null && !('what' in row)) access.index.tryPut(row);
+  const folder = join(stateDir, 'runs', run_id);
+  if (!existsSync(folder)) return bytes;
+  writeFileDurably(join(folder, tombstoneName), `${JSON.stringify(tombstone, null, 2)}\n`);
+  return bytes + removeAllButTombstone(folder, false);
 }
 
-export function tombstoneOf({ run_id, head, status, request }: Run, pruned_at: string): Tombstone {
-  const { forge, owner, repo, number } = request;
-  return { run_id, head: head.hash, events: head.seq, status, pruned_at, forge, owner, repo, number };
+async function bytesOf(database: Database, runId: string): Promise<number> {
+  const [row] = await database.query<{ bytes: number }>(
+    `SELECT CAST((SELECT coalesce(sum(octet_length(line) + 1), 0) FROM run_events WHERE run_id = $1)
+          + (SELECT coalesce(sum(length(content)), 0) FROM run_artifacts WHERE run_id = $1)
+          + (SELECT coalesce(sum(bytes), 0) FROM run_objects WHERE run_id = $1 AND state = 'named') AS bigint) AS bytes`,
+    [runId],
+  );
+  return row?.bytes ?? 0;
 }
 
-/** A crash may have left something beside the tombstone. */
-function finishPruned(access: PruneAccess, runId: string, dryRun: boolean): number {
-  const folder = join(access.runsDir, runId);
-  if (!existsSync(join(folder, tombstoneName)) || existsSync(join(folder, logName))) return 0;
-  return removeAllButTombstone(folder, dryRun);
+/** Folders on this host of runs that were pruned: by another host, or before a crash. */
+async function leftFolders({ database, stateDir }: PruneAccess): Promise<string[]> {
+  const folder = join(stateDir, 'runs');
+  const statuses = await statusesOf(database, runsIn(folder));
+  return [...statuses].flatMap(([runId, status]) => (status === 'pruned' ? [join(folder, runId)] : []));
 }
 
-export function removeAllButTombstone(folder: string, dryRun: boolean): number {
+/** Clones on this host of runs that were pruned or are unknown, and clones that a crash left aside. */
+async function leftClones({ database, stateDir }: PruneAccess, limit: string): Promise<string[]> {
+  const folder = join(stateDir, 'clones');
+  const named = (existsSync(folder) ? readdirSync(folder) : []).flatMap((name) => {
+    const runId = name
+      .replace(/^\./, '')
+      .replace(/\.pruned$/, '')
+      .replace(/\.pids$/, '');
+    return isRunId(runId) ? [{ path: join(folder, name), runId, isAside: name.startsWith('.') }] : [];
+  });
+  const statuses = await statusesOf(database, [...new Set(named.map(({ runId }) => runId))]);
+  const isOld = (path: string) => lstatSync(path).mtime.toISOString() < limit;
+  return named
+    .filter(({ path, runId, isAside }) => {
+      const status = statuses.get(runId);
+      return status === 'pruned' || ((isAside || status === undefined) && isOld(path));
+    })
+    .map(({ path }) => path);
+}
+
+function runsIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).filter(isRunId) : [];
+}
+
+const batch = 5_000;
+
+async function statusesOf(
+  database: Database,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const statuses = new Map<string, string>();
+  for (let start = 0; start < runIds.length; start += batch) {
+    const some = runIds.slice(start, start + batch);
+    const rows = await database.query<{ run_id: string; status: string }>(
+      `SELECT run_id, status FROM runs WHERE run_id IN (${places(some)})`,
+      some,
+    );
+    for (const { run_id, status } of rows) statuses.set(run_id, status);
+  }
+  return statuses;
+}
+
+function removeAllButTombstone(folder: string, dryRun: boolean): number {
   let bytes = 0;
   for (const name of readdirSync(folder)) {
     if (name !== tombstoneName) bytes += remove(join(folder, name), dryRun);
@@ -170,30 +201,13 @@ export function removeAllButTombstone(folder: string, dryRun: boolean): number {
   return bytes;
 }
 
-export function clonePaths(stateDir: string, runId: string): string[] {
+function clonePaths(stateDir: string, runId: string): string[] {
   return ['', '.pids']
     .map((suffix) => join(stateDir, 'clones', runId + suffix))
     .filter((path) => existsSync(path));
 }
 
-/** Clones of runs that are not there any more, and run folders that a crash left unfinished. */
-function leftovers(access: PruneAccess, known: ReadonlySet<string>, limit: string): string[] {
-  const clones = join(access.stateDir, 'clones');
-  const orphans = (existsSync(clones) ? readdirSync(clones) : []).filter((name) => {
-    const runId = name
-      .replace(/^\./, '')
-      .replace(/\.pruned$/, '')
-      .replace(/\.pids$/, '');
-    return isRunId(runId) && (name.startsWith('.') || !known.has(runId));
-  });
-  const unmade = readdirSync(access.runsDir).filter((name) => unfinished.test(name));
-  return [
-    ...orphans.map((name) => join(clones, name)),
-    ...unmade.map((name) => join(access.runsDir, name)),
-  ].filter((path) => lstatSync(path).mtime.toISOString() < limit);
-}
-
-export function remove(path: string, dryRun: boolean): number {
+function remove(path: string, dryRun: boolean): number {
   const bytes = sizeOf(path);
   if (!dryRun) rmSync(path, { recursive: true, force: true });
   return bytes;

@@ -91,14 +91,17 @@ export interface RunChoice {
 export interface RunStore {
   /** Where this host keeps its clones and the folders of runs. */
   readonly stateDir: string;
-  /** @param task the text of a request's task, which is stored with it */
+  /**
+   * @param task the text of a request's task, which is stored with it
+   * @throws Conflict (`idempotency_key_taken`) if another run has the request's key
+   */
   create(request: RunRequest, task?: string): Promise<Run>;
   /**
    * As `create`, of a run that is planned next: nobody sees it interrupted before `lease` is asked for its executor's lease.
-   * @param under a lease that the caller took: who lost it makes no run
-   * @throws Conflict (`lease_lost`)
    */
-  begin(request: RunRequest, task?: string, under?: string): Promise<Run>;
+  begin(request: RunRequest, task?: string): Promise<Run>;
+  /** The run whose request has this idempotency key; null without one. @throws NotFound (`run_pruned`) */
+  withKey(idempotencyKey: string): Promise<Run | null>;
   /** A run that was begun is not planned after all. */
   abandon(runId: string): Promise<void>;
   /**
@@ -137,6 +140,8 @@ export interface RunStore {
    * @throws Conflict (`record_whole`, `database_behind` where the run went on without it, `lease_held`)
    */
   restore(runId: string): Promise<Run>;
+  /** Deletes what models and agents were sent and answered; the events that name it stay. @returns digests of what went */
+  forgetPrompts(runId: string): Promise<readonly string[]>;
   prune(request: PruneRequest): Promise<PruneResult>;
   /** Runs whose event log may have changed since a position, without reading any; all of them for null. */
   changes(position: string | null): Promise<RunChanges>;

@@ -47,8 +47,6 @@ export interface Run {
   readonly created_at: string;
   readonly updated_at: string;
   readonly head: { readonly seq: number; readonly hash: string };
-  /** True if the log says that its head is also kept outside its folder. */
-  readonly head_kept: boolean;
   /** Each time that the run went on after events of its record were lost. */
   readonly recoveries: readonly (DataOf<'record_recovered'> & { readonly at: string })[];
   readonly source: DataOf<'source_read'> | null;

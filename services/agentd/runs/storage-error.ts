@@ -1,15 +1,14 @@
-import { CoreError, codeOf, DiskFull, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { isDiskFull, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
+import { CoreError, codeOf, DiskFull, Failed, messageOf } from '#kit/errors.ts';
+import { isDiskFull } from '#kit/storage/storage-error.ts';
 
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
-const { busy, locked, readOnly, cannotOpen, ioError } = sqliteCodes;
 
 /** What the system says about any file that could not be written, as an error that says what to do; all else unchanged. */
 export function diskError(cause: unknown): unknown {
   if (cause instanceof CoreError) return cause;
   if (isDiskFull(cause)) {
     const hint = 'Free some space and try again.';
-    return new DiskFull(`the disk is full (${messageOf(cause)})`, { cause, hint });
+    return new DiskFull('disk_full', `the disk is full (${messageOf(cause)})`, { cause, hint });
   }
   if (!notWritable.includes(codeOf(cause))) return cause;
   const hint = 'Make it writable for this user and try again.';
@@ -19,28 +18,22 @@ export function diskError(cause: unknown): unknown {
   });
 }
 
-/** What the system says about the state folder, as an error that says what to do. Errors of our own pass unchanged. */
+/** What the system says about a file of the state folder, as an error that says what to do. Errors of our own pass unchanged. */
 export function storageError(cause: unknown, stateDir: string): unknown {
   if (cause instanceof CoreError) return cause;
-  const sqlite = sqliteCode(cause);
-  const failed = (code: string, what: string, hint: string) =>
-    new Failed(code, `${what} (${messageOf(cause)})`, { cause, hint });
   if (isDiskFull(cause, stateDir)) {
     const hint = 'Free some space and try again. Later ./core prune --older-than 30d frees more.';
     return new DiskFull(
+      'disk_full',
       `no room left for the state folder ${stateDir}; nothing was written (${messageOf(cause)})`,
       { cause, hint },
     );
   }
-  if (notWritable.includes(codeOf(cause)) || sqlite === readOnly || sqlite === cannotOpen) {
-    const hint = 'Make it writable for this user, or name another one with CORE_STATE_DIR.';
-    return failed('state_not_writable', `the state folder ${stateDir} is not writable`, hint);
-  }
-  if (sqlite === busy || sqlite === locked) {
-    const what = `another process keeps the run store of ${stateDir} locked; try again`;
-    return new Unavailable('run_store_busy', what, { cause, retryAfter: 1 });
-  }
-  if (sqlite !== ioError) return cause;
-  const hint = 'Look at the messages of the system about that disk.';
-  return failed('disk_failed', `the disk of the state folder ${stateDir} fails`, hint);
+  if (!notWritable.includes(codeOf(cause))) return cause;
+  const hint = 'Make it writable for this user, or name another one with CORE_STATE_DIR.';
+  return new Failed(
+    'state_not_writable',
+    `the state folder ${stateDir} is not writable (${messageOf(cause)})`,
+    { cause, hint },
+  );
 }

@@ -51,7 +51,7 @@ export class EventQueue {
 
   /**
    * What the event says is kept without secrets.
-   * @throws InvalidInput (`event_id_holds_secret`, `event_target_holds_secret`), Conflict (`event_id_reused`), Unavailable (`disk_full`, `database_unavailable`)
+   * @throws InvalidInput (`event_id_holds_secret`, `event_target_holds_secret`), Conflict (`event_id_reused`), Unavailable (`disk_full` on PostgreSQL, `database_unavailable`), DatabaseDiskFull
    */
   async accept(event: NewEvent): Promise<AcceptedEvent> {
     refuseSecretNames(event);

@@ -30,7 +30,7 @@ export interface OpenRecord {
 /**
  * Opens `<state>/context/record.sqlite` for this process alone, and makes it where it is missing. After an end that was not
  * orderly its pages are checked first. A damaged record is set aside and made again from the rows that can be read.
- * @throws Conflict (`record_held`), Unavailable (`disk_full`), Failed (`record_newer`)
+ * @throws Conflict (`record_held`), DatabaseDiskFull, Failed (`record_newer`)
  */
 export function openRecord(
   state: string,

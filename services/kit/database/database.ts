@@ -21,7 +21,7 @@ export interface Database extends Sql {
   /**
    * All of it or nothing. `work` awaits nothing but its own statements, and may run again where the database could not order it with
    * others (deadlock, serialization).
-   * @throws Unavailable (`database_unavailable`, `disk_full`); a commit whose answer did not come is a `CommitUnknown`
+   * @throws Unavailable (`database_unavailable`, `disk_full` of PostgreSQL), DatabaseDiskFull; a commit whose answer did not come is a `CommitUnknown`
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /**

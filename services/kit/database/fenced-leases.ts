@@ -56,6 +56,7 @@ interface Held {
 }
 
 interface Row extends LeaseHolder {
+  readonly name: string;
   readonly token: string;
   readonly acquired_at: number;
   readonly expires_at: number;
@@ -272,6 +273,15 @@ export function createFencedLeases(
     await Promise.all([...held].map(([name, lease]) => release(name, lease)));
     await Promise.all(leaving);
   }
+}
+
+/** @throws Conflict (`lease_held`) if a process that may live holds any lease */
+export async function requireNoHolder(database: Sql): Promise<void> {
+  const rows = await database.query<Row>(
+    `SELECT *, expires_at - core_clock_ms() AS left_ms FROM leases WHERE NOT ${isExpired} ORDER BY name`,
+  );
+  const holder = rows.find((row) => isRunning(row) !== false);
+  if (holder !== undefined) throw heldBy(holder.name, holder);
 }
 
 function lostTo(name: string): Conflict {

@@ -72,7 +72,7 @@ export function postgresError(error: unknown, where: string): unknown {
     case sqlStates.storageMoved:
       return storageMoved(where, said);
     case sqlStates.diskFull:
-      return new Unavailable('disk_full', `the disk of ${where} takes no more: ${said}`, {
+      return new Unavailable('disk_full', `the disk of ${where} is full: ${said}`, {
         cause: error,
         facts,
         retryAfter: 30,

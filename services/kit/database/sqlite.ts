@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { setTimeout, setImmediate as turn } from 'node:timers/promises';
 import { guarded } from '../callbacks.ts';
 import { makePrivateFolder } from '../durable-file.ts';
-import { Failed, Unavailable } from '../errors.ts';
+import { codeOf, Failed, Unavailable } from '../errors.ts';
 import { type StoredThing, sqliteCode, sqliteCodes, storageError } from '../storage/storage-error.ts';
 import type { Database, Sql } from './database.ts';
 import { postgresText } from './postgres-text.ts';
@@ -57,6 +57,7 @@ const networkFileSystems: Readonly<Record<number, string>> = {
 /** Opens nothing yet: the first statement does, makes the file where it is missing, and brings its tables up to date. */
 export function openSqlite(path: string, schema: Schema, { now = Date.now }: SqliteOptions = {}): Database {
   let open: Connections | null = null;
+  let empty: Connection | null = null;
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
   let closed = false;
@@ -67,7 +68,8 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
 
   async function query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     try {
-      return opened().reader.rows<R>(text, values);
+      if (open === null && !existsSync(path)) return withoutRows().rows<R>(text, values);
+      return readRows<R>(text, values);
     } catch (error) {
       throw storageError(error, path, schema);
     }
@@ -155,6 +157,31 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     }
   }
 
+  /** Looking makes no file: one that is not there reads as one without rows. */
+  function withoutRows(): Connection {
+    if (empty !== null) return empty;
+    empty = new Connection(':memory:', now);
+    for (const migration of schema.migrations) empty.run(migration(types));
+    empty.run('PRAGMA query_only = ON');
+    return empty;
+  }
+
+  /** On a full disk the memory that connections share cannot be made: a reader without it locks the file for this statement. */
+  function readRows<R extends object>(text: string, values: readonly unknown[]): R[] {
+    try {
+      return opened().reader.rows<R>(text, values);
+    } catch (error) {
+      if (codeOf(error) !== 'disk_full') throw error;
+    }
+    const alone = new Connection(path, now);
+    try {
+      alone.run('PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON; PRAGMA busy_timeout = 5000');
+      return alone.rows<R>(text, values);
+    } finally {
+      alone.close();
+    }
+  }
+
   function opened(): Connections {
     if (closed) throw new TypeError(`${path} was closed`);
     open ??= connect(path, schema, now);
@@ -176,6 +203,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     await writing;
     await logSync?.close();
     closed = true;
+    empty?.close();
     open?.reader.close();
     open?.writer.close();
     open = null;
@@ -200,6 +228,7 @@ function connect(path: string, schema: Schema, now: () => number): Connections {
       throw error;
     }
   } catch (error) {
+    if (sqliteCode(error) === sqliteCodes.busy) throw busy(path, schema);
     throw storageError(error, path, schema);
   }
 }

@@ -27,7 +27,7 @@ export function gitFailure(
   const command = withoutUrlSecrets(`${program} ${args[0] ?? ''}`);
   const facts = { args: args.map(withoutUrlSecrets), exit_code: exitCode, stderr: words.slice(0, 4000) };
   if (diskFull.test(words)) {
-    return new DiskFull(`${command} failed: the disk is full: ${brief(words)}`, { facts });
+    return new DiskFull('disk_full', `${command} failed: the disk is full: ${brief(words)}`, { facts });
   }
   // The other end's own files can be on another machine.
   const lock = takenLock(words.replace(/^remote: .*$/gm, ''), cwd);

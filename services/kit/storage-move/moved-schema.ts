@@ -13,7 +13,7 @@ interface Table {
   readonly key: readonly string[];
 }
 
-type Row = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
 
 export interface MovedSchemaOptions {
   /** For people, as in "rows of notifications". */
@@ -21,9 +21,13 @@ export interface MovedSchemaOptions {
   readonly schema: Schema;
   /** Tables whose rows stay behind: the target begins without any. */
   readonly notMoved: readonly string[];
+  /** Tables with large values: few of their rows are in memory at a time. */
+  readonly bytes?: readonly string[];
+  /** What a row of the source is in the target; default the same. */
+  readonly asMoved?: (table: string, row: Row) => Promise<Row>;
 }
 
-const pageRows = 500;
+const pageRows = { usual: 500, bytes: 4 } as const;
 
 /** The tables of a service, between a file and the database: the same on both sides, so that they are copied row by row. */
 export class MovedSchema implements MovePart {
@@ -55,7 +59,7 @@ export class MovedSchema implements MovePart {
     for (const table of await this.#tables()) {
       await this.#target.write(`DELETE FROM ${table.name}`);
       if (this.#options.notMoved.includes(table.name)) continue;
-      for await (const rows of pagesOf(this.source, table)) {
+      for await (const rows of this.#sourcePages(table)) {
         await this.#target.transaction((sql) => insert(sql, table, rows));
         crashPoint('storage.rows_written');
         entries += rows.length;
@@ -70,8 +74,8 @@ export class MovedSchema implements MovePart {
     const hash = createHash('sha256');
     let entries = 0;
     for (const table of await this.#movedTables()) {
-      const other = pagesOf(this.#target, table);
-      for await (const rows of pagesOf(this.source, table)) {
+      const other = pagesOf(this.#target, table, this.#pageOf(table));
+      for await (const rows of this.#sourcePages(table)) {
         const { value = [] } = await other.next();
         rows.forEach((row, index) => {
           const line = canonical(row, table);
@@ -107,6 +111,16 @@ export class MovedSchema implements MovePart {
     return this.#move.to === 'postgres' ? this.#move.database : this.#file;
   }
 
+  async *#sourcePages(table: Table): AsyncGenerator<readonly Row[]> {
+    const { asMoved } = this.#options;
+    for await (const rows of pagesOf(this.source, table, this.#pageOf(table)))
+      yield asMoved === undefined ? rows : await Promise.all(rows.map((row) => asMoved(table.name, row)));
+  }
+
+  #pageOf({ name }: Table): number {
+    return this.#options.bytes?.includes(name) === true ? pageRows.bytes : pageRows.usual;
+  }
+
   async #countIn(database: Database): Promise<number> {
     let count = 0;
     for (const { name } of await this.#movedTables())
@@ -136,16 +150,20 @@ export class MovedSchema implements MovePart {
 }
 
 /** In the order of the key, which both engines compare alike. */
-async function* pagesOf(database: Database, { name, columns, key }: Table): AsyncGenerator<readonly Row[]> {
+async function* pagesOf(
+  database: Database,
+  { name, columns, key }: Table,
+  size: number,
+): AsyncGenerator<readonly Row[]> {
   let last: Row | null = null;
   for (;;) {
     const after: string = last === null ? '' : `WHERE (${key.join(', ')}) > (${places(key)})`;
     const rows: Row[] = await database.query<Row>(
-      `SELECT ${columns.join(', ')} FROM ${name} ${after} ORDER BY ${key.join(', ')} LIMIT ${pageRows}`,
+      `SELECT ${columns.join(', ')} FROM ${name} ${after} ORDER BY ${key.join(', ')} LIMIT ${size}`,
       last === null ? [] : key.map((column) => last![column]),
     );
     if (rows.length > 0) yield rows;
-    if (rows.length < pageRows) return;
+    if (rows.length < size) return;
     last = rows.at(-1)!;
   }
 }

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CoreError, codeOf, Failed, messageOf, Unavailable } from '../errors.ts';
+import { CoreError, codeOf, DatabaseDiskFull, Failed, messageOf } from '../errors.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html). */
 export const sqliteCodes = {
@@ -25,6 +25,8 @@ export function isSqliteDamage(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === sqliteCodes.corrupt || code === sqliteCodes.notADatabase;
 }
+
+const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'EISDIR'];
 
 /** What one of Core's SQLite files holds, for messages. */
 export interface StoredThing {
@@ -51,13 +53,29 @@ export function storageError(
     });
   }
   if (isDiskFull(error, dirname(path))) {
-    return new Unavailable('disk_full', `the disk of ${path} takes no more: ${messageOf(error)}`, {
+    return new DatabaseDiskFull(
+      'disk_full',
+      `the disk is full: ${name} in ${path} cannot be written (${messageOf(error)})`,
+      {
+        cause: error,
+        retryAfter: 30,
+        hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',
+      },
+    );
+  }
+  const code = sqliteCode(error);
+  if (
+    notWritable.includes(codeOf(error)) ||
+    code === sqliteCodes.readOnly ||
+    code === sqliteCodes.cannotOpen
+  ) {
+    return new Failed('state_not_writable', `${name} in ${path} is not writable: ${messageOf(error)}`, {
       cause: error,
-      retryAfter: 30,
-      hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',
+      facts: { path },
+      hint: 'Make the file and its folder writable for this user, or choose another folder with --home DIR.',
     });
   }
-  if (sqliteCode(error) === sqliteCodes.ioError) {
+  if (code === sqliteCodes.ioError) {
     return new Failed('disk_failed', `the disk of ${path} fails: ${messageOf(error)}`, {
       cause: error,
       facts: { path },

@@ -50,7 +50,7 @@ export function holdLedger(folders: Pick<Folders, 'state'>): FolderHold {
  * A file has one gateway: this counts what an earlier one left in progress at what was reserved. On PostgreSQL nothing is asked yet, so
  * that a gateway starts without its database, and refuses calls until the database answers.
  * @param now milliseconds since 1970, for a file; default the clock
- * @throws Conflict (`ledger_held`), Failed (`ledger_damaged`, `ledger_newer`), Unavailable (`disk_full`)
+ * @throws Conflict (`ledger_held`), Failed (`ledger_damaged`, `ledger_newer`), DatabaseDiskFull
  */
 export async function openLedgerStore(
   folders: Pick<Folders, 'config' | 'state'>,

@@ -1,23 +1,16 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream, existsSync, statSync } from 'node:fs';
+import { createWriteStream, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { crashPoint } from '#kit/crash-point.ts';
 import { Refused } from '#kit/errors.ts';
-import { type Folders, headsName } from '#kit/folders.ts';
+import type { Folders } from '#kit/folders.ts';
 import { diskError } from './archive.ts';
 import { openBackupTarget } from './backup-target.ts';
-import {
-  bytesEntry,
-  fileEntry,
-  objectEntries,
-  type RunCounts,
-  runEntries,
-  type TarEntry,
-  tarOf,
-} from './entries.ts';
+import { bytesEntry, fileEntry, objectEntries, runEntries, type TarEntry, tarOf } from './entries.ts';
 import {
   type BackedUpFile,
   formatVersion,
@@ -27,7 +20,7 @@ import {
   manifestName,
 } from './manifest.ts';
 import type { Progress } from './progress.ts';
-import { type Snapshot, type SqliteStore, takeSnapshot } from './snapshot.ts';
+import { runsFile, type Snapshot, type SqliteStore, takeSnapshot } from './snapshot.ts';
 import { type BackupScope, leftOutOf } from './state-folder.ts';
 
 export interface BackupOptions extends BackupScope {
@@ -123,7 +116,6 @@ class BackupWriter {
   readonly #head: Head;
   readonly #options: BackupOptions;
   readonly #files: BackedUpFile[] = [];
-  readonly #runs: RunCounts = { runs: 0, events: 0 };
   #manifest: Manifest | null = null;
 
   constructor(
@@ -158,21 +150,14 @@ class BackupWriter {
   }
 
   async *#sources(): AsyncGenerator<TarEntry> {
-    const { tree, logs, heads } = this.#snapshot;
+    const { tree, logs } = this.#snapshot;
     for (const name of tree.folders) yield { kind: 'folder', name };
     for (const { name, path } of this.#copies) yield* present(fileEntry(name, path));
     for (const { name, bytes, executable } of tree.read) yield bytesEntry(name, bytes, executable);
     for (const { name, path } of tree.later) yield* present(fileEntry(name, path));
     for (const { name, path } of tree.objects) yield* objectEntries(name, path);
     const runs = join(this.#options.folders.state, 'runs');
-    for (const [runId, size] of logs) yield* runEntries(runs, runId, size, this.#runs);
-    for (const [name, bytes] of heads) {
-      // A run that was pruned since the snapshot is in the backup as its tombstone, and so is its head.
-      const pruned = logs.has(name) && !existsSync(join(runs, name, 'events.jsonl'));
-      const path = join(this.#options.folders.state, headsName, name);
-      if (pruned) yield* present(fileEntry(`state/${headsName}/${name}`, path));
-      else yield bytesEntry(`state/${headsName}/${name}`, bytes);
-    }
+    for (const [runId, size] of logs) yield* runEntries(runs, runId, size);
   }
 
   #noted(entry: Extract<TarEntry, { kind: 'file' }>): TarEntry {
@@ -200,7 +185,7 @@ class BackupWriter {
       folders: { state: folders.state, config: folders.config },
       with_secrets: withSecrets,
       counts: {
-        ...this.#runs,
+        ...countRuns(this.#copies.find(({ name }) => name === `state/${runsFile}`)),
         stores: this.#copies.length,
         repositories: this.#snapshot.tree.objects.length,
         files: files.length,
@@ -209,6 +194,21 @@ class BackupWriter {
       files,
       left_out: leftOutOf(folders, this.#options, this.#snapshot.tree.leftOut),
     };
+  }
+}
+
+/** Runs and their events in a copy of the database of core-agentd; none if another database has them. */
+function countRuns(copy: Copy | undefined): Pick<Manifest['counts'], 'runs' | 'events'> {
+  if (copy === undefined) return { runs: 0, events: 0 };
+  const database = new DatabaseSync(copy.path, { readOnly: true });
+  try {
+    const count = (text: string) => Number(Object.values(database.prepare(text).get()!)[0]);
+    return {
+      runs: count("SELECT count(*) FROM runs WHERE status <> 'pruned'"),
+      events: count('SELECT count(*) FROM run_events'),
+    };
+  } finally {
+    database.close();
   }
 }
 

@@ -125,22 +125,12 @@ const tombstoneName = 'tombstone.json';
 const artifactsName = 'artifacts';
 const lineFeed = 0x0a;
 
-export interface RunCounts {
-  runs: number;
-  events: number;
-}
-
 /**
  * One run: its log as long as it was, its artifacts, and its views where it is still as it was. A view that is missing is made
  * again with the next event.
  * @param size of the log, -1 where there was none
  */
-export async function* runEntries(
-  runs: string,
-  runId: string,
-  size: number,
-  counts: RunCounts,
-): AsyncGenerator<TarEntry> {
+export async function* runEntries(runs: string, runId: string, size: number): AsyncGenerator<TarEntry> {
   const folder = join(runs, runId);
   const name = `state/runs/${runId}`;
   const log = size < 0 ? null : openLog(join(folder, logName));
@@ -150,9 +140,7 @@ export async function* runEntries(
       log === null ? fileEntry(`${name}/${tombstoneName}`, join(folder, tombstoneName)) : null;
     if (tombstone !== null) yield tombstone;
     if (log === null) return;
-    const { length, events } = wholeLines(log, size);
-    counts.runs++;
-    counts.events += events;
+    const length = wholeLines(log, size);
     yield {
       kind: 'file',
       name: `${name}/${logName}`,
@@ -179,21 +167,18 @@ function openLog(path: string): number | null {
   return reading(path, () => openSync(path, 'r'));
 }
 
-/** Behind the last line break is what a crash left of a write. */
-function wholeLines(fd: number, size: number): { length: number; events: number } {
+/** Bytes of whole lines. Behind the last line break is what a crash left of a write. */
+function wholeLines(fd: number, size: number): number {
   const buffer = Buffer.alloc(256 * 1024);
   let length = 0;
-  let events = 0;
   for (let position = 0; position < size; ) {
     const read = readSync(fd, buffer, 0, Math.min(buffer.length, size - position), position);
     if (read === 0) break;
-    for (let at = buffer.indexOf(lineFeed); at >= 0 && at < read; at = buffer.indexOf(lineFeed, at + 1)) {
-      events++;
-      length = position + at + 1;
-    }
+    const last = buffer.lastIndexOf(lineFeed, read - 1);
+    if (last >= 0) length = position + last + 1;
     position += read;
   }
-  return { length, events };
+  return length;
 }
 
 /** Everything beside log and artifacts, by name. */

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { CoreError, Failed, messageOf, Unavailable } from '#kit/errors.ts';
-import { type Folders, headsName } from '#kit/folders.ts';
+import type { Folders } from '#kit/folders.ts';
 import { isSqliteDamage, sqliteCode, sqliteCodes } from '#kit/storage/storage-error.ts';
 import {
   type BackupScope,
@@ -10,23 +10,20 @@ import {
   capture,
   disposable,
   emptyTree,
-  isPassing,
   mirrors,
   namesIn,
-  reading,
 } from './state-folder.ts';
 
 const patienceMs = 10_000;
 
 /**
- * Does short, synchronous work while nobody appends to a run: the write lock of the index is the append lock of all runs. What
- * waits for it waits longer than this may take.
- * @param index path of `index.sqlite`; without one no run was ever written
- * @throws Unavailable (`lock_busy`), Failed (`backup_index_damaged`, `backup_unreadable`)
+ * Does short, synchronous work while no process appends to a run. Processes that wait for the lock wait longer than this may take.
+ * @param path database of the runs; without one no run was ever written
+ * @throws Unavailable (`lock_busy`), Failed (`backup_store_damaged`, `backup_unreadable`)
  */
-function whileNoRunChanges<T>(index: string, work: () => T): T {
-  if (!existsSync(index)) return work();
-  const db = openLocked(index);
+function whileNoRunChanges<T>(path: string, work: () => T): T {
+  if (!existsSync(path)) return work();
+  const db = openLocked(path);
   try {
     return work();
   } finally {
@@ -35,18 +32,18 @@ function whileNoRunChanges<T>(index: string, work: () => T): T {
   }
 }
 
-function openLocked(index: string): DatabaseSync {
+function openLocked(path: string): DatabaseSync {
   for (;;) {
-    const before = inodeOf(index);
-    const db = new DatabaseSync(index, { timeout: patienceMs });
+    const before = inodeOf(path);
+    const db = new DatabaseSync(path, { timeout: patienceMs });
     try {
       db.exec('BEGIN IMMEDIATE');
       // A lock on a file that was replaced meanwhile would protect nothing.
-      if (before !== null && inodeOf(index) === before) return db;
+      if (before !== null && inodeOf(path) === before) return db;
       db.close();
     } catch (error) {
       db.close();
-      throw explained(error, index);
+      throw explained(error, path);
     }
   }
 }
@@ -67,10 +64,14 @@ function explained(cause: unknown, path: string): unknown {
     });
   }
   if (!isSqliteDamage(cause)) return cause;
-  return new Failed('backup_index_damaged', `${path} is damaged: ${messageOf(cause)}`, {
+  return storeDamaged(path, messageOf(cause), cause);
+}
+
+function storeDamaged(path: string, what: string, cause?: unknown): Failed {
+  return new Failed('backup_store_damaged', `${path} is damaged: ${what}`, {
     cause,
     facts: { path },
-    hint: './core runs makes it again; then back up again.',
+    hint: 'A backup of it would be none. Start the service that it belongs to, which says what it can save of it, then back up again.',
   });
 }
 
@@ -140,11 +141,7 @@ export class SqliteStore {
   }
 
   #damaged(what: string, cause?: unknown): Failed {
-    return new Failed('backup_store_damaged', `${this.path} is damaged: ${what}`, {
-      cause,
-      facts: { path: this.path },
-      hint: 'A backup of it would be none. Start the service that it belongs to, which says what it can save of it, then back up again.',
-    });
+    return storeDamaged(this.path, what, cause);
   }
 }
 
@@ -156,10 +153,10 @@ export interface Snapshot {
   readonly stores: readonly SqliteStore[];
   /** Bytes of the log of each run; -1 for one of which only a tombstone is left. */
   readonly logs: ReadonlyMap<string, number>;
-  /** What was known of each run's head then; also of runs whose folder is gone. */
-  readonly heads: ReadonlyMap<string, Uint8Array>;
 }
 
+/** Database of core-agentd. */
+export const runsFile = 'agentd.sqlite';
 /** The queue of deliveries must not list as delivered what its receiver has not got, so it is pinned before all others. */
 const outbox = 'context-outbox.sqlite';
 /** Others wait for ten seconds before they give up an append. */
@@ -177,16 +174,15 @@ export function takeSnapshot(folders: Folders, options: BackupScope): Snapshot {
     store.pin();
   };
   try {
-    return whileNoRunChanges(join(folders.state, 'index.sqlite'), () => {
+    return whileNoRunChanges(join(folders.state, runsFile), () => {
       const at = new Date();
       // A run that is made meanwhile is announced to nobody before the lock is free.
       const logs = logSizes(join(folders.state, 'runs'));
-      const heads = readHeads(join(folders.state, headsName));
       if (existsSync(join(folders.state, outbox))) pin(`state/${outbox}`, join(folders.state, outbox));
       const tree = captureAll(folders, options);
       // Calls that a log lists as open were read above: those that end before this are in the ledger then.
       for (const { name, path } of tree.stores) if (name !== `state/${outbox}`) pin(name, path);
-      return { at, tree, stores, logs, heads };
+      return { at, tree, stores, logs };
     });
   } catch (error) {
     for (const store of stores) store.close();
@@ -199,23 +195,13 @@ function captureAll(folders: Folders, { withSecrets, withMirrors }: BackupScope)
   const deadline = performance.now() + captureMs;
   const without = [...disposable, ...(withMirrors ? [] : [mirrors])].map(({ path }) => path);
   capture(tree, 'state', folders.state, {
-    without: [...without, 'runs', headsName],
+    without: [...without, 'runs'],
     followLinks: false,
     deadline,
   });
   const kept = withSecrets ? [] : ['secrets', 'tokens'];
   capture(tree, 'config', folders.config, { without: kept, followLinks: true, deadline });
   return tree;
-}
-
-/** The head of a run that goes on is soon ahead of the log as it is now. */
-function readHeads(folder: string): Map<string, Uint8Array> {
-  const heads = new Map<string, Uint8Array>();
-  for (const name of (namesIn(folder) ?? []).filter((one) => !isPassing(one)).toSorted()) {
-    const bytes = reading(join(folder, name), () => readFileSync(join(folder, name)));
-    if (bytes !== null) heads.set(name, bytes);
-  }
-  return heads;
 }
 
 function logSizes(runs: string): Map<string, number> {

@@ -27,7 +27,6 @@ export const mirrors: LeftOutFolder = {
 /** Made again by those who use them. */
 export const disposable: readonly LeftOutFolder[] = [
   { path: 'clones', why: 'built again from the record of each run' },
-  { path: 'index.sqlite', why: 'made again from the run folders' },
   { path: 'context/cypher', why: 'made again from the context record' },
   { path: 'scratch', why: 'of plannings that are under way' },
   { path: 'prepared', why: 'made again by the next validation' },

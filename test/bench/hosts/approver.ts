@@ -4,7 +4,7 @@ import { decided, planned, sampleRequest } from '../../contract/run-store.sample
 
 /** `approver.ts HOME COUNT`: says `ready`, waits for a line, records so many approvals as core-agentd does, and says `done`. */
 const [home, count] = process.argv.slice(2) as [string, string];
-const store = await openRunStore({ config: `${home}/config` }, { stateDir: `${home}/state` });
+const store = await openRunStore({ config: `${home}/config`, state: `${home}/state` });
 const runs: string[] = [];
 for (let number = 1; number <= 4; number++) {
   const { run_id } = await store.create(sampleRequest({ number, owner: `host-${process.pid}` }));

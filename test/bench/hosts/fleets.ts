@@ -1,4 +1,5 @@
 import { openPostgres } from '#kit/database/postgres.ts';
+import { agentdSchema } from '../../../services/agentd/schema.ts';
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import { type Comparison, compare, takeTurns } from '../comparison.ts';
 
@@ -28,7 +29,7 @@ const rounds = 5;
 /** What one, two and four processes on one PostgreSQL do, beside single-row commits of one client there. */
 export async function besideCommits(server: PostgresServer, options: FleetsOptions): Promise<Comparison[]> {
   const { name, subject, bar, amount, start } = options;
-  const database = openPostgres(await server.database(), 'core-bench');
+  const database = openPostgres(await server.database(), 'core-bench', { schema: agentdSchema });
   await database.query('CREATE TABLE bare (id bigserial PRIMARY KEY, line text NOT NULL)');
   const line = 'x'.repeat(options.rowLength);
   const fleets = { one: await start(1), two: await start(2), four: await start(4) };

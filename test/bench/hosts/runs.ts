@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 import type { PostgresSettings } from '#kit/config/storage.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { childEnvironment } from '#kit/environment.ts';
-import { PostgresRunStore } from '../../../services/agentd/runs/postgres/postgres-run-store.ts';
+import { DatabaseRunStore } from '../../../services/agentd/runs/database-run-store.ts';
 import { patientLease } from '../../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../../services/agentd/schema.ts';
 import { planned, sampleRequest, turn } from '../../contract/run-store.sample.ts';
 import type { PostgresServer } from '../../fixtures/postgres.ts';
 import { type Comparison, compare, takeTurns } from '../comparison.ts';
@@ -34,8 +35,8 @@ export async function runsOnHosts(server: PostgresServer, folder: string): Promi
 }
 
 async function appendsOf(settings: PostgresSettings, folder: string): Promise<Comparison[]> {
-  const database = openPostgres(settings, 'core-bench');
-  const store = new PostgresRunStore({ stateDir: join(folder, 'append'), database });
+  const database = openPostgres(settings, 'core-bench', { schema: agentdSchema });
+  const store = new DatabaseRunStore({ stateDir: join(folder, 'append'), database });
   try {
     const { run_id } = await store.create(sampleRequest());
     await store.append(run_id, () => planned(run_id));
@@ -124,11 +125,11 @@ async function listsOf(server: PostgresServer, folder: string): Promise<Comparis
   }
 }
 
-async function filled(server: PostgresServer, count: number, folder: string): Promise<PostgresRunStore> {
+async function filled(server: PostgresServer, count: number, folder: string): Promise<DatabaseRunStore> {
   const settings = { ...(await server.database()), statement_seconds: 600 };
-  const store = new PostgresRunStore({
+  const store = new DatabaseRunStore({
     stateDir: join(folder, `list-${count}`),
-    database: openPostgres(settings, 'core-bench'),
+    database: openPostgres(settings, 'core-bench', { schema: agentdSchema }),
   });
   await store.count();
   await server.ask(
@@ -146,7 +147,7 @@ async function filled(server: PostgresServer, count: number, folder: string): Pr
 }
 
 /** Milliseconds for pages from the newest on, of all runs, of those that wait, and of a repository. */
-async function pageTime(store: PostgresRunStore): Promise<number> {
+async function pageTime(store: DatabaseRunStore): Promise<number> {
   const started = performance.now();
   for (const filter of [{}, { status: 'awaiting_approval' }, { owner: 'owner7', repo: 'repo107' }] as const) {
     const limit = 'owner' in filter ? 10 : 50;
@@ -174,12 +175,12 @@ async function takeOverOf(
   for (let round = 0; round < 3; round++) {
     const [dying, next] = ['dying', 'next'].map(
       (name) =>
-        new PostgresRunStore({
+        new DatabaseRunStore({
           stateDir: join(folder, name),
-          database: openPostgres(settings, 'core-bench'),
+          database: openPostgres(settings, 'core-bench', { schema: agentdSchema }),
           leaseMs,
         }),
-    ) as [PostgresRunStore, PostgresRunStore];
+    ) as [DatabaseRunStore, DatabaseRunStore];
     await dying.lease('run of a host');
     // Of a machine that cannot be seen from here, and that renews no more.
     await server.ask(settings, "UPDATE leases SET boot_id = 'elsewhere', token = gen_random_uuid()::text");

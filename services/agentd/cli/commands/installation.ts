@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { Cell } from '#kit/cli/table.ts';
 import type { SettingRow } from '#kit/config/settings.ts';
+import { counted } from '#kit/counted.ts';
 import { environment } from '#kit/environment.ts';
 import { exitCodes } from '#kit/errors.ts';
 import { resolveFolders } from '#kit/folders.ts';
 import type { ForgeReport } from '../../ports/forge-report.ts';
-import { answer, type Run } from '../command.ts';
+import { answer, type Run, type RunOption, runNamed, withRun } from '../command.ts';
 import { table, wrapping } from '../layout.ts';
 import { timeSpan } from '../option-values.ts';
 import type { Terminal } from '../terminal.ts';
@@ -74,6 +75,24 @@ interface PruneOptions {
   readonly olderThan: number;
   readonly runs?: boolean;
   readonly dryRun?: boolean;
+}
+
+export function forgetPrompts(program: Command, run: Run): void {
+  withRun(program.command('forget-prompts'))
+    .description('delete what models and agents were sent and answered for a run; the record names it still')
+    .action(
+      run(async (context, id: string | undefined, options: RunOption) => {
+        const run_id = await runNamed(context, id, options, 'forget-prompts');
+        const by = await context.services.person();
+        const result = await context.services.agent.forgetPrompts({ run_id, by });
+        const { length } = result.artifacts;
+        return answer(context, result, () =>
+          length === 0
+            ? `${run_id} has no prompts or transcripts.\n`
+            : `Deleted ${counted(length, 'text')} of ${run_id}; \`verify\` lists what is missing.\n`,
+        );
+      }),
+    );
 }
 
 export function prune(program: Command, run: Run): void {

@@ -3,7 +3,6 @@ import { exitCodes, InvalidInput } from '#kit/errors.ts';
 import { actionView as actionJson, runView as runJson } from '../../http/run-view.ts';
 import {
   answer,
-  type CommandContext,
   type Run,
   type RunOption,
   runAndActions,
@@ -134,10 +133,11 @@ export function verify(program: Command, run: Run): void {
     )
     .option('--offline', "this host's folder of the run alone, where a database has the runs and is away")
     .action(
-      run(async (given, id: string | undefined, options: VerifyOptions) => {
-        const context = options.offline === true ? onMirrors(given) : given;
-        const name = await runNamed(context, id, options, 'verify');
-        const found = await context.services.agent.verify(name, options.allowedSigners);
+      run(async (context, id: string | undefined, options: VerifyOptions) => {
+        const agent =
+          options.offline === true ? await context.services.agent.offline() : context.services.agent;
+        const name = await runNamed({ ...context, services: { agent } }, id, options, 'verify');
+        const found = await agent.verify(name, options.allowedSigners);
         const { verificationView } = await import('../views/of-run.ts');
         const exitCode = found.problems.length === 0 ? exitCodes.done : exitCodes.failed;
         const alone =
@@ -145,10 +145,6 @@ export function verify(program: Command, run: Run): void {
         return answer(context, found, () => verificationView(found, context.terminal, alone), exitCode);
       }),
     );
-}
-
-function onMirrors(context: CommandContext): CommandContext {
-  return { ...context, services: { ...context.services, agent: context.services.mirrors() } };
 }
 
 export function mirror(program: Command, run: Run): void {

@@ -117,8 +117,6 @@ export function artifactReferences(event: RunEvent): { readonly digest: string; 
           : [],
       );
     }
-    case 'torn_line_set_aside':
-      return [{ digest: event.data.artifact, field: 'artifact' }];
     case 'record_recovered': {
       const { set_aside } = event.data;
       return set_aside === null ? [] : [{ digest: set_aside.artifact, field: 'set_aside.artifact' }];

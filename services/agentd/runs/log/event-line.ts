@@ -38,6 +38,24 @@ export function writeLine(head: Head, at: string, event: NewEvent): EventLine {
   return { event: { ...envelope, data } as RunEvent, text: lineText(envelope, canonical) };
 }
 
+/** @returns the events of new lines behind `head`, and the lines as they stand in events.jsonl */
+export function writeLines(
+  head: Head,
+  at: string,
+  events: readonly NewEvent[],
+): { readonly lines: RunEvent[]; readonly text: string } {
+  const lines: RunEvent[] = [];
+  let text = '';
+  let last = head;
+  for (const event of events) {
+    const line = writeLine(last, at, event);
+    lines.push(line.event);
+    text += line.text;
+    last = line.event;
+  }
+  return { lines, text };
+}
+
 /** The line of an event that was read or written before. */
 export function lineOf({ data, ...envelope }: RunEvent): string {
   return lineText(envelope, canonicalJson(data));

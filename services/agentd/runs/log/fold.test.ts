@@ -22,8 +22,7 @@ import {
 import type { VcsFacts } from '../../action.ts';
 import type { NewEvent, RunEvent, Usage } from '../event.ts';
 import { asSeen, draftOf, type Run, runStatuses, summaryOf } from '../run.ts';
-import { beforeFirst } from './event-line.ts';
-import { writeLines } from './event-log.ts';
+import { beforeFirst, writeLines } from './event-line.ts';
 import { fold, foldMore } from './fold.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';
@@ -521,18 +520,12 @@ describe('an event', () => {
       'that goes on without what was lost leaves a planning failed',
       [plan[0]!, planFailed],
       recovered('mira'),
-      { head_kept: true, recoveries: [{ ...recovered('mira').data, at }] },
+      { recoveries: [{ ...recovered('mira').data, at }] },
     ],
     [
       'that creates the run a second time changes nothing',
       plan,
       { type: 'run_created', data: { request: sampleRequest({ number: 2 }), head_kept: true } },
-      {},
-    ],
-    [
-      'that sets a torn line aside changes nothing',
-      plan,
-      { type: 'torn_line_set_aside', data: { bytes: 1, artifact: '0'.repeat(64) } },
       {},
     ],
     [
@@ -836,12 +829,6 @@ describe('an event', () => {
     ],
     ['that ends an undo which never started changes nothing', plan, undoFinished(true), {}],
     [
-      'that adopts the head records that it is kept',
-      plan,
-      { type: 'head_adopted', data: { head: { seq: 1, hash: beforeFirst.hash } } },
-      { head_kept: true },
-    ],
-    [
       'that recovers a run takes every decision back that has not started, and keeps the effects',
       [
         ...plan,
@@ -864,7 +851,6 @@ describe('an event', () => {
       recovered('mira'),
       {
         status: 'awaiting_approval',
-        head_kept: true,
         recoveries: [{ ...recovered('mira').data, at }],
         ...Object.fromEntries(
           [first, second, third].map((id) => [id, { approval: 'required', decision: null, decisions: [] }]),
@@ -876,7 +862,6 @@ describe('an event', () => {
       [...plan, approveAll[0]!, started, refused(first), refused(second, 'blocked')],
       recovered('mira'),
       {
-        head_kept: true,
         recoveries: [{ ...recovered('mira').data, at }],
         [first]: { approval: 'required', decision: null, decisions: [], ...waiting },
         [second]: waiting,
@@ -927,7 +912,6 @@ describe('a run that was just created', () => {
       status: 'planning',
       created_at: at,
       updated_at: at,
-      head_kept: false,
       recoveries: [],
       rotations: [],
       source: null,
@@ -951,11 +935,6 @@ describe('a run that was just created', () => {
       issue_changed: null,
       renamed: null,
     });
-  });
-
-  it('says that its head is kept from the first event on', () => {
-    const kept: NewEvent = { type: 'run_created', data: { request: sampleRequest(), head_kept: true } };
-    expect(fold(runId, writeLines(beforeFirst, at, [kept]).lines).head_kept).to.equal(true);
   });
 
   it('keeps every intent that may have reached a checkout, with the one of the execution in records of older versions', () => {

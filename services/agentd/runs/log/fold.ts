@@ -32,7 +32,6 @@ export function fold(runId: string, events: readonly RunEvent[]): Run {
     created_at: first.at,
     updated_at: first.at,
     head: { seq: first.seq, hash: first.hash },
-    head_kept: first.data.head_kept === true,
     recoveries: [],
     rotations: [],
     source: null,
@@ -76,7 +75,6 @@ export function foldMore(run: Run, events: readonly RunEvent[]): Run {
 function change(run: Run, event: RunEvent): Partial<Run> {
   switch (event.type) {
     case 'run_created':
-    case 'torn_line_set_aside':
       return {};
     case 'planning_started':
       // Proposals that were never sealed belong to a planning that died; they are made again.
@@ -166,12 +164,9 @@ function change(run: Run, event: RunEvent): Partial<Run> {
       const status = complete && !stays ? 'undone' : endedStatus(run.actions);
       return { undo: { ...run.undo, finished: true, complete }, status, cancelling: false };
     }
-    case 'head_adopted':
-      return { head_kept: true };
     case 'record_recovered':
       return {
         ...settled(run, undecided(run.actions)),
-        head_kept: true,
         recoveries: [...run.recoveries, { ...event.data, at: event.at }],
       };
     case 'pull_request_seen':

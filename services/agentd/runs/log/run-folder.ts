@@ -1,7 +1,6 @@
-import { existsSync, lstatSync, readdirSync, type Stats, statSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { Failed, InvalidInput, NotFound } from '#kit/errors.ts';
-import { headsName } from '#kit/folders.ts';
 import { cutText } from '#kit/redaction/cut-text.ts';
 
 /** What lies in a run folder beside its views. */
@@ -18,23 +17,6 @@ export function requireLogFile(runId: string, folder: string): Stats | null {
   const stats = lstatSync(join(folder, logName), { throwIfNoEntry: false });
   if (stats === undefined || stats.isFile()) return stats ?? null;
   throw new Failed('run_damaged', `run ${runId} cannot be read: ${logName} is not a file`);
-}
-
-/** Bytes of an event log; -1 without one. */
-export function logSize(runsDir: string, runId: string): number {
-  return statSync(join(runsDir, runId, logName), { throwIfNoEntry: false })?.size ?? -1;
-}
-
-/** Recognises a log that could not be read: while nothing about it changes there is no use in trying again. */
-export function logStamp(runsDir: string, runId: string): string {
-  const stats = statSync(join(runsDir, runId, logName), { throwIfNoEntry: false });
-  return stats === undefined ? 'missing' : `${stats.size}:${stats.mtimeMs}`;
-}
-
-/** Every run that was ever made or written to since heads are kept, pruned ones too. */
-export function runsWithHead(stateDir: string): string[] {
-  const folder = join(stateDir, headsName);
-  return existsSync(folder) ? readdirSync(folder).filter(isRunId) : [];
 }
 
 /** `run_` and a UUIDv7: sorting by name is sorting by time of creation. */

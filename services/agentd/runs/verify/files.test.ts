@@ -23,8 +23,7 @@ import {
 } from '../../../../test/contract/run-store.sample.ts';
 import type { NewEvent, RunEvent } from '../event.ts';
 import { digestOfArtifact, putArtifact } from '../log/artifacts.ts';
-import { beforeFirst } from '../log/event-line.ts';
-import { writeLines } from '../log/event-log.ts';
+import { beforeFirst, writeLines } from '../log/event-line.ts';
 import { logName } from '../log/run-folder.ts';
 import { writeViews } from '../views/views.ts';
 import { alteredViews, checkFiles, requireArtifacts, requireViews } from './files.ts';

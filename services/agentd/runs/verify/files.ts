@@ -9,7 +9,7 @@ import { fold } from '../log/fold.ts';
 import { artifactsName, logName, tombstoneName } from '../log/run-folder.ts';
 import { jsonViews, validationCopies, viewsOf, writeViews } from '../views/views.ts';
 
-interface CheckedLog {
+export interface CheckedLog {
   readonly events: readonly RunEvent[];
   readonly lines: number;
   /** Views of a log that does not hold itself, or does not begin with a run, cannot be judged. */

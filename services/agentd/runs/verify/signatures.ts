@@ -19,11 +19,12 @@ export function checkSignatures(
   runId: string,
   events: readonly RunEvent[],
   signatures: ApprovalSignatures,
+  log: string = logName,
 ): { readonly approvals: readonly CheckedApproval[]; readonly problems: readonly FoundProblem[] } {
   const found = findDecisions(runId, events, signatures);
   const counting = signatures.required ? countingApprovals(found, events) : new Set<Found>();
   const problems = found.flatMap((one): FoundProblem[] => {
-    const where = `${logName} line ${one.seq} (approval_recorded)`;
+    const where = `${log} line ${one.seq} (approval_recorded)`;
     const { action_id, approver, problem, signature } = one;
     if (problem !== null)
       return [{ where, what: `the signature of the decision about ${action_id} does not hold: ${problem}` }];

@@ -14,8 +14,7 @@ import {
 import type { Approval } from '../../action.ts';
 import { actionDigest } from '../../actions/registry.ts';
 import type { DataOf, NewEvent } from '../event.ts';
-import { beforeFirst } from '../log/event-line.ts';
-import { writeLines } from '../log/event-log.ts';
+import { beforeFirst, writeLines } from '../log/event-line.ts';
 import { checkStory } from './story.ts';
 
 const runId = 'run_0199f3c2-0000-7000-8000-000000000000';

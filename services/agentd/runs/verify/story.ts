@@ -37,7 +37,12 @@ interface Story {
  * Checks that the events describe an allowed history: definitions are those that were sealed, approvals name them, and nothing
  * was started without an approval in force, or by two executors at the same time.
  */
-export function checkStory(runId: string, events: readonly RunEvent[]): FoundProblem[] {
+/** @param log its name, for problems */
+export function checkStory(
+  runId: string,
+  events: readonly RunEvent[],
+  log: string = logName,
+): FoundProblem[] {
   const story: Story = {
     runId,
     proposed: new Map(),
@@ -57,11 +62,11 @@ export function checkStory(runId: string, events: readonly RunEvent[]): FoundPro
   const problems: FoundProblem[] = [];
   for (const event of events) {
     for (const what of judge(story, event))
-      problems.push({ where: `${logName} line ${event.seq} (${event.type})`, what });
+      problems.push({ where: `${log} line ${event.seq} (${event.type})`, what });
   }
   if (events[0] !== undefined && events[0].type !== 'run_created') {
     problems.unshift({
-      where: `${logName} line 1`,
+      where: `${log} line 1`,
       what: `the first event is ${events[0].type} and must be run_created`,
     });
   }

@@ -1,71 +1,83 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, messageOf } from '#kit/errors.ts';
-import { headsName } from '#kit/folders.ts';
+import { decodeJson } from '#kit/decode.ts';
+import { messageOf } from '#kit/errors.ts';
+import { readSmallFile } from '#kit/small-file.ts';
 import type { FoundProblem, Verification } from '../../agent.ts';
 import type { ApprovalSignatures } from '../../signatures/approval-signatures.ts';
 import { eventTypes, type RawEvent, type RunEvent } from '../event.ts';
-import { artifactReferences, readArtifact } from '../log/artifacts.ts';
+import { artifactReferences } from '../log/artifacts.ts';
 import { beforeFirst, decodeEvent, type Head, hashOf, parseLine, wholeLines } from '../log/event-line.ts';
-import type { Heads } from '../log/heads.ts';
-import { withoutLog } from '../log/open-runs.ts';
-import { artifactsName, logName, notFound } from '../log/run-folder.ts';
-import { checkFiles } from './files.ts';
-import { readRecord } from './recover.ts';
+import { logName, notFound, tombstoneName } from '../log/run-folder.ts';
+import { Tombstone, wasPruned } from '../log/tombstone.ts';
+import { type CheckedLog, checkFiles } from './files.ts';
+import { type RunRecord, recordInFolder } from './record.ts';
+import { stateOf } from './recover.ts';
 import { checkSignatures } from './signatures.ts';
 import { checkStory } from './story.ts';
 
 /**
- * Checks a run from its folder and its head: every line and the chain, sealed definitions, approvals with their signatures and starts, artifacts, that
- * the views say what the events say, and that nothing else lies there. A cut-off tail leaves no trace in the log itself: the head outside the folder shows it, and so
- * does the one in the pull request.
- * @throws NotFound (`run_not_found`, `run_pruned`)
+ * Checks the record of a run: every line and the chain, the newest acknowledged event, sealed definitions, approvals with their
+ * signatures, starts, and artifacts. Without `signatures`, those of approvals are not checked.
  */
-export function verifyRun(
-  runId: string,
-  runsDir: string,
-  heads: Heads,
-  signatures?: ApprovalSignatures,
-): Verification {
-  const folder = join(runsDir, runId);
-  const { problem, acknowledged } = readRecord(runId, runsDir, heads);
-  const cut = problem === null ? [] : [{ where: `${headsName}/${runId}`, what: problem }];
-  if (!existsSync(join(folder, logName))) {
-    if (cut.length === 0) throw withoutLog(runsDir, runId, null, notFound(runId));
-    return {
-      run_id: runId,
-      events: 0,
-      head: acknowledged?.hash ?? '',
-      artifacts: 0,
-      approvals: [],
-      problems: cut,
-    };
-  }
-  const { events, lines, head, problems } = checkChain(readFileSync(join(folder, logName)));
-  const artifacts = checkArtifacts(folder, events);
-  const explained = problem?.startsWith(logName) && lines >= (acknowledged?.seq ?? 0);
+export function verifyRecord(record: RunRecord, signatures?: ApprovalSignatures): Checked {
+  const { run_id, names } = record;
+  const { problem, acknowledged } = stateOf(record);
+  const cut = problem === null ? [] : [{ where: names.log, what: problem }];
+  const { events, lines, head, problems } = checkChain(record.log ?? new Uint8Array(), names.log);
+  const artifacts = checkArtifacts(record, events);
+  const explained = problem?.startsWith(`${names.log} line`) && lines >= (acknowledged?.seq ?? 0);
   const signed =
-    signatures === undefined ? { approvals: [], problems: [] } : checkSignatures(runId, events, signatures);
-  const sound = problems.length === 0 && events[0]!.type === 'run_created';
+    signatures === undefined
+      ? { approvals: [], problems: [] }
+      : checkSignatures(run_id, events, signatures, names.log);
   return {
-    run_id: runId,
-    events: lines,
-    head: head.hash,
+    events,
+    lines,
+    sound: problems.length === 0 && events[0]!.type === 'run_created',
+    head,
     artifacts: artifacts.sound,
     approvals: signed.approvals,
     problems: [
       ...(explained ? [] : cut),
       ...problems,
-      ...checkStory(runId, events),
+      ...record.problems,
+      ...checkStory(run_id, events, names.log),
       ...signed.problems,
       ...artifacts.problems,
-      ...checkFiles(runId, folder, { events, lines, sound }),
     ],
   };
 }
 
+interface Checked extends CheckedLog, Pick<Verification, 'artifacts' | 'approvals' | 'problems'> {
+  readonly head: Head;
+}
+
+/**
+ * Checks a run from its folder alone, also that the views say what the events say and that nothing else lies there.
+ * @throws NotFound (`run_not_found`, `run_pruned`)
+ */
+export function verifyFolder(runId: string, runsDir: string, signatures?: ApprovalSignatures): Verification {
+  const record = recordInFolder(runId, runsDir);
+  const folder = join(runsDir, runId);
+  if (record.log === null) throw withoutLog(runId, folder);
+  const checked = verifyRecord(record, signatures);
+  const { problems, ...found } = verificationOf(runId, checked);
+  return { ...found, problems: [...problems, ...checkFiles(runId, folder, checked)] };
+}
+
+export function verificationOf(run_id: string, checked: Checked): Verification {
+  const { lines, head, artifacts, approvals, problems } = checked;
+  return { run_id, events: lines, head: head.hash, artifacts, approvals, problems };
+}
+
+function withoutLog(runId: string, folder: string): Error {
+  const path = join(folder, tombstoneName);
+  return existsSync(path) ? wasPruned(decodeJson(Tombstone, readSmallFile(path), path)) : notFound(runId);
+}
+
 function checkArtifacts(
-  folder: string,
+  { names, artifacts }: RunRecord,
   events: readonly RunEvent[],
 ): { readonly sound: number; readonly problems: FoundProblem[] } {
   const problems: FoundProblem[] = [];
@@ -75,31 +87,22 @@ function checkArtifacts(
       if (!named.has(digest)) named.set(digest, `named by ${field} of event ${event.seq}`);
     }
   }
-  for (const digest of storedArtifacts(folder))
-    if (!named.has(digest)) named.set(digest, 'named by no event');
+  for (const digest of artifacts.keys()) if (!named.has(digest)) named.set(digest, 'named by no event');
   let sound = 0;
   for (const [digest, by] of named) {
-    const what = artifactProblem(folder, digest);
-    if (what === null) sound++;
-    else problems.push({ where: `${artifactsName}/${digest}`, what: `${what} (${by})` });
+    const found = artifacts.get(digest);
+    if (found === digest) sound++;
+    else {
+      const what =
+        found === undefined
+          ? 'removed'
+          : found === null
+            ? 'cannot be read'
+            : `damaged: it was changed: its sha256 is now ${found}`;
+      problems.push({ where: `${names.artifacts}/${digest}`, what: `${what} (${by})` });
+    }
   }
   return { sound, problems };
-}
-
-function artifactProblem(folder: string, digest: string): string | null {
-  try {
-    readArtifact(folder, digest);
-    return null;
-  } catch (error) {
-    if (codeOf(error) === 'artifact_not_found') return 'removed';
-    if (codeOf(error) === 'artifact_damaged') return `damaged: ${messageOf(error)}`;
-    return `cannot be read: ${messageOf(error)}`;
-  }
-}
-
-function storedArtifacts(folder: string): string[] {
-  const path = join(folder, artifactsName);
-  return existsSync(path) ? readdirSync(path).filter((name) => /^[0-9a-f]{64}$/.test(name)) : [];
 }
 
 /** The lines of a log, judged one by one. */
@@ -116,7 +119,7 @@ export interface ChainCheck {
  * Checks every line of a log by itself and against the one before. After a broken one it goes on from what the line
  * claims, so that one change is reported once.
  */
-export function checkChain(log: Uint8Array): ChainCheck {
+export function checkChain(log: Uint8Array, name: string = logName): ChainCheck {
   const problems: FoundProblem[] = [];
   const events: RunEvent[] = [];
   let head: Head = beforeFirst;
@@ -124,7 +127,7 @@ export function checkChain(log: Uint8Array): ChainCheck {
   let length = 0;
   for (const { line, start } of wholeLines(log)) {
     lines++;
-    const where = `${logName} line ${lines}`;
+    const where = `${name} line ${lines}`;
     const { raw, event, problem } = checkLine(line, head);
     for (const what of problem)
       problems.push({ where: raw === null ? where : `${where} (${raw.type})`, what });
@@ -137,9 +140,9 @@ export function checkChain(log: Uint8Array): ChainCheck {
   }
   if (length < log.length) {
     const what = `${log.length - length} bytes after event ${lines} end without a line feed: a write that a crash cut off, or a change; the next write sets them aside`;
-    problems.push({ where: `${logName} line ${lines + 1}`, what });
+    problems.push({ where: `${name} line ${lines + 1}`, what });
   }
-  if (lines === 0) problems.push({ where: logName, what: 'holds no event' });
+  if (lines === 0) problems.push({ where: name, what: 'holds no event' });
   return { events, lines, head, problems };
 }
 

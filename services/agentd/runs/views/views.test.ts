@@ -16,8 +16,7 @@ import {
 } from '../../../../test/contract/run-store.sample.ts';
 import type { NewEvent, RunEvent } from '../event.ts';
 import { putArtifact } from '../log/artifacts.ts';
-import { beforeFirst } from '../log/event-line.ts';
-import { writeLines } from '../log/event-log.ts';
+import { beforeFirst, writeLines } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import { recoveryManifest } from './recovery-manifest.ts';
 import { writeViews } from './views.ts';

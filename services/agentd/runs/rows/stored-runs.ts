@@ -1,15 +1,14 @@
-import type { Sql } from '#kit/database/database.ts';
-import { decode } from '#kit/decode.ts';
+import { rowLock, type Sql } from '#kit/database/database.ts';
 import { Failed, messageOf } from '#kit/errors.ts';
-import { isRunning } from '#kit/storage/process-identity.ts';
 import type { RunEvent } from '../event.ts';
 import { beforeFirst, type Head, readLine } from '../log/event-line.ts';
 import { fold, foldMore } from '../log/fold.ts';
-import { recordCut } from '../log/heads.ts';
-import { Tombstone, wasPruned } from '../log/open-runs.ts';
 import { notFound } from '../log/run-folder.ts';
+import { requireKept } from '../log/tombstone.ts';
 import { asSeen, isActive, type Run } from '../run.ts';
-import { executorLease } from '../run-store.ts';
+import { recordCut } from '../verify/record.ts';
+import { type Holder, holderColumns, lives, withHolder } from './holder.ts';
+import { type EventRow, eventRows } from './record-in-rows.ts';
 
 /** A run as it was read last: its events and what they fold to, without regard to who works on it. */
 export interface StoredRun {
@@ -30,26 +29,12 @@ export function seenRun({ stored: { run }, worked }: LookedAt): Run {
   return isActive(run.status) ? asSeen(run, worked) : run;
 }
 
-/** Who holds the executor's lease of a run, beside its row; all null where it expired or nobody took it. */
-export interface Holder {
-  readonly boot_id: string | null;
-  readonly pid_namespace: string;
-  readonly pid: number;
-  readonly process_started: string;
-  readonly host: string;
-}
-
-/** For queries of `runs`: whose executor lives, by the database's clock. */
-export const holderColumns =
-  'leases.boot_id, leases.pid_namespace, leases.pid, leases.process_started, leases.host';
-export const withHolder = `LEFT JOIN leases ON leases.name = '${executorLease('')}' || runs.run_id AND leases.expires_at > (SELECT core_clock_ms())`;
-
 interface HeadRow extends Holder {
   readonly seq: number;
   readonly hash: string;
   readonly type: string;
-  readonly size: string;
-  readonly tombstone: unknown;
+  readonly size: number;
+  readonly tombstone: string | null;
 }
 
 const maxRuns = 64;
@@ -58,8 +43,12 @@ const maxRuns = 64;
 export class StoredRuns {
   readonly #runs = new Map<string, StoredRun>();
 
-  /** @param lock `FOR UPDATE`: nobody else appends to the run until the transaction ends */
-  async read(sql: Sql, runId: string, lock: '' | 'FOR UPDATE OF runs' = ''): Promise<LookedAt> {
+  /** As it is now. In a transaction nobody else appends to it until that ends. */
+  async readLocked(sql: Sql, runId: string): Promise<LookedAt> {
+    return this.read(sql, runId, rowLock(sql, 'FOR UPDATE OF runs'));
+  }
+
+  async read(sql: Sql, runId: string, lock = ''): Promise<LookedAt> {
     const [row] = await sql.query<HeadRow>(
       `SELECT runs.seq, runs.hash, runs.type, runs.size, runs.tombstone, ${holderColumns}
        FROM runs ${withHolder} WHERE runs.run_id = $1 ${lock}`,
@@ -75,6 +64,11 @@ export class StoredRuns {
     return this.#runs.get(runId) ?? null;
   }
 
+  /** The next reader reads all of it. */
+  forget(runId: string): void {
+    this.#runs.delete(runId);
+  }
+
   /** What was appended, once it is committed. */
   put(runId: string, stored: StoredRun): void {
     this.#runs.delete(runId);
@@ -85,7 +79,7 @@ export class StoredRuns {
 
   async #upTo(sql: Sql, runId: string, row: HeadRow): Promise<StoredRun> {
     const known = this.#runs.get(runId);
-    if (known?.run.head.hash === row.hash) return known;
+    if (known !== undefined && isHead(known.run.head, row)) return known;
     const stored = known === undefined ? null : await this.#after(sql, known, row);
     const whole = stored ?? (await this.#all(sql, runId, row));
     this.put(runId, whole);
@@ -94,20 +88,20 @@ export class StoredRuns {
 
   /** null where what is known is no beginning of what is stored: rows were changed behind it. */
   async #after(sql: Sql, { run, events }: StoredRun, row: HeadRow): Promise<StoredRun | null> {
-    const lines = await linesOf(sql, run.run_id, { after: run.head.seq, upTo: row.seq });
+    const lines = await eventRows(sql, run.run_id, { after: run.head.seq, upTo: row.seq });
     try {
       const more = readEvents(run.run_id, lines, run.head);
-      if (more.at(-1)?.hash !== row.hash) return null;
-      return { run: foldMore(run, more), events: [...events, ...more], size: Number(row.size) };
+      if (!isHead(more.at(-1) ?? run.head, row)) return null;
+      return { run: foldMore(run, more), events: [...events, ...more], size: row.size };
     } catch {
       return null;
     }
   }
 
   async #all(sql: Sql, runId: string, row: HeadRow): Promise<StoredRun> {
-    const events = readEvents(runId, await linesOf(sql, runId, { after: 0, upTo: row.seq }), beforeFirst);
+    const events = readEvents(runId, await eventRows(sql, runId, { after: 0, upTo: row.seq }), beforeFirst);
     const last = events.at(-1) ?? beforeFirst;
-    if (last.hash === row.hash) return { run: fold(runId, events), events, size: Number(row.size) };
+    if (isHead(last, row)) return { run: fold(runId, events), events, size: row.size };
     throw recordCut(
       runId,
       `its events end with ${last.seq}, hash ${last.hash.slice(0, 12)}, and event ${row.seq} (${row.type}, hash ${row.hash.slice(0, 12)}) was acknowledged`,
@@ -115,35 +109,18 @@ export class StoredRuns {
   }
 }
 
-/** @throws the error of a run that was pruned */
-export function requireKept(runId: string, tombstone: unknown): void {
-  if (tombstone !== null) throw wasPruned(decode(Tombstone, tombstone, `tombstone of ${runId}`));
+function isHead({ seq, hash }: Head, row: HeadRow): boolean {
+  return seq === row.seq && hash === row.hash;
 }
 
-/** True of a run whose executor's lease is held by a process that may live. */
-export function lives({ boot_id, ...others }: Holder): boolean {
-  return boot_id !== null && isRunning({ boot_id, ...others }) !== false;
-}
-
-/** Lines of `events.jsonl` without their line feeds. A reader outside a transaction wants those up to the head that it saw. */
-export async function linesOf(
-  sql: Sql,
-  runId: string,
-  { after, upTo }: { readonly after: number; readonly upTo: number } = { after: 0, upTo: 2 ** 31 - 1 },
-): Promise<string[]> {
-  const rows = await sql.query<{ line: string }>(
-    'SELECT line FROM run_events WHERE run_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq',
-    [runId, after, upTo],
-  );
-  return rows.map(({ line }) => line);
-}
-
-function readEvents(runId: string, lines: readonly string[], after: Head): RunEvent[] {
+function readEvents(runId: string, rows: readonly EventRow[], after: Head): RunEvent[] {
   const events: RunEvent[] = [];
-  for (const line of lines) {
+  for (const { line, ...columns } of rows) {
     const head = events.at(-1) ?? after;
     try {
-      events.push(readLine(Buffer.from(line), head));
+      const event = readLine(Buffer.from(line), head);
+      requireColumns(event, columns);
+      events.push(event);
     } catch (cause) {
       throw new Failed(
         'run_damaged',
@@ -156,4 +133,9 @@ function readEvents(runId: string, lines: readonly string[], after: Head): RunEv
     }
   }
   return events;
+}
+
+function requireColumns({ seq, prev, hash }: RunEvent, columns: Omit<EventRow, 'line'>): void {
+  if (seq !== columns.seq || prev !== columns.prev || hash !== columns.hash)
+    throw new TypeError('its columns seq, prev and hash are not those of the line');
 }

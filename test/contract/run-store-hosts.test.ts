@@ -8,14 +8,15 @@ import type { Sql } from '#kit/database/database.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { codeOf } from '#kit/errors.ts';
 import { PermitEnded } from '#kit/permit.ts';
-import { FileRunStore } from '../../services/agentd/runs/file-run-store.ts';
-import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import {
-  PostgresRunStore,
-  type PostgresRunStoreOptions,
-} from '../../services/agentd/runs/postgres/postgres-run-store.ts';
+  DatabaseRunStore,
+  type DatabaseRunStoreOptions,
+} from '../../services/agentd/runs/database-run-store.ts';
+import { keyedRun } from '../../services/agentd/runs/keyed-runs.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
-import { executorLease, type RunQuery } from '../../services/agentd/runs/run-store.ts';
+import { RunFolders } from '../../services/agentd/runs/run-folders.ts';
+import { executorLease } from '../../services/agentd/runs/run-store.ts';
+import { agentdSchema } from '../../services/agentd/schema.ts';
 import { startCuttingProxy } from '../fixtures/cutting-proxy.ts';
 import { failure } from '../fixtures/failure.ts';
 import { type PostgresServer, startPostgres } from '../fixtures/postgres.ts';
@@ -26,6 +27,7 @@ import { runStoreContract } from './run-store.contract.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
 
 const by = { name: 'mira', scopes: ['admin'] } as never;
+const waitingForLock = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
 
 describeWith(['postgres'], 'runs in PostgreSQL', () => {
   let server: PostgresServer;
@@ -39,13 +41,13 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
   runStoreContract('PostgreSQL', async () => {
     const { host, end } = makeHosts(await server.database());
-    const another = (): PostgresRunStore => host().store;
+    const another = (): DatabaseRunStore => host().store;
     return { store: another(), another, end };
   });
 
   describe('on several hosts', () => {
     let settings: PostgresSettings;
-    let store: PostgresRunStore;
+    let store: DatabaseRunStore;
     let home: string;
 
     beforeEach(async () => {
@@ -60,10 +62,10 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
     /** Without the transcripts that the sample events name and nobody stored. */
     const soundProblems = async (runId: string) =>
-      (await store.verify(runId)).problems.filter(({ where }) => !where.startsWith('artifacts/'));
+      (await store.verify(runId)).problems.filter(({ where }) => !where.includes('artifacts/'));
 
     const inTransaction = async (work: (sql: Sql) => Promise<void>): Promise<void> => {
-      const database = openPostgres(settings, 'core-test');
+      const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
       try {
         await database.transaction(work);
       } finally {
@@ -78,12 +80,13 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await store.writeViews(run_id);
       const before = filesIn(folderOf(run_id));
       expect([...before.keys()]).to.include.members(['events.jsonl', 'session.json', 'summary.md']);
-      const files = new FileRunStore({ stateDir: join(home, 'state') });
-      expect((await files.verify(run_id)).problems).to.deep.equal((await store.verify(run_id)).problems);
-      expect(await files.read(run_id)).to.deep.equal(await store.read(run_id));
-      await files.writeViews(run_id);
-      expect(filesIn(folderOf(run_id))).to.deep.equal(before);
-      await files.close();
+      const folders = new RunFolders(join(home, 'state'));
+      expect((await folders.verify(run_id)).problems.map(({ what }) => what)).to.deep.equal(
+        (await store.verify(run_id)).problems
+          .filter(({ where }) => where.startsWith('mirror'))
+          .map(({ what }) => what),
+      );
+      expect(await folders.read(run_id)).to.deep.equal(await store.read(run_id));
       const second = hosts.host();
       expect(await second.store.mirror(run_id)).to.equal(folderOf(run_id, second.home));
       expect(filesIn(folderOf(run_id, second.home))).to.deep.equal(before);
@@ -226,11 +229,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
         ]);
         appending = failure(store.append(run_id, () => [turn()]));
         await until('the append to wait', async () => {
-          const waiting = await server.ask(
-            settings,
-            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
-          );
-          return waiting.length > 0;
+          return (await server.ask(settings, waitingForLock)).length > 0;
         });
       });
       expect(codeOf(await appending)).to.equal('lease_lost');
@@ -269,34 +268,49 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 
     it('knows whether its events are there where the answer to a commit was lost', async () => {
       const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
       const proxy = await startCuttingProxy(settings);
       const cut = hosts.host(proxy.settings).store;
       await cut.read(run_id);
-      proxy.cutAfter('core_append_events');
-      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(2);
-      proxy.cutBefore('core_append_events');
-      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(3);
+      proxy.cutAfter('COMMIT');
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(8);
+      proxy.cutBefore('COMMIT');
+      const appending = cut.append(run_id, () => [turn()]);
+      await until(
+        'the append to wait for its own',
+        async () => (await server.ask(settings, waitingForLock)).length === 1,
+      );
       await proxy.sendLate();
-      expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3]);
+      expect((await appending).head.seq).to.equal(9);
+      expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9]);
       // With all other connections, as when the server starts again.
-      proxy.cutAfter('core_append_events', 1_000);
-      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(4);
-      expect(await store.events(run_id)).to.have.length(4);
+      proxy.cutAfter('COMMIT', 1_000);
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(10);
+      expect(await store.events(run_id)).to.have.length(10);
+      await proxy.close();
+    });
+
+    it('appends once where a commit never came, when the server has given up its transaction', async () => {
+      const { run_id } = await store.create(sampleRequest());
+      await store.append(run_id, () => planned(run_id));
+      const proxy = await startCuttingProxy({ ...settings, statement_seconds: 1 });
+      const cut = hosts.host(proxy.settings).store;
+      await cut.read(run_id);
+      proxy.cutBefore('COMMIT');
+      expect((await cut.append(run_id, () => [turn()])).head.seq).to.equal(8);
+      await proxy.sendLate();
+      expect((await store.events(run_id)).map(({ seq }) => seq)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8]);
       await proxy.close();
     });
 
     it('makes one run of a key, also where a host stood still for longer than its lease lasts', async () => {
       const wanted = sampleRequest({ idempotency_key: 'event 1' });
       const asked = { owner: 'demo', repo: 'hello', number: 1, by, idempotency_key: 'event 1' };
-      const work = { resolve: async () => wanted, mayCreate() {}, signal: new AbortController().signal };
+      const work = { resolve: async () => wanted, mayCreate() {} };
       const [still, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const standing = {
-        stateDir: store.stateDir,
-        lease: (name: string) => store.lease(name),
-        list: (query: RunQuery) => store.list(query),
-        read: (runId: string) => store.read(runId),
-        abandon: (runId: string) => store.abandon(runId),
-        async begin(...given: Parameters<PostgresRunStore['begin']>) {
+      const standing: Pick<DatabaseRunStore, 'begin' | 'withKey'> = {
+        withKey: (key) => store.withKey(key),
+        async begin(...given) {
           still.resolve();
           await goOn.promise;
           return store.begin(...given);
@@ -318,10 +332,12 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       expect(await cut.count()).to.equal(0);
       proxy.cutBefore('COMMIT');
       const creating = cut.create(sampleRequest());
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
       await Promise.race([
         creating,
-        until('the run to be made again', async () => (await server.ask(settings, waiting)).length === 1),
+        until(
+          'the run to be made again',
+          async () => (await server.ask(settings, waitingForLock)).length === 1,
+        ),
       ]);
       await proxy.sendLate();
       const { run_id } = await creating;
@@ -353,7 +369,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
         expect(codeOf(await failure(host.append(run_id, () => [turn()])))).to.equal('database_unavailable');
       });
       const busy =
-        "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%core_append_events%' AND state = 'active' AND pid <> pg_backend_pid()";
+        "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'UPDATE runs SET%' AND state = 'active' AND pid <> pg_backend_pid()";
       await until('nobody to wait', async () => (await server.ask(settings, busy)).length === 0);
       expect((await store.read(run_id)).head).to.deep.equal(head);
       expect((await host.append(run_id, () => [turn()])).head.seq).to.equal(head.seq + 1);
@@ -363,17 +379,19 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       const { run_id } = await store.create(sampleRequest());
       await store.append(run_id, () => planned(run_id));
       await server.ask(settings, 'DELETE FROM run_events WHERE run_id = $1 AND seq = 7', [run_id]);
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
       let recovering: Promise<Run> | undefined;
       let appending: Promise<Run> | undefined;
       await inTransaction(async (sql) => {
-        await sql.query('LOCK TABLE run_artifacts');
+        await sql.query('LOCK TABLE run_events IN SHARE MODE');
         recovering = hosts.host().store.recover({ run_id, reason: 'a test', by });
-        await until('the record to be read', async () => (await server.ask(settings, waiting)).length === 1);
+        await until(
+          'the record to be read',
+          async () => (await server.ask(settings, waitingForLock)).length === 1,
+        );
         appending = store.append(run_id, () => [turn()]);
         await Promise.race([
           appending,
-          until('the append to wait', async () => (await server.ask(settings, waiting)).length === 2),
+          until('the append to wait', async () => (await server.ask(settings, waitingForLock)).length === 2),
         ]);
       });
       await recovering;
@@ -409,7 +427,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       it(`does not take views for altered that another process of this host writes after its read ${read}`, async () => {
         const { run_id } = await store.create(sampleRequest());
         await store.writeViews(run_id);
-        const database = openPostgres(settings, 'core-test');
+        const database = openPostgres(settings, 'core-test', { schema: agentdSchema });
         let reads = 0;
         const query: typeof database.query = async (text, values) => {
           const rows = await database.query(text, values);
@@ -419,7 +437,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
           }
           return rows as never;
         };
-        const other = new PostgresRunStore({
+        const other = new DatabaseRunStore({
           stateDir: join(home, 'state'),
           database: { ...database, query },
         });
@@ -490,9 +508,9 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
 /** Hosts of one database, each with a home of its own. */
 function makeHosts(settings: PostgresSettings) {
   const homes: string[] = [];
-  const stores: PostgresRunStore[] = [];
+  const stores: DatabaseRunStore[] = [];
   return {
-    host(own: PostgresSettings = settings, { leaseMs }: Pick<PostgresRunStoreOptions, 'leaseMs'> = {}) {
+    host(own: PostgresSettings = settings, { leaseMs }: Pick<DatabaseRunStoreOptions, 'leaseMs'> = {}) {
       const home = mkdtempSync(join(tmpdir(), 'core-host-'));
       homes.push(home);
       mkdirSync(join(home, 'config'));
@@ -501,9 +519,9 @@ function makeHosts(settings: PostgresSettings) {
         join(home, 'config/core.json'),
         JSON.stringify({ storage: { kind: 'postgres', ...own } }),
       );
-      const store = new PostgresRunStore({
+      const store = new DatabaseRunStore({
         stateDir: join(home, 'state'),
-        database: openPostgres(own, 'core-test'),
+        database: openPostgres(own, 'core-test', { schema: agentdSchema }),
         ...(leaseMs === undefined ? {} : { leaseMs }),
       });
       stores.push(store);

@@ -2,17 +2,11 @@ import type { Sql } from '#kit/database/database.ts';
 import { codeOf } from '#kit/errors.ts';
 import type { RunEvent } from '../event.ts';
 import { soundEvents } from '../log/event-line.ts';
-import {
-  accountsFor,
-  type Behind,
-  behindMirror,
-  behindOf,
-  databaseBehind,
-  type MirrorPlace,
-  mirrorHead,
-} from './behind.ts';
-import { keepInMirror, logOf } from './mirror.ts';
-import { linesOf, type StoredRun } from './stored-runs.ts';
+import { eventRows, logOf } from '../rows/record-in-rows.ts';
+import type { StoredRun } from '../rows/stored-runs.ts';
+import { type Behind, behindOf, databaseBehind } from './behind.ts';
+import { logStats, mirroredEvents } from './run-folder-log.ts';
+import { keepInMirror } from './write-mirror.ts';
 
 /** More than runs are worked on at once by one process. */
 const maxRuns = 256;
@@ -21,6 +15,7 @@ const maxRuns = 256;
 export class KnownHere {
   readonly #stateDir: string;
   readonly #acknowledged = new Map<string, StoredRun>();
+  readonly #folders = new Map<string, { readonly stamp: string; readonly events: readonly RunEvent[] }>();
 
   constructor(stateDir: string) {
     this.#stateDir = stateDir;
@@ -28,11 +23,7 @@ export class KnownHere {
 
   /** This process was acknowledged what it appended. */
   put(stored: StoredRun): void {
-    const { run_id } = stored.run;
-    this.#acknowledged.delete(run_id);
-    this.#acknowledged.set(run_id, stored);
-    const [oldest] = this.#acknowledged.keys();
-    if (this.#acknowledged.size > maxRuns) this.#acknowledged.delete(oldest!);
+    putLast(this.#acknowledged, stored.run.run_id, stored);
   }
 
   /** Oldest first; none where this process appended nothing. */
@@ -51,27 +42,24 @@ export class KnownHere {
     events: readonly RunEvent[],
     known = this.acknowledged(runId),
   ): Promise<void> {
-    const last = known.at(-1);
-    const accounted = last === undefined || (await accountsFor(sql, runId, events, last));
-    if (!accounted) this.#keep(runId, known);
-    const found = await behindMirror(sql, this.#place(runId), events);
+    const lost = await behindOf(sql, runId, known, events);
+    if (lost !== null) this.#keep(runId, known);
+    const found = (await behindOf(sql, runId, this.#mirrored(runId), events)) ?? lost;
     if (found !== null) throw databaseBehind(runId, found);
-    // Where the mirror could not take it.
-    if (!accounted) throw databaseBehind(runId, behindOf(last, known, events));
     this.#forgetLost(runId, events);
   }
 
-  /** What this host's mirror has and the database lacks; null where it lacks nothing. */
+  /** What this host's mirror has and the database lacks; null if it lacks nothing. */
   async behind(sql: Sql, runId: string): Promise<Behind | null> {
     // Before the database: the mirror may get what is appended meanwhile.
-    const head = mirrorHead(this.#place(runId));
-    if (head === null) return null;
-    const [row] = await sql.query<{ pruned: boolean }>(
-      'SELECT tombstone IS NOT NULL AS pruned FROM runs WHERE run_id = $1',
+    const mirrored = this.#mirrored(runId);
+    if (mirrored.length === 0) return null;
+    const [row] = await sql.query<{ tombstone: string | null }>(
+      'SELECT tombstone FROM runs WHERE run_id = $1',
       [runId],
     );
-    if (row?.pruned === true) return null;
-    return behindMirror(sql, this.#place(runId), soundEvents(logOf(await linesOf(sql, runId))).events, head);
+    if ((row?.tombstone ?? null) !== null) return null;
+    return behindOf(sql, runId, mirrored, soundEvents(logOf(await eventRows(sql, runId))).events);
   }
 
   /** The error for whoever asks for a run that the database does not have, and this host does. */
@@ -90,10 +78,23 @@ export class KnownHere {
 
   #keep(runId: string, events: readonly RunEvent[]): void {
     try {
-      keepInMirror(this.#place(runId), events);
+      keepInMirror({ stateDir: this.#stateDir, runId }, events);
     } catch {
       // A full disk, for example: the next append tries again.
     }
+  }
+
+  /** The folder's events, read again if its log changed. */
+  #mirrored(runId: string): readonly RunEvent[] {
+    const place = { stateDir: this.#stateDir, runId };
+    const stats = logStats(place);
+    if (stats === null) return [];
+    const stamp = `${stats.ino}:${stats.size}:${stats.ctimeMs}`;
+    const known = this.#folders.get(runId);
+    if (known?.stamp === stamp) return known.events;
+    const events = mirroredEvents(place);
+    putLast(this.#folders, runId, { stamp, events });
+    return events;
   }
 
   /** A person let the run go on without what this process was acknowledged. */
@@ -101,8 +102,12 @@ export class KnownHere {
     const last = this.#acknowledged.get(runId)?.run.head;
     if (last !== undefined && events[last.seq - 1]?.hash !== last.hash) this.#acknowledged.delete(runId);
   }
+}
 
-  #place(runId: string): MirrorPlace {
-    return { stateDir: this.#stateDir, runId };
-  }
+/** Drops the oldest entry of a map that is too large. */
+function putLast<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > maxRuns) map.delete(oldest!);
 }

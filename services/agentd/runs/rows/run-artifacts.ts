@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { outcomeOf } from '#kit/database/commit-unknown.ts';
-import type { Database, Sql } from '#kit/database/database.ts';
+import { type Database, rowLock, type Sql } from '#kit/database/database.ts';
 import { sha256 } from '#kit/digest.ts';
 import { replaceFile, writeAll } from '#kit/durable-file.ts';
 import { Failed, Unavailable } from '#kit/errors.ts';
@@ -16,7 +16,7 @@ export interface RunObjects {
 }
 
 interface ArtifactRow {
-  readonly content: Buffer | null;
+  readonly content: Uint8Array | null;
   /** Its name in the bucket, where it is not in the row. */
   readonly object: string | null;
 }
@@ -51,42 +51,60 @@ export class RunArtifacts {
     }
   }
 
-  /** The sha256 of what is stored now, by the digest that names it. */
-  async digests(runId: string): Promise<ReadonlyMap<string, string>> {
-    const rows = await this.#database.query<{ digest: string; found: string | null; object: string | null }>(
-      "SELECT digest, encode(sha256(content), 'hex') AS found, object FROM run_artifacts WHERE run_id = $1",
+  /** Digests of the artifacts of a run. */
+  async names(runId: string): Promise<readonly string[]> {
+    const rows = await this.#database.query<{ digest: string }>(
+      'SELECT digest FROM run_artifacts WHERE run_id = $1 ORDER BY digest',
       [runId],
     );
-    const found = new Map<string, string>();
-    for (const row of rows) {
-      const digest = row.object === null ? row.found : await this.#digestOf(row.object);
-      if (digest !== null) found.set(row.digest, digest);
+    return rows.map(({ digest }) => digest);
+  }
+
+  /** The sha256 of what is stored now, by the digest that names it; null if an object is not there. */
+  async digests(runId: string): Promise<ReadonlyMap<string, string | null>> {
+    const found = new Map<string, string | null>();
+    for (const digest of await this.names(runId)) {
+      const row = await rowOf(this.#database, runId, digest);
+      if (row?.object != null) found.set(digest, await this.#digestOf(row.object));
+      else if (row !== null) found.set(digest, sha256(row.content!));
     }
     return found;
   }
 
+  async remove(runId: string, digests: readonly string[]): Promise<void> {
+    await outcomeOf(() =>
+      this.#database.transaction(async (sql) => {
+        for (const digest of digests) {
+          await releaseObjects(sql, runId, digest, '');
+          await sql.query('DELETE FROM run_artifacts WHERE run_id = $1 AND digest = $2', [runId, digest]);
+        }
+      }),
+    );
+  }
+
   /** As it is stored now, sound or not; no file where nothing is. */
-  async write(sql: Sql, runId: string, digest: string, path: string): Promise<void> {
-    const row = await rowOf(sql, runId, digest);
+  async write(runId: string, digest: string, path: string): Promise<void> {
+    const row = await rowOf(this.#database, runId, digest);
     if (row === null) return;
     if (row.object === null) return replaceFile(path, row.content!);
-    // The transaction waits for the bucket, which has limits of its own.
-    await sql.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     const pieces = await this.#store(row.object).get(row.object);
     if (pieces !== null) await writePieces(path, pieces);
   }
 
   async #putRow(runId: string, content: Uint8Array): Promise<boolean> {
-    const rows = await this.#database.query(
-      `WITH before AS (SELECT object FROM run_artifacts WHERE run_id = $1 AND digest = $2),
-            gone AS (UPDATE run_objects SET state = 'going' WHERE object IN (SELECT object FROM before))
-       INSERT INTO run_artifacts (run_id, digest, content)
-       SELECT run_id, $2, $3 FROM runs WHERE run_id = $1 AND tombstone IS NULL
-       ON CONFLICT (run_id, digest) DO UPDATE SET content = excluded.content, object = NULL
-       RETURNING 1`,
-      [runId, sha256(content), content],
+    const digest = sha256(content);
+    return outcomeOf(() =>
+      this.#database.transaction(async (sql) => {
+        if (!(await lockKept(sql, runId))) return false;
+        await releaseObjects(sql, runId, digest, '');
+        await sql.query(
+          `INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)
+           ON CONFLICT (run_id, digest) DO UPDATE SET content = excluded.content, object = NULL`,
+          [runId, digest, content],
+        );
+        return true;
+      }),
     );
-    return rows.length > 0;
   }
 
   /** The object is there, whole and read back, before any row names it. An undamaged one that is there already stays. */
@@ -96,9 +114,9 @@ export class RunArtifacts {
     if (before !== null && before.object !== null && (await this.#digestOf(before.object)) === digest)
       return true;
     const object = `runs/${runId}/${digest}-${randomUUID()}`;
-    const begun = await this.#database.query(
-      `INSERT INTO run_objects (object, run_id, bytes)
-       SELECT $2, run_id, $3 FROM runs WHERE run_id = $1 AND tombstone IS NULL RETURNING 1`,
+    const begun = await this.#database.write(
+      `INSERT INTO run_objects (object, run_id, bytes, state, begun_at)
+       SELECT $2, run_id, $3, 'begun', core_clock_ms() FROM runs WHERE run_id = $1 AND tombstone IS NULL RETURNING 1 AS begun`,
       [runId, object, content.byteLength],
     );
     if (begun.length === 0) return false;
@@ -136,12 +154,9 @@ async function nameObject(
   sql: Sql,
   { runId, digest, object, store }: { runId: string; digest: string; object: string; store: ObjectStore },
 ): Promise<boolean> {
-  const run = await sql.query('SELECT 1 FROM runs WHERE run_id = $1 AND tombstone IS NULL FOR SHARE', [
-    runId,
-  ]);
-  if (run.length === 0) return false;
+  if (!(await lockKept(sql, runId))) return false;
   const named = await sql.query(
-    "UPDATE run_objects SET state = 'named' WHERE object = $1 AND state <> 'going' RETURNING 1",
+    "UPDATE run_objects SET state = 'named' WHERE object = $1 AND state <> 'going' RETURNING 1 AS named",
     [object],
   );
   if (named.length === 0)
@@ -153,17 +168,31 @@ async function nameObject(
         hint: 'Try again.',
       },
     );
-  await sql.query(
-    `WITH before AS (SELECT object FROM run_artifacts WHERE run_id = $1 AND digest = $2 FOR UPDATE)
-     UPDATE run_objects SET state = 'going' WHERE object IN (SELECT object FROM before) AND object <> $3`,
-    [runId, digest, object],
-  );
+  await releaseObjects(sql, runId, digest, object);
   await sql.query(
     `INSERT INTO run_artifacts (run_id, digest, object) VALUES ($1, $2, $3)
      ON CONFLICT (run_id, digest) DO UPDATE SET content = NULL, object = excluded.object`,
     [runId, digest, object],
   );
   return true;
+}
+
+/** @returns false of a run that is not there, or pruned; else it is not pruned until the transaction ends */
+async function lockKept(sql: Sql, runId: string): Promise<boolean> {
+  const rows = await sql.query(
+    `SELECT 1 AS kept FROM runs WHERE run_id = $1 AND tombstone IS NULL ${rowLock(sql, 'FOR SHARE')}`,
+    [runId],
+  );
+  return rows.length > 0;
+}
+
+/** The object that an artifact was so far is deleted by the next pruning. @param next the object that it is from now on */
+async function releaseObjects(sql: Sql, runId: string, digest: string, next: string): Promise<void> {
+  await sql.query(
+    `UPDATE run_objects SET state = 'going'
+     WHERE object <> $3 AND object IN (SELECT object FROM run_artifacts WHERE run_id = $1 AND digest = $2)`,
+    [runId, digest, next],
+  );
 }
 
 function notKept(store: ObjectStore, object: string, found: string | null): Failed {

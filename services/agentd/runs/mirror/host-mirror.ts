@@ -4,9 +4,9 @@ import type { Database } from '#kit/database/database.ts';
 import { replaceFile } from '#kit/durable-file.ts';
 import { codeOf, messageOf } from '#kit/errors.ts';
 import { artifactsName } from '../log/run-folder.ts';
+import type { RunArtifacts } from '../rows/run-artifacts.ts';
 import { storageError } from '../storage-error.ts';
-import { writeMirror } from './mirror.ts';
-import type { RunArtifacts } from './run-artifacts.ts';
+import { writeMirror } from './write-mirror.ts';
 
 interface HostMirrorParts {
   readonly stateDir: string;
@@ -55,7 +55,7 @@ export class HostMirror {
   async rewrite(runId: string): Promise<void> {
     const { database, artifacts, stateDir } = this.#parts;
     try {
-      await writeMirror(database, artifacts, { stateDir, runId, rewrite: true });
+      await writeMirror(database, artifacts, { stateDir, runId }, true);
     } catch (error) {
       throw storageError(error, stateDir);
     }

@@ -1,0 +1,37 @@
+import * as t from 'io-ts';
+import { decodeJson, NonEmptyString, nullable, Sha256, Timestamp } from '#kit/decode.ts';
+import { NotFound } from '#kit/errors.ts';
+import type { Run } from '../run.ts';
+
+/** What is left of a pruned run: enough to compare the chain's head with the one in the pull request. */
+export const Tombstone = t.strict({
+  run_id: NonEmptyString,
+  head: Sha256,
+  events: t.number,
+  status: t.string,
+  pruned_at: Timestamp,
+  forge: t.string,
+  owner: t.string,
+  repo: t.string,
+  number: nullable(t.number),
+});
+export type Tombstone = t.TypeOf<typeof Tombstone>;
+
+export function tombstoneOf({ run_id, head, status, request }: Run, pruned_at: string): Tombstone {
+  const { forge, owner, repo, number } = request;
+  return { run_id, head: head.hash, events: head.seq, status, pruned_at, forge, owner, repo, number };
+}
+
+/** @throws the error of a run that was pruned, if it was */
+export function requireKept(runId: string, tombstone: string | null): void {
+  if (tombstone !== null) throw wasPruned(decodeJson(Tombstone, tombstone, `tombstone of ${runId}`));
+}
+
+export function wasPruned(tombstone: Tombstone): NotFound {
+  const { run_id, pruned_at, events, head, status } = tombstone;
+  return new NotFound(
+    'run_pruned',
+    `run ${run_id} was pruned at ${pruned_at}; it was ${status}, with ${events} events up to ${head.slice(0, 12)}`,
+    { facts: tombstone },
+  );
+}

@@ -1,0 +1,82 @@
+import { changeNumber } from '#kit/database/change-numbers.ts';
+import { places, type Sql } from '#kit/database/database.ts';
+import { sha256 } from '#kit/digest.ts';
+import type { RunEvent } from '../event.ts';
+import { lineOf } from '../log/event-line.ts';
+import type { Run } from '../run.ts';
+import { changingColumns, summaryColumns, valuesOf } from './run-rows.ts';
+import type { StoredRun } from './stored-runs.ts';
+
+/** Columns of a run's head. */
+const headColumns = ['seq', 'hash', 'type'] as const;
+/** What an append changes of a run. */
+const appended = [...headColumns, ...changingColumns, 'words'] as const;
+
+/**
+ * Appends what `after` has more than `before`: events and head change together or not at all.
+ * @returns false if `before` is not the newest state; nothing is written then
+ */
+export async function appendRows(
+  sql: Sql,
+  before: StoredRun,
+  after: StoredRun,
+  text: string,
+): Promise<boolean> {
+  const { run_id, head } = before.run;
+  const lines = after.events.slice(head.seq);
+  const { seq, hash, type } = lines.at(-1)!;
+  const values = [seq, hash, type, ...valuesOf(after.run, after.size, [...changingColumns, 'words'])];
+  const set = appended.map((name, index) => `${name} = $${index + 3}`).join(', ');
+  const taken = await sql.query(
+    `UPDATE runs SET ${set}, changed_at = core_clock_ms(), changed_in = ${changeNumber(sql, 'runs')}
+     WHERE run_id = $1 AND hash = $2 AND tombstone IS NULL RETURNING 1 AS taken`,
+    [run_id, head.hash, ...values],
+  );
+  if (taken.length === 0) return false;
+  await insertLines(sql, run_id, lines, text);
+  return true;
+}
+
+/** PostgreSQL takes at most 65,535 values in a statement, SQLite 32,766. */
+const maxLines = 5_000;
+
+/** @param text the lines as they stand in events.jsonl */
+export async function insertLines(
+  sql: Sql,
+  runId: string,
+  lines: readonly RunEvent[],
+  text: string,
+): Promise<void> {
+  const texts = text.split('\n').slice(0, -1);
+  for (let start = 0; start < lines.length; start += maxLines) {
+    const rows = lines
+      .slice(start, start + maxLines)
+      .map(({ seq, prev, hash }, index) => [runId, seq, texts[start + index], prev, hash]);
+    await sql.query(
+      `INSERT INTO run_events (run_id, seq, line, prev, hash)
+       VALUES ${rows.map((row, index) => `(${places(row, 1 + index * row.length)})`).join(', ')}`,
+      rows.flat(),
+    );
+  }
+}
+
+/** Makes the rows of a run what these events give, whatever is there. */
+export async function replaceRows(sql: Sql, run: Run, events: readonly RunEvent[]): Promise<void> {
+  const lines = events.map(lineOf);
+  const size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+  const names = ['seq', 'hash', 'type', 'key_digest', ...summaryColumns];
+  const key = run.request.idempotency_key;
+  const values = [
+    ...[run.run_id, run.head.seq, run.head.hash, events.at(-1)!.type, key == null ? null : sha256(key)],
+    ...valuesOf(run, size),
+  ];
+  await sql.query(
+    `INSERT INTO runs (run_id, ${names.join(', ')}, changed_at, changed_in)
+     VALUES (${places(values)}, core_clock_ms(), ${changeNumber(sql, 'runs')})
+     ON CONFLICT (run_id) DO UPDATE SET
+       ${[...names, 'changed_at', 'changed_in'].map((name) => `${name} = excluded.${name}`).join(', ')}`,
+    values,
+  );
+  await sql.query('DELETE FROM run_events WHERE run_id = $1', [run.run_id]);
+  await insertLines(sql, run.run_id, events, lines.join(''));
+}

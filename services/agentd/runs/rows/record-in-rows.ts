@@ -1,0 +1,122 @@
+import type { Sql } from '#kit/database/database.ts';
+import type { FoundProblem } from '../../agent.ts';
+import type { RunEvent } from '../event.ts';
+import { lineOf } from '../log/event-line.ts';
+import { fold } from '../log/fold.ts';
+import { requireKept } from '../log/tombstone.ts';
+import type { HeadMark, RunRecord } from '../verify/record.ts';
+import { summaryColumns, valuesOf } from './run-rows.ts';
+
+/** A row of `run_events`: a line of `events.jsonl` without its line feed, and what it says of its place in the chain. */
+export interface EventRow {
+  readonly seq: number;
+  readonly line: string;
+  readonly prev: string;
+  readonly hash: string;
+}
+
+const all = { after: 0, upTo: Number.MAX_SAFE_INTEGER };
+
+/** In order. A reader outside a transaction wants those up to the head that it saw. */
+export function eventRows(
+  sql: Sql,
+  runId: string,
+  { after, upTo }: { readonly after: number; readonly upTo: number } = all,
+): Promise<EventRow[]> {
+  return sql.query<EventRow>(
+    'SELECT seq, line, prev, hash FROM run_events WHERE run_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq',
+    [runId, after, upTo],
+  );
+}
+
+export function logOf(rows: readonly EventRow[]): Buffer {
+  return Buffer.from(rows.map(({ line }) => `${line}\n`).join(''));
+}
+
+/** The lines of a run up to its head; null of a run that the database does not have. */
+export async function recordLines(
+  sql: Sql,
+  runId: string,
+): Promise<(HeadMark & { readonly log: Uint8Array }) | null> {
+  const [head] = await sql.query<HeadMark>(
+    'SELECT seq, hash, type FROM runs WHERE run_id = $1 AND tombstone IS NULL',
+    [runId],
+  );
+  if (head === undefined) return null;
+  return { ...head, log: logOf(await eventRows(sql, runId, { after: 0, upTo: head.seq })) };
+}
+
+/**
+ * Log and head of a run as the database holds them at one moment, sound or not; without either if it holds nothing of the run.
+ * @throws NotFound (`run_pruned`)
+ */
+export async function recordInRows(sql: Sql, run_id: string): Promise<Omit<RunRecord, 'artifacts'>> {
+  const names = { log: 'run_events', artifacts: 'run_artifacts' };
+  for (let before = await headOf(sql, run_id); ; ) {
+    const rows = await eventRows(sql, run_id);
+    const acknowledged = await headOf(sql, run_id);
+    // What is appended meanwhile would look as if nobody had acknowledged it.
+    if (acknowledged?.hash !== before?.hash) {
+      before = acknowledged;
+      continue;
+    }
+    const log = rows.length === 0 && acknowledged === null ? null : logOf(rows);
+    const problems = columnProblems(rows);
+    if (acknowledged === null && log !== null)
+      problems.push({
+        where: 'runs',
+        what: `the row of the run is gone, and ${rows.length} of its events are there`,
+      });
+    return { run_id, names, log, acknowledged, problems };
+  }
+}
+
+async function headOf(sql: Sql, runId: string): Promise<HeadMark | null> {
+  const [row] = await sql.query<HeadMark & { readonly tombstone: string | null }>(
+    'SELECT seq, hash, type, tombstone FROM runs WHERE run_id = $1',
+    [runId],
+  );
+  if (row === undefined) return null;
+  const { tombstone, ...head } = row;
+  requireKept(runId, tombstone);
+  return head;
+}
+
+function columnProblems(rows: readonly EventRow[]): FoundProblem[] {
+  return rows.flatMap(({ seq, line, prev, hash }, index) =>
+    line.startsWith(`{"seq":${seq},`) && line.endsWith(`"prev":"${prev}","hash":"${hash}"}`)
+      ? []
+      : [
+          {
+            where: `run_events line ${index + 1}`,
+            what: 'its columns seq, prev and hash are not those of the line',
+          },
+        ],
+  );
+}
+
+/** What the row of a run says in lists and its events do not. @param events all of the run, sound */
+export async function summaryProblems(
+  sql: Sql,
+  runId: string,
+  events: readonly RunEvent[],
+): Promise<FoundProblem[]> {
+  const [row] = await sql.query<Record<string, unknown>>(
+    `SELECT hash, ${summaryColumns.join(', ')} FROM runs WHERE run_id = $1`,
+    [runId],
+  );
+  // Something may have been appended since.
+  if (row === undefined || row.hash !== events.at(-1)?.hash) return [];
+  const size = events.reduce((sum, event) => sum + Buffer.byteLength(lineOf(event)), 0);
+  const expected = valuesOf(fold(runId, events), size);
+  return summaryColumns.flatMap((name, index) =>
+    row[name] === expected[index]
+      ? []
+      : [
+          {
+            where: `runs ${name}`,
+            what: `says ${JSON.stringify(row[name])}, and the events ${JSON.stringify(expected[index])}`,
+          },
+        ],
+  );
+}

@@ -1,0 +1,450 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { uuidv7 } from 'uuidv7';
+import type { RecordState } from '#kit/contracts/run.ts';
+import { crashPoint } from '#kit/crash-point.ts';
+import { changeNumber } from '#kit/database/change-numbers.ts';
+import { outcomeOf } from '#kit/database/commit-unknown.ts';
+import { type Database, places, rowLock, type Sql } from '#kit/database/database.ts';
+import type { FencedLeases } from '#kit/database/fenced-leases.ts';
+import { sha256 } from '#kit/digest.ts';
+import { Conflict } from '#kit/errors.ts';
+import { mapTexts } from '#kit/map-texts.ts';
+import { once } from '#kit/once.ts';
+import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
+import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
+import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
+import type { BegunLeases } from './begun-leases.ts';
+import type { NewEvent, RunEvent, RunRequest } from './event.ts';
+import {
+  artifactReferences,
+  checkDigest,
+  isConversation,
+  missingArtifact,
+  requireDigest,
+} from './log/artifacts.ts';
+import { beforeFirst, writeLines } from './log/event-line.ts';
+import { fold, foldMore } from './log/fold.ts';
+import { artifactsName, checkRunId, notFound } from './log/run-folder.ts';
+import { requireKept } from './log/tombstone.ts';
+import { behindText, databaseBehind } from './mirror/behind.ts';
+import { HostMirror } from './mirror/host-mirror.ts';
+import { KnownHere } from './mirror/known-here.ts';
+import { cutRows } from './mirror/recover.ts';
+import { restoreRows } from './mirror/restore.ts';
+import { folderOf } from './mirror/run-folder-log.ts';
+import { prune } from './prune.ts';
+import { appendRows, insertLines } from './rows/append-rows.ts';
+import { recordInRows, summaryProblems } from './rows/record-in-rows.ts';
+import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
+import { summaryColumns, valuesOf } from './rows/run-rows.ts';
+import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './rows/stored-runs.ts';
+import { isActive, type Run } from './run.ts';
+import { executorLease } from './run-store.ts';
+import { alteredViews, requireArtifacts, requireViews } from './verify/files.ts';
+import { stateOf } from './verify/recover.ts';
+import { verificationOf, verifyFolder, verifyRecord } from './verify/verify.ts';
+
+/** What masks every text of every event before it is written. Opened at the first writing; `current` is read for each append. */
+export type OpenMask = () => Promise<{ readonly current: Pick<SecretFinder, 'mask'> }>;
+
+export interface RunRecordsOptions {
+  readonly stateDir: string;
+  readonly database: Database;
+  /** A bucket for large artifacts; null if all are in the database. */
+  readonly objects: RunObjects | null;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly secrets: OpenMask;
+  /** Called if this host's folders of runs begin to be behind the database, and if they are up to date again. */
+  readonly warn: (message: string) => void;
+  readonly leases: FencedLeases;
+  readonly begun: BegunLeases;
+}
+
+/** What reads, writes and judges the events of runs. */
+export class RunRecords {
+  readonly #stateDir: string;
+  readonly #database: Database;
+  readonly #objects: RunObjects | null;
+  readonly #artifacts: RunArtifacts;
+  readonly #mirror: HostMirror;
+  readonly #leases: FencedLeases;
+  readonly #runs = new StoredRuns();
+  readonly #begun: BegunLeases;
+  readonly #known: KnownHere;
+  readonly #clock: () => number;
+  readonly #secrets: OpenMask;
+
+  constructor({ stateDir, database, objects, leases, begun, clock, secrets, warn }: RunRecordsOptions) {
+    this.#stateDir = stateDir;
+    this.#known = new KnownHere(stateDir);
+    this.#database = database;
+    this.#objects = objects;
+    this.#artifacts = new RunArtifacts(database, objects);
+    this.#mirror = new HostMirror({ stateDir, database, artifacts: this.#artifacts, warn });
+    this.#clock = clock;
+    this.#secrets = once(secrets);
+    this.#leases = leases;
+    this.#begun = begun;
+  }
+
+  create(request: RunRequest, task?: string): Promise<Run> {
+    return this.#create(newRunId(), request, task);
+  }
+
+  async begin(request: RunRequest, task?: string): Promise<Run> {
+    const runId = newRunId();
+    const lease = await this.#leases.acquire(executorLease(runId));
+    try {
+      const run = await this.#create(runId, request, task);
+      this.#begun.put(lease);
+      return run;
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
+  }
+
+  async withKey(idempotencyKey: string): Promise<Run | null> {
+    const [row] = await this.#database.query<{ run_id: string }>(
+      'SELECT run_id FROM runs WHERE key_digest = $1',
+      [sha256(idempotencyKey)],
+    );
+    return row === undefined ? null : this.read(row.run_id);
+  }
+
+  /** True of a run that the database lost and this host has. */
+  async isLost(runId: string): Promise<boolean> {
+    return (await this.#known.lost(this.#database, runId)) !== null;
+  }
+
+  async read(runId: string): Promise<Run> {
+    return seenRun(await this.#read(runId));
+  }
+
+  async events(runId: string, afterSeq = 0): Promise<RunEvent[]> {
+    return (await this.#read(runId)).stored.events.slice(afterSeq);
+  }
+
+  /**
+   * Decides on what this process saw last; the database takes the events if that is still the newest state, in one statement. What is
+   * refused, or not taken, is decided again on what the database has.
+   */
+  async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
+    checkRunId(runId);
+    const { mask } = (await this.#secrets()).current;
+    let seen = this.#seenLast(runId);
+    for (;;) {
+      const found = seen ?? (await this.#ask(runId));
+      let events: readonly NewEvent[] = [];
+      try {
+        if (seen !== null) await this.#known.require(this.#database, runId, found.stored.events);
+        events = mapTexts(decide(seenRun(found)), mask);
+      } catch (refusal) {
+        if (seen === null) throw refusal;
+      }
+      const after = events.length === 0 ? null : await this.#append(found.stored, events);
+      if (after !== null) {
+        const begun = seen !== null && !found.worked && isActive(after.run.status);
+        return seenRun({ stored: after, worked: begun ? (await this.#read(runId)).worked : found.worked });
+      }
+      if (events.length === 0 && seen === null) return seenRun(found);
+      seen = null;
+    }
+  }
+
+  async putArtifact(runId: string, content: string | Uint8Array): Promise<string> {
+    checkRunId(runId);
+    const bytes = Buffer.from(content as string);
+    if (!(await this.#artifacts.put(runId, bytes))) await this.read(runId);
+    const digest = sha256(bytes);
+    await this.#mirror.keep(runId, digest, bytes);
+    return digest;
+  }
+
+  async artifact(runId: string, digest: string): Promise<Uint8Array> {
+    checkDigest(digest);
+    checkRunId(runId);
+    const content = await this.#artifacts.read(runId, digest);
+    if (content === null) {
+      await this.read(runId);
+      throw missingArtifact(digest);
+    }
+    requireDigest(content, digest);
+    return content;
+  }
+
+  async requireArtifacts(runId: string): Promise<void> {
+    const events = await this.events(runId);
+    const found = await this.#artifacts.digests(runId);
+    requireArtifacts(runId, (digest) => found.get(digest) ?? null, events);
+  }
+
+  async requireUnaltered(runId: string): Promise<void> {
+    const behind = await this.#known.behind(this.#database, checkRunId(runId));
+    if (behind !== null) throw databaseBehind(runId, behind);
+    // Rows may have been changed behind what this process read before.
+    this.#runs.forget(runId);
+    await this.requireArtifacts(runId);
+    const folder = this.#folder(runId);
+    for (let events = await this.events(runId); existsSync(folder); ) {
+      const before = events.at(-1)!.hash;
+      const altered = alteredViews(runId, folder, events);
+      if (altered.length === 0) return;
+      // Another process of this host may have appended and written them meanwhile.
+      events = await this.events(runId);
+      if (events.at(-1)!.hash === before) return requireViews(runId, folder, events);
+    }
+  }
+
+  async writeViews(runId: string): Promise<void> {
+    // Before the database is asked: the newest may be appended meanwhile.
+    const acknowledged = this.#known.acknowledged(runId);
+    const { stored } = await this.#read(runId);
+    await this.#known.require(this.#database, runId, stored.events, acknowledged);
+    await this.#mirror.follow(runId);
+  }
+
+  async mirror(runId: string): Promise<string> {
+    await this.read(runId);
+    await this.#mirror.rewrite(runId);
+    return this.#folder(runId);
+  }
+
+  /** Checks what the database holds, and this host's folder, if it has one. */
+  async verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification> {
+    const { record, behind } = await this.#record(runId);
+    const artifacts = await this.#artifacts.digests(runId);
+    const checked = verifyRecord({ ...record, artifacts }, signatures);
+    const rows = verificationOf(runId, checked);
+    const shown = checked.sound ? await summaryProblems(this.#database, runId, checked.events) : [];
+    const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
+    // Of a run that it lost there is nothing to check.
+    const found = record.log === null ? { ...rows, problems: [] } : rows;
+    const folder = existsSync(this.#folder(runId))
+      ? verifyFolder(runId, join(this.#stateDir, 'runs')).problems
+      : [];
+    const mirrored = folder.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
+    return { ...found, problems: [...lost, ...found.problems, ...shown, ...mirrored] };
+  }
+
+  async record(runId: string): Promise<RecordState> {
+    const { record, behind } = await this.#record(runId);
+    if (behind === null) return stateOf(record);
+    return {
+      ...stateOf({ ...record, acknowledged: behind.head }),
+      problem: behindText(runId, behind),
+      restorable: behind.others === 0,
+    };
+  }
+
+  /** @throws NotFound (`run_not_found`, `run_pruned`) if neither the database nor this host has it */
+  async #record(runId: string) {
+    const behind = await this.#known.behind(this.#database, checkRunId(runId));
+    const record = await recordInRows(this.#database, runId);
+    if (record.log === null && behind === null) throw notFound(runId);
+    return { record, behind };
+  }
+
+  async recover(request: RecoveryRequest): Promise<Run> {
+    const { run_id } = request;
+    return this.#mended(run_id, async (sql) => {
+      const { stored, event } = await cutRows(sql, request, await this.#known.behind(sql, run_id));
+      const { after, text } = this.#extended(stored, [event]);
+      await appendRows(sql, stored, after, text);
+    });
+  }
+
+  async restore(runId: string): Promise<Run> {
+    return this.#mended(runId, (sql) => restoreRows(sql, { stateDir: this.#stateDir, runId }));
+  }
+
+  /** @param work of a transaction while nobody else appends to the run */
+  async #mended(runId: string, work: (sql: Sql) => Promise<void>): Promise<Run> {
+    const name = executorLease(checkRunId(runId));
+    const lease = this.#begun.take(name) ?? (await this.#leases.acquire(name));
+    try {
+      await this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, name);
+        const rows = await sql.query<{ tombstone: string | null }>(
+          `SELECT tombstone FROM runs WHERE run_id = $1 ${rowLock(sql, 'FOR UPDATE')}`,
+          [runId],
+        );
+        requireKept(runId, rows[0]?.tombstone ?? null);
+        await work(sql);
+      });
+      this.#database.signals.notify(runId);
+      return await this.read(runId);
+    } finally {
+      await lease.release();
+    }
+  }
+
+  async forgetPrompts(runId: string): Promise<readonly string[]> {
+    const events = await this.events(runId);
+    const named = (some: readonly RunEvent[]) =>
+      new Set(some.flatMap(artifactReferences).map(({ digest }) => digest));
+    const kept = named(events.filter((event) => !isConversation(event)));
+    const stored = new Set(await this.#artifacts.names(runId));
+    const forgotten = [...named(events.filter(isConversation))].filter(
+      (digest) => stored.has(digest) && !kept.has(digest),
+    );
+    await this.#artifacts.remove(runId, forgotten);
+    for (const digest of forgotten) rmSync(join(this.#folder(runId), artifactsName, digest), { force: true });
+    return forgotten;
+  }
+
+  async prune(request: PruneRequest): Promise<PruneResult> {
+    const pruned = await prune(
+      {
+        database: this.#database,
+        objects: this.#objects?.store ?? null,
+        leases: this.#leases,
+        stateDir: this.#stateDir,
+        now: () => this.#now(),
+        read: (runId) => this.read(runId),
+      },
+      request,
+    );
+    if (!request.dry_run) for (const runId of pruned.runs) this.#database.signals.notify(runId);
+    return pruned;
+  }
+
+  async #create(runId: string, request: RunRequest, task?: string): Promise<Run> {
+    const { mask } = (await this.#secrets()).current;
+    const event: NewEvent = {
+      type: 'run_created',
+      data: { request: mapTexts(request, mask), head_kept: true },
+    };
+    const { lines, text } = writeLines(beforeFirst, this.#now(), [event]);
+    const run = fold(runId, lines);
+    const stored = { run, events: lines, size: Buffer.byteLength(text) };
+    const key = request.idempotency_key;
+    const keyDigest = key == null ? null : sha256(key);
+    const values = [runId, run.head.seq, run.head.hash, event.type, keyDigest, ...valuesOf(run, stored.size)];
+    const made = await outcomeOf(() =>
+      this.#database.transaction(async (sql) => {
+        const inserted = await sql.query(
+          `INSERT INTO runs (run_id, seq, hash, type, key_digest, ${summaryColumns.join(', ')}, changed_at, changed_in)
+           VALUES (${places(values)}, core_clock_ms(), ${changeNumber(sql, 'runs')})
+           ON CONFLICT DO NOTHING RETURNING 1 AS inserted`,
+          values,
+        );
+        // It may be there already, by a commit whose answer was lost.
+        if (inserted.length === 0) return this.#isStored(sql, runId);
+        await insertLines(sql, runId, lines, text);
+        if (task !== undefined) {
+          const artifact = [runId, sha256(task), Buffer.from(task)];
+          await sql.query(
+            'INSERT INTO run_artifacts (run_id, digest, content) VALUES ($1, $2, $3)',
+            artifact,
+          );
+        }
+        crashPoint('run_sent');
+        return true;
+      }),
+    );
+    if (!made) throw new Conflict('idempotency_key_taken', `another run has the idempotency key '${key}'`);
+    crashPoint('run_committed');
+    this.#put(stored);
+    if (task !== undefined) await this.#mirror.keep(runId, sha256(task), Buffer.from(task));
+    this.#database.signals.notify(runId);
+    return run;
+  }
+
+  async #isStored(sql: Sql, runId: string): Promise<boolean> {
+    return (await sql.query('SELECT 1 AS stored FROM runs WHERE run_id = $1', [runId])).length > 0;
+  }
+
+  /** A state that the database may have passed; null where it must be asked, also whether somebody works on the run. */
+  #seenLast(runId: string): LookedAt | null {
+    const stored = this.#runs.last(runId);
+    if (stored === null) return null;
+    const worked = this.#leases.held(executorLease(runId)) !== null;
+    return worked || !isActive(stored.run.status) ? { stored, worked } : null;
+  }
+
+  /** With the run's row locked: what this process is acknowledged meanwhile would look as if the database lacked it. */
+  async #ask(runId: string): Promise<LookedAt> {
+    const ask = () =>
+      this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, executorLease(runId));
+        const found = await this.#runs.readLocked(sql, runId);
+        await this.#known.require(sql, runId, found.stored.events);
+        return found;
+      });
+    try {
+      return await outcomeOf(ask);
+    } catch (error) {
+      throw await this.#known.explain(this.#database, runId, error);
+    }
+  }
+
+  /** null if `before` is not the newest state. @throws Conflict (`lease_lost`) */
+  async #append(before: StoredRun, events: readonly NewEvent[]): Promise<StoredRun | null> {
+    const { run_id } = before.run;
+    const { after, text } = this.#extended(before, events);
+    crashPoint('events_decided');
+    const write = () =>
+      this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, executorLease(run_id));
+        return appendRows(sql, before, after, text);
+      });
+    // Again, not looked for: what is still on its way to the server finds another newest state then.
+    const appended = await outcomeOf(write, async () => (await write()) || (await this.#has(after)));
+    if (!appended) return null;
+    crashPoint('events_committed');
+    this.#put(after);
+    this.#database.signals.notify(run_id);
+    return after;
+  }
+
+  #extended(
+    { run, events, size }: StoredRun,
+    added: readonly NewEvent[],
+  ): { readonly after: StoredRun; readonly text: string } {
+    const clock = this.#now();
+    const at = clock > run.updated_at ? clock : run.updated_at;
+    const { lines, text } = writeLines(run.head, at, added);
+    const after = {
+      run: foldMore(run, lines),
+      events: [...events, ...lines],
+      size: size + Buffer.byteLength(text),
+    };
+    return { after, text };
+  }
+
+  async #has({ run: { run_id, head } }: StoredRun): Promise<boolean> {
+    const rows = await this.#database.query(
+      'SELECT 1 AS present FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
+      [run_id, head.seq, head.hash],
+    );
+    return rows.length > 0;
+  }
+
+  async #read(runId: string): Promise<LookedAt> {
+    try {
+      return await this.#runs.read(this.#database, checkRunId(runId));
+    } catch (error) {
+      throw await this.#known.explain(this.#database, runId, error);
+    }
+  }
+
+  #put(stored: StoredRun): void {
+    this.#runs.put(stored.run.run_id, stored);
+    this.#known.put(stored);
+  }
+
+  #now(): string {
+    return new Date(this.#clock()).toISOString();
+  }
+
+  #folder(runId: string): string {
+    return folderOf({ stateDir: this.#stateDir, runId });
+  }
+}
+
+function newRunId(): string {
+  return `run_${uuidv7()}`;
+}
