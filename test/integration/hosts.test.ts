@@ -220,7 +220,10 @@ describeWith(['git', 'postgres', 'time'], 'hosts of one database', function () {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as Note);
-    const record = await server.ask<Recorded>(way.settings, 'SELECT run_id, seq::int, prev, hash FROM run_events');
+    const record = await server.ask<Recorded>(
+      way.settings,
+      'SELECT run_id, seq::int, prev, hash FROM run_events',
+    );
     expect(record.length).to.be.greaterThan(0);
     expect(problemsOf(notes, record)).to.deep.equal([]);
   }
