@@ -33,6 +33,7 @@ export const sections: Readonly<Record<string, Readonly<Record<string, string>>>
     signatures: 'the signed decisions of a run, for whoever checks them without Core',
     attest: 'a signed statement of what was planned, approved, validated and published',
     recover: 'what the record of a run lost, and going on without it',
+    'forget-prompts': 'delete what models were sent and answered for a run',
     prune: 'remove what old runs left on this disk',
     backup: 'all state in one file, also while it runs; backup verify checks one',
     restore: 'put a backup into empty folders',

@@ -283,6 +283,8 @@ describe('a database in a file', () => {
     await database.write(...add('a'));
     expect(existsSync(path)).to.equal(true);
     expect(await database.query('SELECT * FROM notes')).to.have.length(1);
+    // Of those that share it, each closes it.
+    await Promise.all([database.close(), database.close()]);
   });
 
   it('reads nothing through a statement that would write', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
@@ -9,6 +9,7 @@ import { failure } from '../fixtures/bridge/toy-planning.ts';
 import { type RunningContext, startContext } from '../fixtures/context/context-service.ts';
 import { type ModelServer, type Script, startModelServer } from '../fixtures/models/model-server.ts';
 import { temporaryFolder } from '../fixtures/repositories/temporary-folder.ts';
+import { asSqliteClient, tamper } from '../fixtures/runs/tamper.ts';
 import { core, started } from '../fixtures/world/core-command.ts';
 import { startDaemon } from '../fixtures/world/daemon.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
@@ -346,14 +347,34 @@ describe('What a model is sent', () => {
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
   });
 
+  /** @returns puts the content back */
+  function alter(digest: string): () => void {
+    return asSqliteClient(join(world.home, 'state'), (client) => {
+      const { content } = client.prepare('SELECT content FROM run_artifacts WHERE digest = ?').get(digest)!;
+      const put = (bytes: Uint8Array) =>
+        tamper(
+          join(world.home, 'state'),
+          'UPDATE run_artifacts SET content = ? WHERE digest = ?',
+          bytes,
+          digest,
+        );
+      put(Buffer.concat([content as Uint8Array, Buffer.from(' ')]));
+      return () => void put(content as Uint8Array);
+    });
+  }
+
   it('is named where the prompt was changed, and can be deleted', async () => {
     const run = await plan();
-    const path = join(world.home, 'state/runs', run.run_id, 'artifacts', run.prompt!);
-    const prompt = readFileSync(path, 'utf8');
-    writeFileSync(path, prompt.replace('proposal', 'surprise'));
+    const state = join(world.home, 'state');
+    const path = join(state, 'runs', run.run_id, 'artifacts', run.prompt!);
+    writeFileSync(path, readFileSync(path, 'utf8').replace('proposal', 'surprise'));
+    alter(run.prompt!);
     const { problems } = await world.agent.verify(run.run_id);
-    expect(problems.map(({ where }) => where)).to.deep.equal([`artifacts/${run.prompt}`]);
-    rmSync(path);
+    expect(problems.map(({ where }) => where)).to.deep.equal([
+      `run_artifacts/${run.prompt}`,
+      `mirror on this host: artifacts/${run.prompt}`,
+    ]);
+    tamper(state, 'DELETE FROM run_artifacts WHERE digest = ?', run.prompt!);
     const printed = await world.command(['show', run.run_id, '--prompt']);
     expect(printed.stdout).to.contain(`artifact ${run.prompt} is gone`).and.contain('read_file {"path"');
   });
@@ -361,15 +382,15 @@ describe('What a model is sent', () => {
   it('may be deleted by a person, prompt and turns: the plan can be approved and executed, and all views report it', async () => {
     allowUnsandboxed(world);
     const run = await plan();
-    const artifacts = join(world.home, 'state/runs', run.run_id, 'artifacts');
     const digests = [...new Set([run.prompt!, ...run.turns.map(({ content }) => content)])];
     for (const digest of digests) {
-      const whole = readFileSync(join(artifacts, digest));
-      writeFileSync(join(artifacts, digest), Buffer.concat([whole, Buffer.from(' ')]));
+      const restore = alter(digest);
       const refused = await world.approve(run).catch((error) => error);
       expect(refused, 'edited').to.include({ code: 'artifact_differs' });
-      rmSync(join(artifacts, digest));
+      restore();
     }
+    const { code, stderr } = await world.command(['forget-prompts', run.run_id]);
+    expect(code, stderr).to.equal(0);
     await world.approve(run);
     const done = await world.agent.execute(
       { run_id: run.run_id, repo_dir: world.checkout.dir, actions: null, dry_run: false, by: everybody },
@@ -382,7 +403,9 @@ describe('What a model is sent', () => {
       'failed',
     ]);
     const { problems } = await world.agent.verify(run.run_id);
-    expect(problems.map(({ where }) => where)).to.have.members(digests.map((one) => `artifacts/${one}`));
+    expect(problems.map(({ where }) => where)).to.have.members(
+      digests.flatMap((one) => [`run_artifacts/${one}`, `mirror on this host: artifacts/${one}`]),
+    );
     expect(problems.every(({ what }) => what.startsWith('removed'))).to.equal(true);
     const shown = await world.command(['show', run.run_id]);
     expect(shown.stdout).to.contain(`prompt  ${run.prompt!.slice(0, 12)} and 5 turns, 6 deleted`);

@@ -104,7 +104,7 @@ describeWith(['pgbouncer', 'postgres'], 'the database behind PgBouncer in transa
       const events = await hosts[3 - index]!.events(run_id);
       expect(events.map(({ seq }) => seq)).to.deep.equal(Array.from({ length: 21 }, (_, seq) => seq + 1));
       const { problems } = await hosts[index]!.verify(run_id);
-      expect(problems.filter(({ where }) => !where.startsWith('artifacts/'))).to.deep.equal([]);
+      expect(problems.filter(({ where }) => !where.startsWith('run_artifacts/'))).to.deep.equal([]);
     }
   });
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
@@ -9,6 +9,7 @@ import { reviewRoutes } from '../../services/agentd/review/routes.ts';
 import type { Run } from '../../services/agentd/runs/run.ts';
 import { makeReviewWorld, type ReviewWorld } from '../fixtures/review/review-world.ts';
 import { SignedIn } from '../fixtures/review/signed-in.ts';
+import { tamper } from '../fixtures/runs/tamper.ts';
 import { until } from '../fixtures/until.ts';
 import { ref } from '../fixtures/world/world.ts';
 
@@ -203,21 +204,23 @@ describe('The review page over HTTP', () => {
       actions
         .filter(({ definition }) => definition.gate === 'publish')
         .map((action) => `${run_id} ${seen(action)}`);
-    const log = join(review.world.home, 'state/runs', damaged.run_id, 'events.jsonl');
-    renameSync(log, `${log}.away`);
-    mkdirSync(log);
+    const state = join(review.world.home, 'state');
+    // With another head, the daemon reads the run again.
+    const turn = "UPDATE run_events SET line = replace(line, '{', '(') WHERE run_id = ? AND seq = 1";
+    tamper(state, turn, damaged.run_id);
+    tamper(state, "UPDATE runs SET hash = 'altered ' || hash WHERE run_id = ?", damaged.run_id);
     const decided = await post('/batch', {
       decision: 'approve',
       gate: 'publish',
       seen: [...publish(damaged), ...publish(good)],
     });
-    rmdirSync(log);
-    renameSync(`${log}.away`, log);
+    tamper(state, turn.replace("'{', '('", "'(', '{'"), damaged.run_id);
+    tamper(state, "UPDATE runs SET hash = replace(hash, 'altered ', '') WHERE run_id = ?", damaged.run_id);
     expect(decided.status).to.equal(409);
     expect(decided.text)
       .to.contain('Nothing was recorded in 1 of 2 runs')
       .and.to.contain('Something failed inside')
-      .and.to.not.contain('EISDIR');
+      .and.to.not.contain('cannot be read');
     const { actions } = await review.world.agent.run(good.run_id);
     expect(actions.at(-1)!.approval).to.equal('approved');
   });

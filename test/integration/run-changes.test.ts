@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import pg from 'pg';
 import type { PostgresSettings } from '#kit/config/storage.ts';
+import { changeNumber } from '#kit/database/change-numbers.ts';
 import { openPostgres } from '#kit/database/postgres.ts';
 import { DatabaseRunStore } from '../../services/agentd/runs/database-run-store.ts';
 import { changesSince } from '../../services/agentd/runs/rows/run-changes.ts';
@@ -30,14 +31,17 @@ describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
     await server.stop();
   });
 
-  /** Changes one run's log by hand, as an older Core would, in a transaction that stays open. */
+  /** Changes one run as an append does, in a transaction that stays open. */
   async function heldOpen(runId: string): Promise<{ commit(): Promise<void> }> {
     const url = new URL(settings.url);
     url.password = readFileSync(settings.password_file!, 'utf8');
     const client = new pg.Client({ connectionString: url.href });
     await client.connect();
     await client.query('BEGIN');
-    await client.query('UPDATE runs SET size = size + 1 WHERE run_id = $1', [runId]);
+    await client.query(
+      `UPDATE runs SET size = size + 1, changed_in = ${changeNumber({ engine: 'postgres' }, 'runs')} WHERE run_id = $1`,
+      [runId],
+    );
     return {
       async commit() {
         await client.query('COMMIT');

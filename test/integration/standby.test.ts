@@ -208,7 +208,7 @@ describeWith(['git', 'postgres'], 'a standby that takes over', () => {
       const other = host();
       expect((await other.append(run_id, () => [turn()])).head.seq).to.equal(head.seq + 1);
       const { problems } = await other.verify(run_id);
-      expect(problems.filter(({ where }) => !where.startsWith('artifacts/'))).to.deep.equal([]);
+      expect(problems.filter(({ where }) => !where.startsWith('run_artifacts/'))).to.deep.equal([]);
       await store.mirror(run_id);
       expect(await seqs(store, run_id)).to.have.length(head.seq + 1);
     });

@@ -119,7 +119,7 @@ describe('A task in place of an issue', () => {
     expect(await other.catch((error) => error.code)).to.equal('idempotency_key_reused');
   });
 
-  for (const point of ['run_named', 'plan.started', 'plan.source_read', 'plan.before_seal'])
+  for (const point of ['run_committed', 'plan.started', 'plan.source_read', 'plan.before_seal'])
     it(`is planned to its end after a crash at ${point}`, async () => {
       const before = new Set((await world.agent.runs({ limit: 100 })).runs.map(({ run_id }) => run_id));
       const { signal } = await world.command(

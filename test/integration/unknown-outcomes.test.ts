@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Run } from '../../services/agentd/runs/run.ts';
@@ -6,6 +6,7 @@ import type { Fault, ForgeServer } from '../fixtures/forges/forge-server.ts';
 import type { ServedRepository } from '../fixtures/forges/forge-state.ts';
 import { startGiteaServer } from '../fixtures/forges/gitea-server.ts';
 import { startGitHubServer } from '../fixtures/forges/github-server.ts';
+import { tamper } from '../fixtures/runs/tamper.ts';
 import { allowUnsandboxed } from '../fixtures/world/place.ts';
 import { everybody, greetPatch, makeWorld, quiet, ref, type World } from '../fixtures/world/world.ts';
 import { describeWith } from '../needs.ts';
@@ -104,11 +105,12 @@ for (const [kind, start] of [
 
     it('comment once more only after the same checks: an artifact that is gone by then refuses it', async () => {
       const { run_id } = await plannedAndApproved();
-      const folder = join(world.home, 'state/runs', run_id, 'artifacts');
+      const remove =
+        'DELETE FROM run_artifacts WHERE rowid = (SELECT min(rowid) FROM run_artifacts WHERE run_id = ?)';
       const isPost = (line: string) => line.startsWith('POST') && comments.test(line);
       server.faults.push({ method: 'POST', path: comments, answer: badGateway });
       server.state.requests.push = (...lines: string[]) => {
-        if (lines.some(isPost)) rmSync(join(folder, readdirSync(folder)[0]!));
+        if (lines.some(isPost)) tamper(join(world.home, 'state'), remove, run_id);
         return Array.prototype.push.apply(server.state.requests, lines);
       };
       const run = await world.agent.execute(

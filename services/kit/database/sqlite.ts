@@ -203,10 +203,11 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     await writing;
     await logSync?.close();
     closed = true;
-    empty?.close();
-    open?.reader.close();
-    open?.writer.close();
-    open = null;
+    const [memory, file] = [empty, open];
+    [empty, open] = [null, null];
+    memory?.close();
+    file?.reader.close();
+    file?.writer.close();
   }
 }
 

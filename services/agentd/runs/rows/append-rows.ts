@@ -9,8 +9,8 @@ import type { StoredRun } from './stored-runs.ts';
 
 /** Columns of a run's head. */
 const headColumns = ['seq', 'hash', 'type'] as const;
-/** What an append changes of a run. */
-const appended = [...headColumns, ...changingColumns, 'words'] as const;
+/** Columns of the summary that an append may change. */
+const shownColumns = [...changingColumns, 'words'] as const;
 
 /**
  * Appends what `after` has more than `before`: events and head change together or not at all.
@@ -25,8 +25,18 @@ export async function appendRows(
   const { run_id, head } = before.run;
   const lines = after.events.slice(head.seq);
   const { seq, hash, type } = lines.at(-1)!;
-  const values = [seq, hash, type, ...valuesOf(after.run, after.size, [...changingColumns, 'words'])];
-  const set = appended.map((name, index) => `${name} = $${index + 3}`).join(', ');
+  const [old, now] = [before, after].map(({ run, size }) => valuesOf(run, size, shownColumns)) as [
+    readonly unknown[],
+    readonly unknown[],
+  ];
+  // SQLite writes the pages of an index again for each column of it that is set, also to what it was.
+  const changed = shownColumns.flatMap((name, index) =>
+    now[index] === old[index] ? [] : [{ name, value: now[index] }],
+  );
+  const values = [seq, hash, type, ...changed.map(({ value }) => value)];
+  const set = [...headColumns, ...changed.map(({ name }) => name)]
+    .map((name, index) => `${name} = $${index + 3}`)
+    .join(', ');
   const taken = await sql.query(
     `UPDATE runs SET ${set}, changed_at = core_clock_ms(), changed_in = ${changeNumber(sql, 'runs')}
      WHERE run_id = $1 AND hash = $2 AND tombstone IS NULL RETURNING 1 AS taken`,
