@@ -2,6 +2,13 @@
 const writers = '^services/agentd/(ports/(forge-writer|vcs)|actions/executor)\\.ts$';
 /** What core-agentd reaches outside of itself with: one folder for each port. */
 const adapters = '^services/agentd/(forges|vcs|sandboxes|models|context)/';
+/** The projection of core-context, copies of every file, and two files of this machine alone: cursors, and triggers of the bus. */
+const ownFiles = [
+  '^services/context/',
+  '^services/supervisor/backup/',
+  '^services/agentd/outbox/context-outbox\\.ts$',
+  '^services/bus-engine/cron/binding-store\\.ts$',
+];
 
 /** Import rules: imports point inward, services meet on the wire, no cycles. */
 module.exports = {
@@ -46,6 +53,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^services/context/record/', pathNot: '\\.test\\.ts$' },
       to: { path: '^services/context/(?!record/)' },
+    },
+    {
+      name: 'databases-behind-one-class',
+      comment: 'Tables are reached through kit/database, on both engines; the others are files of SQLite that are no tables of a service.',
+      severity: 'error',
+      from: { path: '^services/', pathNot: ['^services/kit/(database|storage)/', '\\.test\\.ts$', ...ownFiles] },
+      to: { path: '^(node:sqlite|sqlite)$|node_modules/pg' },
     },
     {
       name: 'fp-ts-stays-inside-io-ts',
