@@ -37,6 +37,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   './core session list': [],
   './core undo': ['1', '--dry-run'],
   './core prune': ['--older-than', '0d', '--dry-run'],
+  './core forget-prompts': ['1'],
   './core recover': ['1'],
   './core plan': [`${owner}/${repo}#2`],
   './core plan-issue': [...ref, '--number', '2'],
