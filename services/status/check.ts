@@ -2,7 +2,6 @@ import * as t from 'io-ts';
 import type { ServiceName } from '#kit/config/running-service.ts';
 import { RunList, type RunSummary } from '#kit/contracts/run.ts';
 import type { EndpointReport, EngineReport, SmokeReport, StatusReport } from '#kit/contracts/status.ts';
-import { counted } from '#kit/counted.ts';
 import { decodeJson } from '#kit/decode.ts';
 import { environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
@@ -154,11 +153,8 @@ async function readRuns(
       get(`${agentd}/v1/runs?limit=${latestRuns}`, question, RunList),
       get(`${agentd}/v1/storage`, question, Storage),
     ]);
-    const problems =
-      list.problems.length === 0
-        ? ''
-        : `; ${counted(list.problems.length, 'entry is', 'entries are')} not a run`;
-    return { count: storage.runs_count, latest: list.runs, detail: `readable${problems}`, fix: null };
+    const detail = ['readable', ...list.problems].join('; ');
+    return { count: storage.runs_count, latest: list.runs, detail, fix: null };
   } catch (error) {
     return { count: null, latest: [], detail: messageOf(error), fix: null };
   }

@@ -240,6 +240,34 @@ describe('run store in a file', () => {
     ).to.deep.equal([]);
   });
 
+  it('names the runs that it lost where its file is gone, by their beginnings too, and restores them', async () => {
+    const runs = [];
+    for (let count = 0; count < 7; count++) {
+      const { run_id } = await store.create(sampleRequest());
+      await store.writeViews(run_id);
+      runs.unshift(run_id);
+    }
+    await store.close();
+    for (const name of readdirSync(state.stateDir))
+      if (name.startsWith(agentdSchema.file)) rmSync(join(state.stateDir, name));
+    const empty = state.open();
+    expect(await empty.list({ limit: 10 })).to.deep.include({
+      runs: [],
+      problems: [
+        ...runs
+          .slice(0, 5)
+          .map((id) => `${id} is in a folder of this host, and the database lost it: ./core recover ${id}`),
+        '2 more runs are in folders of this host, and the database lost them',
+      ],
+    });
+    const [newest] = runs as [string, ...string[]];
+    expect(await empty.resolve(newest.slice(0, -1))).to.equal(newest);
+    expect(codeOf(await failure(empty.read(newest)))).to.equal('database_behind');
+    await empty.restore(newest);
+    expect(await empty.list({ limit: 10 })).to.deep.include({ problems: [] });
+    expect((await empty.verify(newest)).problems).to.deep.equal([]);
+  });
+
   it('shows that the executor died, at once', async () => {
     const { run_id } = await store.create(sampleRequest());
     const script = `

@@ -3,7 +3,6 @@ import { readKnownModels } from '#kit/config/known-models.ts';
 import type { LiveConfig } from '#kit/config/live-config.ts';
 import type { Settings } from '#kit/config/settings.ts';
 import { backlogInWords, type Health, type HealthCheck, healthOf } from '#kit/contracts/health.ts';
-import { counted } from '#kit/counted.ts';
 import type { Environment } from '#kit/environment.ts';
 import { messageOf } from '#kit/errors.ts';
 import type { Folders } from '#kit/folders.ts';
@@ -27,9 +26,7 @@ export function runsCheck(
 ): () => Promise<HealthCheck> {
   const ask = async () => {
     const { problems } = await agent.recordedRuns({ limit: 1 });
-    const others =
-      problems.length === 0 ? '' : `; ${counted(problems.length, 'entry is', 'entries are')} not a run`;
-    return `readable${others}`;
+    return ['readable', ...problems].join('; ');
   };
   const probe = new Probe(ask, { timeoutMs, required: true });
   return () => probe.check();

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RecordState } from '#kit/contracts/run.ts';
 import type { Database } from '#kit/database/database.ts';
 import { createFencedLeases, type FencedLeases } from '#kit/database/fenced-leases.ts';
@@ -6,7 +8,7 @@ import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '.
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import { BegunLeases } from './begun-leases.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
-import { isRunId, runIdPrefix } from './log/run-folder.ts';
+import { runIdPrefix } from './log/run-folder.ts';
 import type { RunObjects } from './rows/run-artifacts.ts';
 import { changesSince } from './rows/run-changes.ts';
 import { listRows } from './rows/run-rows.ts';
@@ -59,16 +61,17 @@ export class DatabaseRunStore implements RunStore {
       [prefix, `${prefix}~`],
     );
     // Of a run that it lost, and this host has, more can be done than to read it.
-    if (found.length === 0 && isRunId(prefix) && (await (await this.#records()).isLost(prefix)))
-      return prefix;
-    return onlyRun(
-      prefix,
-      found.map(({ run_id }) => run_id),
-    );
+    const lost = found.length === 0 ? await (await this.#records()).lostRuns(prefix) : [];
+    return onlyRun(prefix, [...found.map(({ run_id }) => run_id), ...lost]);
   }
 
-  list(query: RunQuery): Promise<RunPage> {
-    return listRows(this.#database, query);
+  async list(query: RunQuery): Promise<RunPage> {
+    const page = await listRows(this.#database, query);
+    if (page.runs.length > 0 || !existsSync(join(this.stateDir, 'runs'))) return page;
+    const some = await this.#database.query('SELECT 1 AS run FROM runs LIMIT 1');
+    if (some.length > 0) return page;
+    // As where its file was deleted or moved away.
+    return { ...page, problems: lostTexts(await (await this.#records()).lostRuns()) };
   }
 
   async count(): Promise<number> {
@@ -186,4 +189,18 @@ export class DatabaseRunStore implements RunStore {
   async prune(request: PruneRequest): Promise<PruneResult> {
     return (await this.#records()).prune(request);
   }
+}
+
+const shownLost = 5;
+
+function lostTexts(lost: readonly string[]): string[] {
+  const more = lost.length - shownLost;
+  return [
+    ...lost
+      .slice(0, shownLost)
+      .map(
+        (runId) => `${runId} is in a folder of this host, and the database lost it: ./core recover ${runId}`,
+      ),
+    ...(more > 0 ? [`${more} more runs are in folders of this host, and the database lost them`] : []),
+  ];
 }

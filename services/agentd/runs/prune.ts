@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path';
 import { crashPoint } from '#kit/crash-point.ts';
 import { changeNumber } from '#kit/database/change-numbers.ts';
-import { type Database, places, rowLock } from '#kit/database/database.ts';
+import { type Database, rowLock } from '#kit/database/database.ts';
 import type { FencedLeases } from '#kit/database/fenced-leases.ts';
 import { decode, Timestamp } from '#kit/decode.ts';
 import { writeFileDurably } from '#kit/durable-file.ts';
@@ -11,6 +11,7 @@ import type { ObjectStore } from '#kit/objects/object-store.ts';
 import type { PruneRequest, PruneResult } from '../agent.ts';
 import { isRunId, tombstoneName } from './log/run-folder.ts';
 import { tombstoneOf } from './log/tombstone.ts';
+import { statusesOf } from './rows/run-rows.ts';
 import { deleteUnnamed } from './rows/unnamed-objects.ts';
 import { isActive, type Run } from './run.ts';
 import { executorLease } from './run-store.ts';
@@ -173,24 +174,6 @@ async function leftClones({ database, stateDir }: PruneAccess, limit: string): P
 
 function runsIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).filter(isRunId) : [];
-}
-
-const batch = 5_000;
-
-async function statusesOf(
-  database: Database,
-  runIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const statuses = new Map<string, string>();
-  for (let start = 0; start < runIds.length; start += batch) {
-    const some = runIds.slice(start, start + batch);
-    const rows = await database.query<{ run_id: string; status: string }>(
-      `SELECT run_id, status FROM runs WHERE run_id IN (${places(some)})`,
-      some,
-    );
-    for (const { run_id, status } of rows) statuses.set(run_id, status);
-  }
-  return statuses;
 }
 
 function removeAllButTombstone(folder: string, dryRun: boolean): number {

@@ -23,15 +23,12 @@ export class RunFolders {
     const named = await runByWord(this, name, choice);
     if (named !== null) return named;
     const prefix = runIdPrefix(name);
-    return onlyRun(
-      prefix,
-      this.#runIds().filter((runId) => runId.startsWith(prefix)),
-    );
+    return onlyRun(prefix, this.runIds(prefix));
   }
 
   /** All of them on one page, without those whose first event cannot be read. */
   async list({ owner, repo, number, limit }: RunQuery): Promise<RunPage> {
-    const runs = this.#runIds().flatMap((runId) => {
+    const runs = this.runIds().flatMap((runId) => {
       const run = this.#fold(runId);
       if (run === null) return [];
       const of = run.request;
@@ -60,10 +57,11 @@ export class RunFolders {
     return events.length === 0 ? null : fold(runId, events);
   }
 
-  /** Newest first. */
-  #runIds(): string[] {
+  /** Newest first, of runs and of what is left of pruned ones. @param prefix with which they begin */
+  runIds(prefix = ''): string[] {
     const folder = join(this.#stateDir, 'runs');
     if (!existsSync(folder)) return [];
-    return readdirSync(folder).filter(isRunId).toSorted().reverse();
+    const ids = readdirSync(folder).filter((name) => isRunId(name) && name.startsWith(prefix));
+    return ids.toSorted().reverse();
   }
 }

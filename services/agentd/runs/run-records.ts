@@ -25,21 +25,22 @@ import {
 } from './log/artifacts.ts';
 import { beforeFirst, writeLines } from './log/event-line.ts';
 import { fold, foldMore } from './log/fold.ts';
-import { artifactsName, checkRunId, notFound } from './log/run-folder.ts';
+import { artifactsName, checkRunId, isRunId, notFound } from './log/run-folder.ts';
 import { requireKept } from './log/tombstone.ts';
 import { behindText, databaseBehind } from './mirror/behind.ts';
 import { HostMirror } from './mirror/host-mirror.ts';
 import { KnownHere } from './mirror/known-here.ts';
 import { cutRows } from './mirror/recover.ts';
 import { restoreRows } from './mirror/restore.ts';
-import { folderOf } from './mirror/run-folder-log.ts';
+import { folderOf, logStats } from './mirror/run-folder-log.ts';
 import { prune } from './prune.ts';
 import { appendRows, insertLines } from './rows/append-rows.ts';
 import { recordInRows, summaryProblems } from './rows/record-in-rows.ts';
 import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
-import { summaryColumns, valuesOf } from './rows/run-rows.ts';
+import { statusesOf, summaryColumns, valuesOf } from './rows/run-rows.ts';
 import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './rows/stored-runs.ts';
 import { isActive, type Run } from './run.ts';
+import { RunFolders } from './run-folders.ts';
 import { executorLease } from './run-store.ts';
 import { alteredViews, requireArtifacts, requireViews } from './verify/files.ts';
 import { stateOf } from './verify/recover.ts';
@@ -114,9 +115,14 @@ export class RunRecords {
     return row === undefined ? null : this.read(row.run_id);
   }
 
-  /** True of a run that the database lost and this host has. */
-  async isLost(runId: string): Promise<boolean> {
-    return (await this.#known.lost(this.#database, runId)) !== null;
+  /** Identifiers that begin so of runs that the database lost and this host has, newest first. */
+  async lostRuns(prefix = ''): Promise<readonly string[]> {
+    if (isRunId(prefix)) return (await this.#known.lost(this.#database, prefix)) === null ? [] : [prefix];
+    const here = new RunFolders(this.#stateDir).runIds(prefix);
+    const there = await statusesOf(this.#database, here);
+    return here.filter(
+      (runId) => !there.has(runId) && logStats({ stateDir: this.#stateDir, runId }) !== null,
+    );
   }
 
   async read(runId: string): Promise<Run> {

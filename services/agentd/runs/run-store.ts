@@ -9,7 +9,7 @@ import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import type { JudgedRun, Run, RunStatus, RunSummary } from './run.ts';
 
-/** Newest first; `problems`: things in the runs folder that are no runs, and runs that cannot be read. */
+/** Newest first; `problems`: runs that this host has and the database lost, where it has no other run. */
 export type RunPage = RunList;
 
 export interface RunQuery {

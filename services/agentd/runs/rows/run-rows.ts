@@ -205,3 +205,20 @@ function decodeCursor(cursor: string): string {
     `cursor '${cursor.slice(0, 80)}' is unknown; leave it out to start with the newest`,
   );
 }
+
+/** PostgreSQL takes at most 65,535 values in a statement, SQLite 32,766. */
+const maxNames = 5_000;
+
+/** Statuses as they are recorded, of those of these runs that are there. */
+export async function statusesOf(sql: Sql, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const statuses = new Map<string, string>();
+  for (let start = 0; start < runIds.length; start += maxNames) {
+    const some = runIds.slice(start, start + maxNames);
+    const rows = await sql.query<{ run_id: string; status: string }>(
+      `SELECT run_id, status FROM runs WHERE run_id IN (${places(some)})`,
+      some,
+    );
+    for (const { run_id, status } of rows) statuses.set(run_id, status);
+  }
+  return statuses;
+}
