@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -261,6 +261,11 @@ describe('run store in a file', () => {
       ],
     });
     const [newest] = runs as [string, ...string[]];
+    const clone = join(state.stateDir, 'clones', newest);
+    mkdirSync(clone, { recursive: true });
+    const before = new Date(Date.now() + 60_000).toISOString();
+    await empty.prune({ before, what: 'runs', dry_run: false });
+    expect(existsSync(clone)).to.equal(true);
     expect(await empty.resolve(newest.slice(0, -1))).to.equal(newest);
     expect(codeOf(await failure(empty.read(newest)))).to.equal('database_behind');
     await empty.restore(newest);

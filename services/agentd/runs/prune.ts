@@ -11,6 +11,7 @@ import type { ObjectStore } from '#kit/objects/object-store.ts';
 import type { PruneRequest, PruneResult } from '../agent.ts';
 import { isRunId, tombstoneName } from './log/run-folder.ts';
 import { tombstoneOf } from './log/tombstone.ts';
+import { logStats } from './mirror/run-folder-log.ts';
 import { statusesOf } from './rows/run-rows.ts';
 import { deleteUnnamed } from './rows/unnamed-objects.ts';
 import { isActive, type Run } from './run.ts';
@@ -152,7 +153,10 @@ async function leftFolders({ database, stateDir }: PruneAccess): Promise<string[
   return [...statuses].flatMap(([runId, status]) => (status === 'pruned' ? [join(folder, runId)] : []));
 }
 
-/** Clones on this host of runs that were pruned or are unknown, and clones that a crash left aside. */
+/**
+ * Clones on this host of runs that were pruned or are unknown, and clones that a crash left aside. Those of runs that the database
+ * lost are not among them: it may get the runs back.
+ */
 async function leftClones({ database, stateDir }: PruneAccess, limit: string): Promise<string[]> {
   const folder = join(stateDir, 'clones');
   const named = (existsSync(folder) ? readdirSync(folder) : []).flatMap((name) => {
@@ -167,7 +171,8 @@ async function leftClones({ database, stateDir }: PruneAccess, limit: string): P
   return named
     .filter(({ path, runId, isAside }) => {
       const status = statuses.get(runId);
-      return status === 'pruned' || ((isAside || status === undefined) && isOld(path));
+      const isUnknown = status === undefined && logStats({ stateDir, runId }) === null;
+      return status === 'pruned' || ((isAside || isUnknown) && isOld(path));
     })
     .map(({ path }) => path);
 }
