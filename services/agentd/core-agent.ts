@@ -379,6 +379,7 @@ export class CoreAgent {
 
   /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<JudgedRun> {
+    await this.#store.requireSound(request.run_id);
     const { run_id, status, plan, execution, undo } = await this.#store.read(request.run_id);
     if (undo !== null && !undo.complete) return this.undo(request, watch);
     if (plan === null && (status === 'planning' || status === 'interrupted')) {
@@ -396,6 +397,7 @@ export class CoreAgent {
   /** What `undo` would do, in order, without doing it. */
   async undoPlan(runId: string) {
     const { previewUndo } = await (await this.#work()).execution();
+    await this.#store.requireSound(runId);
     return previewUndo(runId);
   }
 
@@ -403,6 +405,7 @@ export class CoreAgent {
     checkScope(request.by, 'execute');
     const { execution, delivery } = await this.#work();
     const { undo } = await execution();
+    await this.#store.requireSound(request.run_id);
     return this.#judged(await withLiveDelivery(delivery, request.run_id, watch, () => undo(request, watch)));
   }
 

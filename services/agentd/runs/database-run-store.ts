@@ -154,6 +154,10 @@ export class DatabaseRunStore implements RunStore {
     return (await this.#records()).requireArtifacts(runId);
   }
 
+  async requireSound(runId: string): Promise<void> {
+    return (await this.#records()).requireSound(runId);
+  }
+
   async requireUnaltered(runId: string): Promise<void> {
     return (await this.#records()).requireUnaltered(runId);
   }

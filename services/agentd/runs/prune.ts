@@ -11,8 +11,9 @@ import type { ObjectStore } from '#kit/objects/object-store.ts';
 import type { PruneRequest, PruneResult } from '../agent.ts';
 import { isRunId, tombstoneName } from './log/run-folder.ts';
 import { tombstoneOf } from './log/tombstone.ts';
+import { type Behind, behindText } from './mirror/behind.ts';
 import { logStats } from './mirror/run-folder-log.ts';
-import { statusesOf } from './rows/run-rows.ts';
+import { whichArePruned } from './rows/run-rows.ts';
 import { deleteUnnamed } from './rows/unnamed-objects.ts';
 import { isActive, type Run } from './run.ts';
 import { executorLease } from './run-store.ts';
@@ -26,6 +27,8 @@ export interface PruneAccess {
   readonly stateDir: string;
   readonly now: () => string;
   readonly read: (runId: string) => Promise<Run>;
+  /** What this host's folder has and the database lacks; null if it lacks nothing. */
+  readonly behind: (runId: string) => Promise<Behind | null>;
 }
 
 type Collected = {
@@ -44,7 +47,7 @@ export async function prune(access: PruneAccess, request: PruneRequest): Promise
   const limit = new Date(decode(Timestamp, request.before, 'before')).toISOString();
   const result: Collected = { clones: [], runs: [], kept: [], bytes: 0 };
   const old = await database.query<{ run_id: string }>(
-    "SELECT run_id FROM runs WHERE status <> 'pruned' AND updated_at < $1 ORDER BY run_id",
+    'SELECT run_id FROM runs WHERE tombstone IS NULL AND updated_at < $1 ORDER BY run_id',
     [limit],
   );
   for (const { run_id } of old) {
@@ -69,7 +72,8 @@ async function pruneOne(
     const lease = await access.leases.acquire(executorLease(runId));
     try {
       const run = await access.read(runId);
-      const reason = reasonToKeep(run, access.now());
+      const behind = await access.behind(runId);
+      const reason = behind === null ? reasonToKeep(run, access.now()) : behindText(runId, behind);
       if (reason !== null) return void result.kept.push({ run_id: runId, reason });
       if (clones.length > 0) result.clones.push(runId);
       if (what === 'runs') result.runs.push(runId);
@@ -149,8 +153,8 @@ async function bytesOf(database: Database, runId: string): Promise<number> {
 /** Folders on this host of runs that were pruned: by another host, or before a crash. */
 async function leftFolders({ database, stateDir }: PruneAccess): Promise<string[]> {
   const folder = join(stateDir, 'runs');
-  const statuses = await statusesOf(database, runsIn(folder));
-  return [...statuses].flatMap(([runId, status]) => (status === 'pruned' ? [join(folder, runId)] : []));
+  const there = await whichArePruned(database, runsIn(folder));
+  return [...there].flatMap(([runId, isPruned]) => (isPruned ? [join(folder, runId)] : []));
 }
 
 /**
@@ -166,13 +170,12 @@ async function leftClones({ database, stateDir }: PruneAccess, limit: string): P
       .replace(/\.pids$/, '');
     return isRunId(runId) ? [{ path: join(folder, name), runId, isAside: name.startsWith('.') }] : [];
   });
-  const statuses = await statusesOf(database, [...new Set(named.map(({ runId }) => runId))]);
+  const there = await whichArePruned(database, [...new Set(named.map(({ runId }) => runId))]);
   const isOld = (path: string) => lstatSync(path).mtime.toISOString() < limit;
   return named
     .filter(({ path, runId, isAside }) => {
-      const status = statuses.get(runId);
-      const isUnknown = status === undefined && logStats({ stateDir, runId }) === null;
-      return status === 'pruned' || ((isAside || isUnknown) && isOld(path));
+      const isUnknown = !there.has(runId) && logStats({ stateDir, runId }) === null;
+      return there.get(runId) === true || ((isAside || isUnknown) && isOld(path));
     })
     .map(({ path }) => path);
 }

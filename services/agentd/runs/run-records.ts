@@ -8,11 +8,11 @@ import { outcomeOf } from '#kit/database/commit-unknown.ts';
 import { type Database, places, rowLock, type Sql } from '#kit/database/database.ts';
 import type { FencedLeases } from '#kit/database/fenced-leases.ts';
 import { sha256 } from '#kit/digest.ts';
-import { Conflict } from '#kit/errors.ts';
+import { Conflict, CoreError, codeOf, messageOf } from '#kit/errors.ts';
 import { mapTexts } from '#kit/map-texts.ts';
 import { once } from '#kit/once.ts';
 import type { SecretFinder } from '#kit/redaction/secret-finder.ts';
-import type { PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
+import type { FoundProblem, PruneRequest, PruneResult, RecoveryRequest, Verification } from '../agent.ts';
 import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { BegunLeases } from './begun-leases.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
@@ -27,19 +27,19 @@ import { beforeFirst, writeLines } from './log/event-line.ts';
 import { fold, foldMore } from './log/fold.ts';
 import { artifactsName, checkRunId, isRunId, notFound } from './log/run-folder.ts';
 import { requireKept } from './log/tombstone.ts';
-import { behindText, databaseBehind } from './mirror/behind.ts';
+import { behindText, databaseBehind, newestHead } from './mirror/behind.ts';
 import { HostMirror } from './mirror/host-mirror.ts';
 import { KnownHere } from './mirror/known-here.ts';
 import { cutRows } from './mirror/recover.ts';
 import { restoreRows } from './mirror/restore.ts';
 import { folderOf, logStats } from './mirror/run-folder-log.ts';
 import { prune } from './prune.ts';
-import { appendRows, insertLines } from './rows/append-rows.ts';
+import { appendRows, insertLines, linesOf } from './rows/append-rows.ts';
 import { recordInRows, summaryProblems } from './rows/record-in-rows.ts';
 import { RunArtifacts, type RunObjects } from './rows/run-artifacts.ts';
-import { statusesOf, summaryColumns, valuesOf } from './rows/run-rows.ts';
+import { summaryColumns, valuesOf, whichArePruned } from './rows/run-rows.ts';
 import { type LookedAt, type StoredRun, StoredRuns, seenRun } from './rows/stored-runs.ts';
-import { isActive, type Run } from './run.ts';
+import type { Run } from './run.ts';
 import { RunFolders } from './run-folders.ts';
 import { executorLease } from './run-store.ts';
 import { alteredViews, requireArtifacts, requireViews } from './verify/files.ts';
@@ -61,6 +61,14 @@ export interface RunRecordsOptions {
   readonly warn: (message: string) => void;
   readonly leases: FencedLeases;
   readonly begun: BegunLeases;
+}
+
+/** An append that is being committed. */
+interface Appended {
+  readonly before: StoredRun;
+  readonly after: StoredRun;
+  /** The lines of its events. */
+  readonly text: string;
 }
 
 /** What reads, writes and judges the events of runs. */
@@ -117,9 +125,10 @@ export class RunRecords {
 
   /** Identifiers that begin so of runs that the database lost and this host has, newest first. */
   async lostRuns(prefix = ''): Promise<readonly string[]> {
-    if (isRunId(prefix)) return (await this.#known.lost(this.#database, prefix)) === null ? [] : [prefix];
+    // Writes what only this process knows into the folder.
+    if (isRunId(prefix)) await this.#known.lost(this.#database, prefix);
     const here = new RunFolders(this.#stateDir).runIds(prefix);
-    const there = await statusesOf(this.#database, here);
+    const there = await whichArePruned(this.#database, here);
     return here.filter(
       (runId) => !there.has(runId) && logStats({ stateDir: this.#stateDir, runId }) !== null,
     );
@@ -134,29 +143,31 @@ export class RunRecords {
   }
 
   /**
-   * Decides on what this process saw last; the database takes the events if that is still the newest state, in one statement. What is
-   * refused, or not taken, is decided again on what the database has.
+   * Decides on what the database has, all of it read in the transaction that takes the events: rows that were changed behind what this
+   * process read before stop it.
    */
   async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
     checkRunId(runId);
     const { mask } = (await this.#secrets()).current;
-    let seen = this.#seenLast(runId);
-    for (;;) {
-      const found = seen ?? (await this.#ask(runId));
-      let events: readonly NewEvent[] = [];
-      try {
-        if (seen !== null) await this.#known.require(this.#database, runId, found.stored.events);
-        events = mapTexts(decide(seenRun(found)), mask);
-      } catch (refusal) {
-        if (seen === null) throw refusal;
-      }
-      const after = events.length === 0 ? null : await this.#append(found.stored, events);
-      if (after !== null) {
-        const begun = seen !== null && !found.worked && isActive(after.run.status);
-        return seenRun({ stored: after, worked: begun ? (await this.#read(runId)).worked : found.worked });
-      }
-      if (events.length === 0 && seen === null) return seenRun(found);
-      seen = null;
+    let appended: Appended | null = null;
+    const write = () =>
+      this.#database.transaction(async (sql) => {
+        await this.#leases.fence(sql, executorLease(runId));
+        const found = await this.#runs.readLocked(sql, runId);
+        await this.#known.require(sql, runId, found.stored.events);
+        const events = mapTexts(decide(seenRun(found)), mask);
+        if (events.length === 0) return seenRun(found);
+        appended = { before: found.stored, ...this.#extended(found.stored, events) };
+        crashPoint('events_decided');
+        await appendRows(sql, found.stored, appended.after, appended.text);
+        return seenRun({ stored: appended.after, worked: found.worked });
+      });
+    try {
+      const run = await outcomeOf(write, () => this.#again(write, appended));
+      if (appended !== null) this.#acknowledged(appended);
+      return run;
+    } catch (error) {
+      throw await this.#known.explain(this.#database, runId, error);
     }
   }
 
@@ -187,11 +198,15 @@ export class RunRecords {
     requireArtifacts(runId, (digest) => found.get(digest) ?? null, events);
   }
 
-  async requireUnaltered(runId: string): Promise<void> {
+  async requireSound(runId: string): Promise<void> {
     const behind = await this.#known.behind(this.#database, checkRunId(runId));
     if (behind !== null) throw databaseBehind(runId, behind);
-    // Rows may have been changed behind what this process read before.
-    this.#runs.forget(runId);
+    this.#known.requireNotPruned(runId);
+    await this.#database.transaction((sql) => this.#runs.readLocked(sql, runId));
+  }
+
+  async requireUnaltered(runId: string): Promise<void> {
+    await this.requireSound(runId);
     await this.requireArtifacts(runId);
     const folder = this.#folder(runId);
     for (let events = await this.events(runId); existsSync(folder); ) {
@@ -228,20 +243,29 @@ export class RunRecords {
     const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
     // Of a run that it lost there is nothing to check.
     const found = record.log === null ? { ...rows, problems: [] } : rows;
-    const folder = existsSync(this.#folder(runId))
-      ? verifyFolder(runId, join(this.#stateDir, 'runs')).problems
-      : [];
-    const mirrored = folder.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
-    return { ...found, problems: [...lost, ...found.problems, ...shown, ...mirrored] };
+    return { ...found, problems: [...lost, ...found.problems, ...shown, ...this.#folderProblems(runId)] };
+  }
+
+  /** Of this host's copy, which is no part of the record: one that cannot be read is one problem. */
+  #folderProblems(runId: string): FoundProblem[] {
+    if (!existsSync(this.#folder(runId))) return [];
+    try {
+      const { problems } = verifyFolder(runId, join(this.#stateDir, 'runs'));
+      return problems.map(({ where, what }) => ({ where: `mirror on this host: ${where}`, what }));
+    } catch (error) {
+      if (!(error instanceof CoreError) && codeOf(error) === undefined) throw error;
+      const what = `${messageOf(error)}; ./core mirror ${runId} writes it again`;
+      return [{ where: 'mirror on this host', what }];
+    }
   }
 
   async record(runId: string): Promise<RecordState> {
     const { record, behind } = await this.#record(runId);
     if (behind === null) return stateOf(record);
     return {
-      ...stateOf({ ...record, acknowledged: behind.head }),
+      ...stateOf({ ...record, acknowledged: newestHead(record.acknowledged, behind) }),
       problem: behindText(runId, behind),
-      restorable: behind.others === 0,
+      restorable: behind.others === 0 && (record.acknowledged?.seq ?? 0) <= behind.head.seq,
     };
   }
 
@@ -310,6 +334,7 @@ export class RunRecords {
         stateDir: this.#stateDir,
         now: () => this.#now(),
         read: (runId) => this.read(runId),
+        behind: (runId) => this.#known.behind(this.#database, runId),
       },
       request,
     );
@@ -325,7 +350,7 @@ export class RunRecords {
     };
     const { lines, text } = writeLines(beforeFirst, this.#now(), [event]);
     const run = fold(runId, lines);
-    const stored = { run, events: lines, size: Buffer.byteLength(text) };
+    const stored = { run, events: lines, lines: linesOf(text), size: Buffer.byteLength(text) };
     const key = request.idempotency_key;
     const keyDigest = key == null ? null : sha256(key);
     const values = [runId, run.head.seq, run.head.hash, event.type, keyDigest, ...valuesOf(run, stored.size)];
@@ -363,51 +388,29 @@ export class RunRecords {
     return (await sql.query('SELECT 1 AS stored FROM runs WHERE run_id = $1', [runId])).length > 0;
   }
 
-  /** A state that the database may have passed; null where it must be asked, also whether somebody works on the run. */
-  #seenLast(runId: string): LookedAt | null {
-    const stored = this.#runs.last(runId);
-    if (stored === null) return null;
-    const worked = this.#leases.held(executorLease(runId)) !== null;
-    return worked || !isActive(stored.run.status) ? { stored, worked } : null;
+  /**
+   * After a commit whose answer was lost. The same is written again, not looked for: what is still on its way to the server finds
+   * another newest state then.
+   */
+  async #again(write: () => Promise<Run>, appended: Appended | null): Promise<Run> {
+    if (appended === null) return write();
+    const { before, after, text } = appended;
+    const run_id = before.run.run_id;
+    const isWritten = await this.#database.transaction(async (sql) => {
+      await this.#leases.fence(sql, executorLease(run_id));
+      return (await appendRows(sql, before, after, text)) || (await this.#has(sql, after));
+    });
+    return isWritten ? this.read(run_id) : write();
   }
 
-  /** With the run's row locked: what this process is acknowledged meanwhile would look as if the database lacked it. */
-  async #ask(runId: string): Promise<LookedAt> {
-    const ask = () =>
-      this.#database.transaction(async (sql) => {
-        await this.#leases.fence(sql, executorLease(runId));
-        const found = await this.#runs.readLocked(sql, runId);
-        await this.#known.require(sql, runId, found.stored.events);
-        return found;
-      });
-    try {
-      return await outcomeOf(ask);
-    } catch (error) {
-      throw await this.#known.explain(this.#database, runId, error);
-    }
-  }
-
-  /** null if `before` is not the newest state. @throws Conflict (`lease_lost`) */
-  async #append(before: StoredRun, events: readonly NewEvent[]): Promise<StoredRun | null> {
-    const { run_id } = before.run;
-    const { after, text } = this.#extended(before, events);
-    crashPoint('events_decided');
-    const write = () =>
-      this.#database.transaction(async (sql) => {
-        await this.#leases.fence(sql, executorLease(run_id));
-        return appendRows(sql, before, after, text);
-      });
-    // Again, not looked for: what is still on its way to the server finds another newest state then.
-    const appended = await outcomeOf(write, async () => (await write()) || (await this.#has(after)));
-    if (!appended) return null;
+  #acknowledged({ after }: Appended): void {
     crashPoint('events_committed');
     this.#put(after);
-    this.#database.signals.notify(run_id);
-    return after;
+    this.#database.signals.notify(after.run.run_id);
   }
 
   #extended(
-    { run, events, size }: StoredRun,
+    { run, events, lines: before, size }: StoredRun,
     added: readonly NewEvent[],
   ): { readonly after: StoredRun; readonly text: string } {
     const clock = this.#now();
@@ -416,13 +419,14 @@ export class RunRecords {
     const after = {
       run: foldMore(run, lines),
       events: [...events, ...lines],
+      lines: [...before, ...linesOf(text)],
       size: size + Buffer.byteLength(text),
     };
     return { after, text };
   }
 
-  async #has({ run: { run_id, head } }: StoredRun): Promise<boolean> {
-    const rows = await this.#database.query(
+  async #has(sql: Sql, { run: { run_id, head } }: StoredRun): Promise<boolean> {
+    const rows = await sql.query(
       'SELECT 1 AS present FROM run_events WHERE run_id = $1 AND seq = $2 AND hash = $3',
       [run_id, head.seq, head.hash],
     );

@@ -121,7 +121,9 @@ export interface RunStore {
   artifact(runId: string, digest: string): Promise<Uint8Array>;
   /** Every artifact that an event of the run names is there as it was stored. @throws Conflict (`artifact_differs`) */
   requireArtifacts(runId: string): Promise<void>;
-  /** The artifacts, and the views, say what the record says. @throws Conflict (`artifact_differs`, `view_altered`) */
+  /** The events are those that were acknowledged. @throws Failed (`run_damaged`, `record_cut`), Conflict (`database_behind`) */
+  requireSound(runId: string): Promise<void>;
+  /** The events are, and the artifacts, and the views, say what the record says. @throws Conflict (`artifact_differs`, `view_altered`) */
   requireUnaltered(runId: string): Promise<void>;
   /** @throws Conflict (`lease_held`) naming the holder. */
   lease(name: string): Promise<Lease>;

@@ -100,6 +100,7 @@ function change(run: Run, event: RunEvent): Partial<Run> {
     case 'agent_read_back':
       return run.agent === null ? {} : { agent: { ...run.agent, read_back: event.data } };
     case 'action_proposed':
+      requireOwn(run, event.data);
       return { actions: [...run.actions, proposed(event.data)] };
     case 'plan_sealed':
       return {
@@ -232,6 +233,15 @@ function decisionsWith(
 
 function unknownEvent(event: never): never {
   throw new Failed('run_damaged', `event type ${(event as RunEvent).type} is not known`);
+}
+
+/** What was approved in one run is not executed in another that got its events. @throws Failed (`run_damaged`) */
+function requireOwn({ run_id }: Run, { action }: DataOf<'action_proposed'>): void {
+  if (action.run_id === run_id) return;
+  throw new Failed(
+    'run_damaged',
+    `run ${run_id} has the events of another run: ${action.action_id} belongs to run ${action.run_id}`,
+  );
 }
 
 function proposed({ action }: DataOf<'action_proposed'>): ActionState {

@@ -41,6 +41,12 @@ export async function behindOf(
   };
 }
 
+/** What was acknowledged last, by the database or by this host. */
+export function newestHead(acknowledged: HeadMark | null, behind: Behind | null): HeadMark | null {
+  if (behind === null) return acknowledged;
+  return acknowledged === null || acknowledged.seq < behind.head.seq ? behind.head : acknowledged;
+}
+
 /** True if the database has this event, or an event `record_recovered` that names it among what was lost. */
 async function accountsFor(
   sql: Sql,

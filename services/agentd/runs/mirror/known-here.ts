@@ -1,11 +1,14 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Sql } from '#kit/database/database.ts';
-import { codeOf } from '#kit/errors.ts';
+import { Conflict, codeOf } from '#kit/errors.ts';
 import type { RunEvent } from '../event.ts';
 import { soundEvents } from '../log/event-line.ts';
+import { tombstoneName } from '../log/run-folder.ts';
 import { eventRows, logOf } from '../rows/record-in-rows.ts';
 import type { StoredRun } from '../rows/stored-runs.ts';
 import { type Behind, behindOf, databaseBehind } from './behind.ts';
-import { logStats, mirroredEvents } from './run-folder-log.ts';
+import { folderOf, logStats, mirroredEvents } from './run-folder-log.ts';
 import { keepInMirror } from './write-mirror.ts';
 
 /** More than runs are worked on at once by one process. */
@@ -42,11 +45,22 @@ export class KnownHere {
     events: readonly RunEvent[],
     known = this.acknowledged(runId),
   ): Promise<void> {
+    this.requireNotPruned(runId);
     const lost = await behindOf(sql, runId, known, events);
     if (lost !== null) this.#keep(runId, known);
     const found = (await behindOf(sql, runId, this.#mirrored(runId), events)) ?? lost;
     if (found !== null) throw databaseBehind(runId, found);
     this.#forgetLost(runId, events);
+  }
+
+  /** Of a run that the database has. @throws Conflict (`database_behind`) where only a tombstone is left of it on this host */
+  requireNotPruned(runId: string): void {
+    if (!existsSync(join(folderOf({ stateDir: this.#stateDir, runId }), tombstoneName))) return;
+    throw new Conflict(
+      'database_behind',
+      `run ${runId} was pruned on this host, and the database has it as it was before: an older copy of it was put back. Nothing of it runs here`,
+      { facts: { run_id: runId }, hint: './core prune --older-than 0d --runs removes it again.' },
+    );
   }
 
   /** What this host's mirror has and the database lacks; null if it lacks nothing. */

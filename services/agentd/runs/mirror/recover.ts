@@ -8,10 +8,10 @@ import { replaceRows } from '../rows/append-rows.ts';
 import { recordInRows } from '../rows/record-in-rows.ts';
 import type { StoredRun } from '../rows/stored-runs.ts';
 import { recovery, soundPart, stateOf } from '../verify/recover.ts';
-import type { Behind } from './behind.ts';
+import { type Behind, newestHead } from './behind.ts';
 
 /**
- * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, else what this host's folder has of it.
+ * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, with what this host's folder has beyond it.
  * @param sql nothing is appended to the run until this transaction ends
  * @returns what is left, and the event that says so
  * @throws Conflict (`record_whole`, `record_lost`)
@@ -23,10 +23,10 @@ export async function cutRows(
 ): Promise<{ readonly stored: StoredRun; readonly event: NewEvent }> {
   const { run_id } = request;
   const found = await recordInRows(sql, run_id);
-  const record = behind === null ? found : { ...found, acknowledged: behind.head };
+  const record = { ...found, acknowledged: newestHead(found.acknowledged, behind) };
   const { events, length, rest } = soundPart(record);
   const missing = Buffer.from((behind?.missing ?? []).map(lineOf).join(''));
-  const bytes = rest.length > 0 ? rest : missing;
+  const bytes = Buffer.concat([rest, missing]);
   const aside = bytes.length === 0 ? null : { bytes, digest: sha256(bytes) };
   const event = recovery(request, stateOf(record), aside);
   if (aside !== null) {
@@ -37,5 +37,8 @@ export async function cutRows(
   }
   const run = fold(run_id, events);
   await replaceRows(sql, run, events);
-  return { stored: { run, events, size: length }, event };
+  return {
+    stored: { run, events, lines: events.map((one) => lineOf(one).slice(0, -1)), size: length },
+    event,
+  };
 }

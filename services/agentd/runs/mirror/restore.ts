@@ -7,7 +7,7 @@ import { soundEvents } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import { artifactsName } from '../log/run-folder.ts';
 import { replaceRows } from '../rows/append-rows.ts';
-import { eventRows, logOf } from '../rows/record-in-rows.ts';
+import { eventRows, logOf, recordInRows } from '../rows/record-in-rows.ts';
 import { behindOf, databaseBehind } from './behind.ts';
 import { folderOf, type MirrorPlace, mirroredEvents } from './run-folder-log.ts';
 
@@ -15,20 +15,50 @@ import { folderOf, type MirrorPlace, mirroredEvents } from './run-folder-log.ts'
  * Puts the events that the database lost back where they were, and artifacts that it lost, from this host's folder. They were
  * acknowledged, and nothing else has happened to the run since.
  * @param sql nothing is appended to the run until this transaction ends
- * @throws Conflict (`record_whole`, `database_behind` if the run went on without them)
+ * @throws Conflict (`record_whole`, `mirror_behind` if the folder ends before what the database acknowledged, `database_behind` if the
+ * run went on without its events)
  */
 export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   const { runId } = place;
-  const stored = soundEvents(logOf(await eventRows(sql, runId))).events;
+  const { rows, head, isSound } = await recordInDatabase(sql, runId);
   const events = mirroredEvents(place);
-  const held = await behindOf(sql, runId, events, stored);
-  if (held === null) {
-    if ((await restoreArtifacts(sql, place)) > 0) return;
-    throw new Conflict('record_whole', `the database has all that this host's mirror of run ${runId} has`);
+  const newest = Math.max(head?.seq ?? 0, rows.at(-1)?.seq ?? 0);
+  if (
+    events.length > 0 &&
+    (events.length < newest || (head !== null && events[head.seq - 1]?.hash !== head.hash))
+  ) {
+    const held = await behindOf(sql, runId, events, soundEvents(logOf(rows)).events);
+    throw held !== null && held.others > 0
+      ? databaseBehind(runId, held)
+      : mirrorBehind(runId, events.length, newest);
   }
-  if (held.others > 0) throw databaseBehind(runId, held);
-  await replaceRows(sql, fold(runId, events), events);
-  await restoreArtifacts(sql, place);
+  const isWhole = isSound && rows.length >= events.length;
+  if (!isWhole && events.length > 0) await replaceRows(sql, fold(runId, events), events);
+  const restored = await restoreArtifacts(sql, place);
+  if (isWhole && restored === 0)
+    throw new Conflict('record_whole', `the database has all that this host's mirror of run ${runId} has`);
+}
+
+/** What the database has of a run, sound or not; `isSound` where all of it holds and ends with the head. */
+async function recordInDatabase(sql: Sql, runId: string) {
+  const rows = await eventRows(sql, runId);
+  const { acknowledged: head, problems } = await recordInRows(sql, runId);
+  const { events } = soundEvents(logOf(rows));
+  const last = events.at(-1);
+  const isSound =
+    problems.length === 0 && events.length === rows.length && head !== null && last?.hash === head.hash;
+  return { rows, head, isSound };
+}
+
+function mirrorBehind(runId: string, here: number, newest: number): Conflict {
+  return new Conflict(
+    'mirror_behind',
+    `this host's mirror of run ${runId} ends with event ${here}, and the database acknowledged event ${newest}: nothing was changed, because what came between would be lost`,
+    {
+      facts: { run_id: runId, mirror_seq: here, acknowledged_seq: newest },
+      hint: `Try the other hosts and backups. ./core recover ${runId} --accept-loss goes on without what is lost; what was decided or done since must be looked at then.`,
+    },
+  );
 }
 
 /** @returns how many the database lacked */

@@ -57,7 +57,7 @@ export async function insertLines(
   lines: readonly RunEvent[],
   text: string,
 ): Promise<void> {
-  const texts = text.split('\n').slice(0, -1);
+  const texts = linesOf(text);
   for (let start = 0; start < lines.length; start += maxLines) {
     const rows = lines
       .slice(start, start + maxLines)
@@ -70,16 +70,18 @@ export async function insertLines(
   }
 }
 
+/** Without their line feeds. */
+export function linesOf(text: string): string[] {
+  return text.split('\n').slice(0, -1);
+}
+
 /** Makes the rows of a run what these events give, whatever is there. */
 export async function replaceRows(sql: Sql, run: Run, events: readonly RunEvent[]): Promise<void> {
   const lines = events.map(lineOf);
   const size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
   const names = ['seq', 'hash', 'type', 'key_digest', ...summaryColumns];
-  const key = run.request.idempotency_key;
-  const values = [
-    ...[run.run_id, run.head.seq, run.head.hash, events.at(-1)!.type, key == null ? null : sha256(key)],
-    ...valuesOf(run, size),
-  ];
+  const key = await freeKey(sql, run);
+  const values = [run.run_id, run.head.seq, run.head.hash, events.at(-1)!.type, key, ...valuesOf(run, size)];
   await sql.query(
     `INSERT INTO runs (run_id, ${names.join(', ')}, changed_at, changed_in)
      VALUES (${places(values)}, core_clock_ms(), ${changeNumber(sql, 'runs')})
@@ -89,4 +91,15 @@ export async function replaceRows(sql: Sql, run: Run, events: readonly RunEvent[
   );
   await sql.query('DELETE FROM run_events WHERE run_id = $1', [run.run_id]);
   await insertLines(sql, run.run_id, events, lines.join(''));
+}
+
+/** null of a run whose key another run has since: who repeats the request gets that one. */
+async function freeKey(sql: Sql, { run_id, request }: Run): Promise<string | null> {
+  if (request.idempotency_key == null) return null;
+  const digest = sha256(request.idempotency_key);
+  const others = await sql.query('SELECT 1 AS other FROM runs WHERE key_digest = $1 AND run_id <> $2', [
+    digest,
+    run_id,
+  ]);
+  return others.length > 0 ? null : digest;
 }

@@ -209,16 +209,19 @@ function decodeCursor(cursor: string): string {
 /** PostgreSQL takes at most 65,535 values in a statement, SQLite 32,766. */
 const maxNames = 5_000;
 
-/** Statuses as they are recorded, of those of these runs that are there. */
-export async function statusesOf(sql: Sql, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const statuses = new Map<string, string>();
+/** Of those of these runs that are there, whether a tombstone alone is left. */
+export async function whichArePruned(
+  sql: Sql,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, boolean>> {
+  const there = new Map<string, boolean>();
   for (let start = 0; start < runIds.length; start += maxNames) {
     const some = runIds.slice(start, start + maxNames);
-    const rows = await sql.query<{ run_id: string; status: string }>(
-      `SELECT run_id, status FROM runs WHERE run_id IN (${places(some)})`,
+    const rows = await sql.query<{ run_id: string; tombstone: string | null }>(
+      `SELECT run_id, tombstone FROM runs WHERE run_id IN (${places(some)})`,
       some,
     );
-    for (const { run_id, status } of rows) statuses.set(run_id, status);
+    for (const { run_id, tombstone } of rows) there.set(run_id, tombstone !== null);
   }
-  return statuses;
+  return there;
 }

@@ -14,6 +14,8 @@ import { type EventRow, eventRows } from './record-in-rows.ts';
 export interface StoredRun {
   readonly run: Run;
   readonly events: readonly RunEvent[];
+  /** Their lines as they are stored, without line feeds. */
+  readonly lines: readonly string[];
   /** Bytes of all lines. */
   readonly size: number;
 }
@@ -39,34 +41,25 @@ interface HeadRow extends Holder {
 
 const maxRuns = 64;
 
-/** The runs that were used last, read and folded. A row that is as it was is not read again. */
+/** The runs that were used last, read and folded. A line that is as it was is not decoded again. */
 export class StoredRuns {
   readonly #runs = new Map<string, StoredRun>();
 
-  /** As it is now. In a transaction nobody else appends to it until that ends. */
+  /** For whoever shows it: rows behind a head that is as it was are not looked at. */
+  async read(sql: Sql, runId: string): Promise<LookedAt> {
+    const row = await headRow(sql, runId);
+    const known = this.#runs.get(runId);
+    const isKnown = known !== undefined && isHead(known.run.head, row);
+    if (isKnown) return { stored: known, worked: lives(row) };
+    // More may be appended meanwhile.
+    const rows = await eventRows(sql, runId, { after: 0, upTo: row.seq });
+    return { stored: this.#decoded(runId, row, rows), worked: lives(row) };
+  }
+
+  /** For whoever changes it: all rows, whatever was read before. In a transaction nobody else appends to it until that ends. */
   async readLocked(sql: Sql, runId: string): Promise<LookedAt> {
-    return this.read(sql, runId, rowLock(sql, 'FOR UPDATE OF runs'));
-  }
-
-  async read(sql: Sql, runId: string, lock = ''): Promise<LookedAt> {
-    const [row] = await sql.query<HeadRow>(
-      `SELECT runs.seq, runs.hash, runs.type, runs.size, runs.tombstone, ${holderColumns}
-       FROM runs ${withHolder} WHERE runs.run_id = $1 ${lock}`,
-      [runId],
-    );
-    if (row === undefined) throw notFound(runId);
-    requireKept(runId, row.tombstone);
-    return { stored: await this.#upTo(sql, runId, row), worked: lives(row) };
-  }
-
-  /** As it was read or appended to last; null of a run that is not among those. */
-  last(runId: string): StoredRun | null {
-    return this.#runs.get(runId) ?? null;
-  }
-
-  /** The next reader reads all of it. */
-  forget(runId: string): void {
-    this.#runs.delete(runId);
+    const row = await headRow(sql, runId, rowLock(sql, 'FOR UPDATE OF runs'));
+    return { stored: this.#decoded(runId, row, await eventRows(sql, runId)), worked: lives(row) };
   }
 
   /** What was appended, once it is committed. */
@@ -77,48 +70,47 @@ export class StoredRuns {
     if (this.#runs.size > maxRuns) this.#runs.delete(oldest!);
   }
 
-  async #upTo(sql: Sql, runId: string, row: HeadRow): Promise<StoredRun> {
+  #decoded(runId: string, row: HeadRow, rows: readonly EventRow[]): StoredRun {
     const known = this.#runs.get(runId);
-    if (known !== undefined && isHead(known.run.head, row)) return known;
-    const stored = known === undefined ? null : await this.#after(sql, known, row);
-    const whole = stored ?? (await this.#all(sql, runId, row));
-    this.put(runId, whole);
-    return whole;
-  }
-
-  /** null where what is known is no beginning of what is stored: rows were changed behind it. */
-  async #after(sql: Sql, { run, events }: StoredRun, row: HeadRow): Promise<StoredRun | null> {
-    const lines = await eventRows(sql, run.run_id, { after: run.head.seq, upTo: row.seq });
-    try {
-      const more = readEvents(run.run_id, lines, run.head);
-      if (!isHead(more.at(-1) ?? run.head, row)) return null;
-      return { run: foldMore(run, more), events: [...events, ...more], size: row.size };
-    } catch {
-      return null;
-    }
-  }
-
-  async #all(sql: Sql, runId: string, row: HeadRow): Promise<StoredRun> {
-    const events = readEvents(runId, await eventRows(sql, runId, { after: 0, upTo: row.seq }), beforeFirst);
+    const events = readEvents(runId, rows, known);
     const last = events.at(-1) ?? beforeFirst;
-    if (isHead(last, row)) return { run: fold(runId, events), events, size: row.size };
-    throw recordCut(
-      runId,
-      `its events end with ${last.seq}, hash ${last.hash.slice(0, 12)}, and event ${row.seq} (${row.type}, hash ${row.hash.slice(0, 12)}) was acknowledged`,
-    );
+    if (!isHead(last, row))
+      throw recordCut(
+        runId,
+        `its events end with ${last.seq}, hash ${last.hash.slice(0, 12)}, and event ${row.seq} (${row.type}, hash ${row.hash.slice(0, 12)}) was acknowledged`,
+      );
+    const goesOn = known !== undefined && events[known.events.length - 1] === known.events.at(-1);
+    const run = goesOn ? foldMore(known.run, events.slice(known.events.length)) : fold(runId, events);
+    const stored = { run, events, lines: rows.map(({ line }) => line), size: row.size };
+    this.put(runId, stored);
+    return stored;
   }
+}
+
+async function headRow(sql: Sql, runId: string, lock = ''): Promise<HeadRow> {
+  const [row] = await sql.query<HeadRow>(
+    `SELECT runs.seq, runs.hash, runs.type, runs.size, runs.tombstone, ${holderColumns}
+     FROM runs ${withHolder} WHERE runs.run_id = $1 ${lock}`,
+    [runId],
+  );
+  if (row === undefined) throw notFound(runId);
+  requireKept(runId, row.tombstone);
+  return row;
 }
 
 function isHead({ seq, hash }: Head, row: HeadRow): boolean {
   return seq === row.seq && hash === row.hash;
 }
 
-function readEvents(runId: string, rows: readonly EventRow[], after: Head): RunEvent[] {
+/** @param known of which lines that are the same at the beginning are not decoded again */
+function readEvents(runId: string, rows: readonly EventRow[], known: StoredRun | undefined): RunEvent[] {
   const events: RunEvent[] = [];
-  for (const { line, ...columns } of rows) {
-    const head = events.at(-1) ?? after;
+  let isSame = known !== undefined;
+  for (const [index, { line, ...columns }] of rows.entries()) {
+    const head = events.at(-1) ?? beforeFirst;
+    isSame &&= known!.lines[index] === line;
     try {
-      const event = readLine(Buffer.from(line), head);
+      const event = isSame ? known!.events[index]! : readLine(Buffer.from(line), head);
       requireColumns(event, columns);
       events.push(event);
     } catch (cause) {
