@@ -487,9 +487,14 @@ describe('an action of which the outcome is not known', () => {
     expect(reports.at(-1)).to.equal('refused: main is protected');
   });
 
-  /** The run is planned with this definition under that seal, and approved. */
-  async function sealedWith(action: ActionDefinition, digest = action.digest): Promise<void> {
+  type CreateBranch = ActionOf<'create_branch'>;
+
+  /** A run is planned with this definition under that seal, and approved. */
+  async function sealedWith(
+    make: (action: CreateBranch) => readonly [definition: ActionDefinition, seal: string],
+  ): Promise<void> {
     runId = (await store.create(sampleRequest())).run_id;
+    const [action, digest] = make(sampleAction(runId, 1, 'create_branch') as CreateBranch);
     for (const content of ['content', 'one']) await store.putArtifact(runId, content);
     const sealed = [{ action_id: action.action_id, digest }];
     await store.append(runId, () =>
@@ -501,12 +506,17 @@ describe('an action of which the outcome is not known', () => {
     );
     await store.append(runId, ({ actions }) => [decided(actions[0]!.definition, 'approve')]);
   }
-  const createBranch = () => sampleAction(runId, 1, 'create_branch') as ActionOf<'create_branch'>;
+  const otherBranch = (action: CreateBranch): CreateBranch => ({
+    ...action,
+    params: { ...action.params, branch: 'core/2-y' },
+  });
 
   it('is not begun where its sealed definition contradicts itself', async () => {
-    const action = createBranch();
-    const other = { ...action, params: { ...action.params, branch: 'core/2-y' } };
-    await sealedWith({ ...other, digest: actionDigest(other) });
+    await sealedWith((action) => {
+      const other = otherBranch(action);
+      const digest = actionDigest(other);
+      return [{ ...other, digest }, digest];
+    });
     const { state, outcome } = await executed({});
     expect([calls, state, outcome?.code, outcome?.message]).to.deep.equal([
       ...[[], 'refused', 'definition_inconsistent'],
@@ -515,20 +525,19 @@ describe('an action of which the outcome is not known', () => {
   });
 
   it('is not begun where its definition is not what was sealed, or not what its digest says', async () => {
-    const action = createBranch();
-    const other = { ...action, params: { ...action.params, branch: 'core/2-y' } };
-    const digests: readonly (readonly [ActionDefinition, string])[] = [
-      [action, '0'.repeat(64)],
-      [{ ...action, digest: '0'.repeat(64) }, action.digest],
-      [other, action.digest],
+    const changes: Parameters<typeof sealedWith>[0][] = [
+      (action) => [action, '0'.repeat(64)],
+      (action) => [{ ...action, digest: '0'.repeat(64) }, action.digest],
+      (action) => [otherBranch(action), action.digest],
     ];
-    for (const [definition, sealed] of digests) {
-      await sealedWith(definition, sealed);
+    for (const change of changes) {
+      await sealedWith(change);
       const { state, outcome } = await executed({});
       expect([calls, state, outcome?.code]).to.deep.equal([[], 'refused', 'digest_mismatch']);
     }
-    expect((await store.read(runId)).actions[0]!.outcome?.message).to.equal(
-      `the action's digest is ${actionDigest(other).slice(0, 12)}, sealed was ${action.digest.slice(0, 12)}; run 'verify'`,
+    const [{ definition, outcome }] = (await store.read(runId)).actions as [ActionState];
+    expect(outcome?.message).to.equal(
+      `the action's digest is ${actionDigest(definition).slice(0, 12)}, sealed was ${definition.digest.slice(0, 12)}; run 'verify'`,
     );
   });
 

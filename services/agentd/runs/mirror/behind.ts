@@ -41,10 +41,11 @@ export async function behindOf(
   };
 }
 
-/** What was acknowledged last, by the database or by this host. */
+/** What is to be looked for: what the database acknowledged, or what only this host knows of. */
 export function newestHead(acknowledged: HeadMark | null, behind: Behind | null): HeadMark | null {
   if (behind === null) return acknowledged;
-  return acknowledged === null || acknowledged.seq < behind.head.seq ? behind.head : acknowledged;
+  const isLonger = acknowledged !== null && behind.others === 0 && acknowledged.seq >= behind.head.seq;
+  return isLonger ? acknowledged : behind.head;
 }
 
 /** True if the database has this event, or an event `record_recovered` that names it among what was lost. */
