@@ -169,6 +169,15 @@ describe('a run whose rows were damaged', () => {
     expect((await fresh.withKey('key'))?.run_id).to.equal(again.run_id);
   });
 
+  it('is not found by the key of another request without that being named', async () => {
+    const other = await store.create(sampleRequest());
+    tamper(stateDir, 'UPDATE runs SET key_digest = ? WHERE run_id = ?', 'f'.repeat(64), other.run_id);
+    const { problems } = await store.verify(other.run_id);
+    expect(problems).to.deep.equal([
+      { where: 'runs key_digest', what: `says "${'f'.repeat(64)}", and the events null` },
+    ]);
+  });
+
   it('keeps aside what does not hold, and what only the folder has, where the loss is accepted', async () => {
     const putBack = olderDatabase();
     await store.append(runId, () => [turn()]);

@@ -1,10 +1,9 @@
 import { changeNumber } from '#kit/database/change-numbers.ts';
 import { places, type Sql } from '#kit/database/database.ts';
-import { sha256 } from '#kit/digest.ts';
 import type { RunEvent } from '../event.ts';
 import { lineOf } from '../log/event-line.ts';
 import type { Run } from '../run.ts';
-import { changingColumns, summaryColumns, valuesOf } from './run-rows.ts';
+import { changingColumns, keyDigestOf, summaryColumns, valuesOf } from './run-rows.ts';
 import type { StoredRun } from './stored-runs.ts';
 
 /** Columns of a run's head. */
@@ -80,7 +79,7 @@ export async function replaceRows(sql: Sql, run: Run, events: readonly RunEvent[
   const lines = events.map(lineOf);
   const size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
   const names = ['seq', 'hash', 'type', 'key_digest', ...summaryColumns];
-  const key = await freeKey(sql, run);
+  const key = await keyDigestOf(sql, run);
   const values = [run.run_id, run.head.seq, run.head.hash, events.at(-1)!.type, key, ...valuesOf(run, size)];
   await sql.query(
     `INSERT INTO runs (run_id, ${names.join(', ')}, changed_at, changed_in)
@@ -91,15 +90,4 @@ export async function replaceRows(sql: Sql, run: Run, events: readonly RunEvent[
   );
   await sql.query('DELETE FROM run_events WHERE run_id = $1', [run.run_id]);
   await insertLines(sql, run.run_id, events, lines.join(''));
-}
-
-/** null of a run whose key another run has since: who repeats the request gets that one. */
-async function freeKey(sql: Sql, { run_id, request }: Run): Promise<string | null> {
-  if (request.idempotency_key == null) return null;
-  const digest = sha256(request.idempotency_key);
-  const others = await sql.query('SELECT 1 AS other FROM runs WHERE key_digest = $1 AND run_id <> $2', [
-    digest,
-    run_id,
-  ]);
-  return others.length > 0 ? null : digest;
 }

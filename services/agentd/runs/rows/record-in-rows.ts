@@ -5,7 +5,7 @@ import { lineOf } from '../log/event-line.ts';
 import { fold } from '../log/fold.ts';
 import { requireKept } from '../log/tombstone.ts';
 import type { HeadMark, RunRecord } from '../verify/record.ts';
-import { summaryColumns, valuesOf } from './run-rows.ts';
+import { keyDigestOf, summaryColumns, valuesOf } from './run-rows.ts';
 
 /** A row of `run_events`: a line of `events.jsonl` without its line feed, and what it says of its place in the chain. */
 export interface EventRow {
@@ -101,15 +101,17 @@ export async function summaryProblems(
   runId: string,
   events: readonly RunEvent[],
 ): Promise<FoundProblem[]> {
+  const names = ['key_digest', ...summaryColumns];
   const [row] = await sql.query<Record<string, unknown>>(
-    `SELECT hash, ${summaryColumns.join(', ')} FROM runs WHERE run_id = $1`,
+    `SELECT hash, ${names.join(', ')} FROM runs WHERE run_id = $1`,
     [runId],
   );
   // Something may have been appended since.
   if (row === undefined || row.hash !== events.at(-1)?.hash) return [];
   const size = events.reduce((sum, event) => sum + Buffer.byteLength(lineOf(event)), 0);
-  const expected = valuesOf(fold(runId, events), size);
-  return summaryColumns.flatMap((name, index) =>
+  const run = fold(runId, events);
+  const expected = [await keyDigestOf(sql, run), ...valuesOf(run, size)];
+  return names.flatMap((name, index) =>
     row[name] === expected[index]
       ? []
       : [

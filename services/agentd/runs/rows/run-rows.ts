@@ -1,6 +1,7 @@
 import { smokeForge } from '#kit/config/smoke-forge.ts';
 import { risks } from '#kit/contracts/vocabulary.ts';
 import { places, type Sql } from '#kit/database/database.ts';
+import { sha256 } from '#kit/digest.ts';
 import { InvalidInput } from '#kit/errors.ts';
 import { isRunId } from '../log/run-folder.ts';
 import type { Tombstone } from '../log/tombstone.ts';
@@ -89,6 +90,17 @@ function peopleOf({ request, plan, actions }: Run): Pick<Row, 'asked_by' | 'deci
       .flatMap(({ approver, person }) => [approver, person?.name ?? approver]),
   );
   return { asked_by: namesText(asked), decided_by: namesText(decided) };
+}
+
+/** Of the key of its request; null also where another run has the key since, which who repeats the request gets. */
+export async function keyDigestOf(sql: Sql, { run_id, request }: Run): Promise<string | null> {
+  if (request.idempotency_key == null) return null;
+  const digest = sha256(request.idempotency_key);
+  const others = await sql.query('SELECT 1 AS other FROM runs WHERE key_digest = $1 AND run_id <> $2', [
+    digest,
+    run_id,
+  ]);
+  return others.length > 0 ? null : digest;
 }
 
 /**
