@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { inBackground } from '#kit/callbacks.ts';
+import { guarded, inBackground } from '#kit/callbacks.ts';
 import { messageOf, Unavailable } from '#kit/errors.ts';
 import { type Connections, openConnections } from '#kit/http/client.ts';
 import { createServer } from '#kit/http/node-http.ts';
@@ -114,9 +114,12 @@ async function answer(
       onRefused(body);
       return void response.end(body);
     }
-    reply.body.once('error', (error) => {
-      if (!left.signal.aborted) onLost?.(`core-model-gateway broke an answer off: ${messageOf(error)}`);
-    });
+    reply.body.once(
+      'error',
+      guarded('the door to the models', (error: unknown) => {
+        if (!left.signal.aborted) onLost?.(`core-model-gateway broke an answer off: ${messageOf(error)}`);
+      }),
+    );
     response.flushHeaders();
     await pipeline(reply.body, response);
   } catch (error) {
