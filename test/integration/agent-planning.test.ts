@@ -200,29 +200,27 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     expect(json.agent).to.include({ name: 'scripted', end: 'bound', draft: true });
   });
 
-  it('fails with a gateway that dies in the middle of an answer, and leaves nothing behind', async () => {
+  it('fails with a gateway that dies while it answers, names the gateway, and leaves nothing behind', async () => {
     const begun = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"As "}}]}\n\n';
     await withModel(() => ({ stall: [begun], ms: 120_000 }));
-    await expectLostGateway([asked], 'core-model-gateway broke an answer off');
+    await expectLostGateway([asked]);
   });
 
-  it('fails with a gateway that dies between answers, and leaves nothing behind', async () => {
+  it('fails with a gateway that dies between answers, names the gateway, and leaves nothing behind', async () => {
     await withModel(() => ({ text: 'x' }));
-    // It asks until nobody answers, however late the gateway is ended; that can also be within an answer.
-    const steps = Array.from({ length: 200 }, () => [asked, { wait: 300 }]).flat();
-    await expectLostGateway(steps, /core-model-gateway (did not answer|broke an answer off)/);
+    // It asks until nobody answers, however late the gateway is ended.
+    await expectLostGateway(Array.from({ length: 200 }, () => [asked, { wait: 300 }]).flat());
   });
 
-  async function expectLostGateway(steps: readonly Step[], said: string | RegExp): Promise<void> {
+  /** Whether the answer has begun when the gateway is killed is chance in both. */
+  async function expectLostGateway(steps: readonly Step[]): Promise<void> {
     configure(steps, { dialect: 'chat' });
     const planning = world.command(planArgs(await world.newIssue('Greet strangers.')));
     await until('the first question', () => upstream!.requests.length >= 1);
     await gateway!.kill();
     const { code, stderr } = await planning;
     expect(code).to.equal(1);
-    expect(stderr).to.contain('[agent_failed]');
-    if (typeof said === 'string') expect(stderr).to.contain(said);
-    else expect(stderr).to.match(said);
+    expect(stderr).to.match(/core-model-gateway (did not answer|broke an answer off)[^\n]*\[agent_failed\]/);
     expect(leftovers()).to.deep.equal([]);
   }
 
