@@ -24,6 +24,7 @@ import { newRotations, problemNow } from './approvals-now.ts';
 import { issueEvents, type LookAtIssue } from './changed-issue.ts';
 import { approvalProblem, findAction } from './decisions.ts';
 import { endsExecution } from './effects.ts';
+import { onceRead } from './judged-run.ts';
 import { baseEvents, type LookAtBase } from './moved-base.ts';
 
 type Executor = ActionExecutor<ActionDefinition>;
@@ -282,7 +283,7 @@ export class Execution {
     await this.#approvalsFresh();
     await this.#append((run) => {
       const state = findAction(run, actionId);
-      const current = onceNow(this.#approvals);
+      const current = onceRead(this.#approvals);
       const problem = this.#approvalProblem(run, state, current);
       if (problem !== null || run.cancelling) {
         const outcome = {
@@ -525,14 +526,5 @@ function failure(error: unknown): ProblemOutcome {
     code: error.code,
     message: `${message}; resume after ${resume_at}`,
     facts: { ...facts, resume_at },
-  };
-}
-
-/** What decides about an approval and about what is recorded with it is read once. */
-function onceNow(read: ReadApprovals): ReadApprovals {
-  let current: ReturnType<ReadApprovals> | null = null;
-  return () => {
-    current ??= read();
-    return current;
   };
 }

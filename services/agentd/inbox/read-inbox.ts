@@ -1,11 +1,11 @@
 import type { Inbox, InboxItem } from '#kit/contracts/inbox.ts';
-import { codeOf, NotFound } from '#kit/errors.ts';
+import { NotFound } from '#kit/errors.ts';
 import type { Scope } from '#kit/tokens/token.ts';
 import type { ApprovalsNow } from '../approval/current.ts';
 import { personNamed, personOf } from '../approval/people.ts';
 import { judgedRun } from '../execution/judged-run.ts';
-import type { Run, RunSummary } from '../runs/run.ts';
-import { allRuns, type RunStore } from '../runs/run-store.ts';
+import type { RunSummary } from '../runs/run.ts';
+import { allRuns, type RunStore, readableRun } from '../runs/run-store.ts';
 import { inboxItems, neededScope } from './inbox-items.ts';
 
 /** Nobody comes back to what failed longer ago; what waits for a decision is never too old. */
@@ -33,7 +33,7 @@ export async function readInbox(
   const reader = person === null ? null : knownReader(current, person, scopes);
   const items: InboxItem[] = [];
   for (const { run_id } of await openRuns(runs, now)) {
-    const run = await readable(runs, run_id);
+    const run = await readableRun(runs, run_id);
     if (run !== null)
       items.push(
         ...inboxItems(
@@ -65,16 +65,6 @@ async function isPlannedAgain(
   if (number === null) return false;
   const [newest] = (await runs.list({ limit: 1, forge, owner, repo, number })).runs;
   return newest !== undefined && newest.run_id !== run_id;
-}
-
-/** null for one that was pruned or damaged meanwhile: the list of runs names it. */
-async function readable(runs: Runs, runId: string): Promise<Run | null> {
-  try {
-    return await runs.read(runId);
-  } catch (error) {
-    if (['run_not_found', 'record_cut', 'record_damaged'].includes(codeOf(error))) return null;
-    throw error;
-  }
 }
 
 /** Somebody, as far as it matters for what waits for them. */

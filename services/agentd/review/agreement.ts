@@ -123,7 +123,7 @@ export function agreementOfRun({ actions }: JudgedRun, now = new Date()): Html {
 
 /** Whether it is approved by what counts now. */
 function counts(action: JudgedAction, now: Date): boolean {
-  return action.approval === 'approved' && !(isOpen(action) && isUnread(action)) && !isLapsed(action, now);
+  return action.approval === 'approved' && !isUnread(action) && !isLapsed(action, now);
 }
 
 function progressIn(action: JudgedAction): ApprovalProgress | null {

@@ -175,6 +175,17 @@ export async function allRuns(
   return found;
 }
 
+/** null of a run that went since it was listed, or cannot be read: the others are shown all the same. */
+export async function readableRun(store: Pick<RunStore, 'read'>, runId: string): Promise<Run | null> {
+  try {
+    return await store.read(runId);
+  } catch (error) {
+    if (['run_not_found', 'run_pruned', 'record_cut', 'run_damaged'].includes(String(codeOf(error))))
+      return null;
+    throw error;
+  }
+}
+
 /** Names of the leases that more than one part of the service has to agree on. */
 
 /** Whoever plans, executes or undoes a run holds this; while nobody living does, such a run is `interrupted`. */

@@ -40,7 +40,7 @@ function sorted(actions: readonly JudgedAction[], now: Date): Sorted {
     if (state === 'succeeded') runs.add(action_id);
     else if (depends_on.some((id) => closed.has(id))) close();
     else if (isOpen(action) && needsDecision(action, now)) found.waiting.push(action);
-    else if (isOpen(action) && isUnread(action)) close();
+    else if (isUnread(action)) close();
     else if (state === 'refused' && !mayWorkLater(action)) {
       close();
       found.stuck.push(action);
@@ -82,7 +82,7 @@ export function isLapsed(action: JudgedAction, now: Date): boolean {
 /** Code of a judgement that could not be made: what is configured now cannot be read. */
 export const unread = 'approvals_unread';
 
-/** Whether nobody can tell if its approval counts. */
+/** Whether nobody can tell if its approval counts; of open actions alone. */
 export function isUnread({ approval_problem }: JudgedAction): boolean {
   return approval_problem?.code === unread;
 }

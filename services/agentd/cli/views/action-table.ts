@@ -7,7 +7,7 @@ import type { ApprovalProgress } from '#kit/contracts/approval.ts';
 import type { ActionHistory, Risk } from '../../action.ts';
 import { type ActionDefinition, actionType } from '../../actions/registry.ts';
 import { needsText } from '../../approval/progress.ts';
-import { deadActions, isOpen, type JudgedAction, type JudgedRun } from '../../runs/run.ts';
+import { deadActions, type JudgedAction, type JudgedRun } from '../../runs/run.ts';
 import { isLapsed, isUnread } from '../../runs/what-is-open.ts';
 import type { Paint, Terminal } from '../terminal.ts';
 
@@ -104,7 +104,7 @@ export function actionText(definition: ActionDefinition, symbols: Symbols): { ma
 export function approvalWord(action: JudgedAction, now: Date): string {
   const { approval, decision, progress: counted } = action;
   if (isLapsed(action, now)) return 'lapsed';
-  if (isOpen(action) && isUnread(action)) return 'unknown';
+  if (isUnread(action)) return 'unknown';
   if (approval === 'approved' && decision?.standing !== undefined) return 'standing';
   const progress = approval === 'rejected' ? undefined : counted;
   return progress === undefined ? approval : shortProgress(progress);
@@ -112,7 +112,7 @@ export function approvalWord(action: JudgedAction, now: Date): string {
 
 /** Green only for an approval that counts. */
 export function approvalPaint(action: JudgedAction, { paint, now }: Terminal): (text: string) => string {
-  const counts = !isLapsed(action, now()) && !(isOpen(action) && isUnread(action));
+  const counts = !isLapsed(action, now()) && !isUnread(action);
   return { approved: counts ? paint.green : paint.yellow, rejected: paint.red, required: paint.yellow }[
     action.approval
   ];
@@ -120,7 +120,7 @@ export function approvalPaint(action: JudgedAction, { paint, now }: Terminal): (
 
 /** Why an approval does not count, or why that is unknown; null if it counts. */
 export function problemText(action: JudgedAction, now: Date): string | null {
-  if (!isLapsed(action, now) && !(isOpen(action) && isUnread(action))) return null;
+  if (!isLapsed(action, now) && !isUnread(action)) return null;
   return action.approval_problem?.message ?? 'the approval expired; approve it again';
 }
 
