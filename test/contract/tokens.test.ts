@@ -32,6 +32,16 @@ function codeThrown(work: () => unknown): string {
   return 'nothing';
 }
 
+/** The answer of a registry; null while it cannot know: a host that was cut off can hold the database for some seconds. */
+function answerOf<T>(ask: () => T): T | null {
+  try {
+    return ask();
+  } catch (error) {
+    if (codeOf(error) === 'database_unavailable') return null;
+    throw error;
+  }
+}
+
 describeTokens('in files', async () => {
   const registry = join(temporaryFolder(), 'registry');
   const tokens = join(temporaryFolder(), 'tokens');
@@ -136,9 +146,9 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
       const refused = await failure(cutOff.create({ name: 'ci', scopes: ['read'] }));
       expect(codeOf(refused)).to.equal('database_unavailable');
       if (when === 'arrives late') await proxy.sendLate();
-      const known = () => near.registry.list().find(({ name }) => name === 'ci');
-      await until('what is known of it', () => known() !== undefined);
-      await until('its end', () => known()!.revoked !== null);
+      const known = () => answerOf(() => near.registry.list())?.find(({ name }) => name === 'ci');
+      await until('its record', known);
+      await until('its end', () => known()?.revoked);
       const { text } = await near.registry.create({ name: 'ci', scopes: ['read', 'plan'] });
       expect(near.registry.authenticate(text)?.scopes).to.deep.equal(['read', 'plan']);
       await proxy.close();
@@ -161,9 +171,11 @@ describeWith(['postgres'], 'in PostgreSQL', () => {
       const text = readFileSync(join(near.folders.tokens, 'ci.token'), 'utf8').trim();
       expect(text).not.to.equal(before.text);
       await until('the rotation', () => {
-        const opens = [before.text, text].filter((one) => near.registry.authenticate(one) !== null);
-        expect(opens).to.have.length(1);
-        return opens[0] === text;
+        const opens = answerOf(() =>
+          [before.text, text].filter((one) => near.registry.authenticate(one) !== null),
+        );
+        if (opens !== null) expect(opens).to.have.length(1);
+        return opens?.[0] === text;
       });
       const fate = fateOf(near.registry.list(), 'ci', before.record.sha256);
       expect(fate?.rotations).to.have.length(1);
