@@ -70,10 +70,11 @@ export interface SecretSpan {
 
 export function secretSpans(text: string, rules: readonly SecretRule[] = secretRules): SecretSpan[] {
   const lower = text.toLowerCase();
+  const { any, words } = keywordsOf(rules);
+  if (!any.test(lower)) return [];
   const spans: SecretSpan[] = [];
-  for (const rule of rules) {
-    const { kind, pattern, entropy, allow, accept } = rule;
-    if (!wordsOf(rule).some((word) => lower.includes(word))) continue;
+  for (const [index, { kind, pattern, entropy, allow, accept }] of rules.entries()) {
+    if (!words[index]!.some((word) => lower.includes(word))) continue;
     for (const match of text.matchAll(pattern)) {
       const [start, end] = match.indices!.groups!.secret!;
       const secret = text.slice(start, end);
@@ -86,12 +87,21 @@ export function secretSpans(text: string, rules: readonly SecretRule[] = secretR
   return withoutOverlaps(spans);
 }
 
-const words = new WeakMap<SecretRule, readonly string[]>();
-function wordsOf(rule: SecretRule): readonly string[] {
-  const known = words.get(rule);
+interface Keywords {
+  /** Matches if a text has any of them: one search for all is much faster than one for each, and most texts have none. */
+  readonly any: RegExp;
+  /** Keywords of each rule, in lower case. */
+  readonly words: readonly (readonly string[])[];
+}
+
+const keywords = new WeakMap<readonly SecretRule[], Keywords>();
+function keywordsOf(rules: readonly SecretRule[]): Keywords {
+  const known = keywords.get(rules);
   if (known !== undefined) return known;
-  const made = rule.keywords.map((word) => word.toLowerCase());
-  words.set(rule, made);
+  const words = rules.map((rule) => [...new Set(rule.keywords.map((word) => word.toLowerCase()))]);
+  const any = new RegExp([...new Set(words.flat())].map((word) => RegExp.escape(word)).join('|'));
+  const made = { any, words };
+  keywords.set(rules, made);
   return made;
 }
 
