@@ -20,15 +20,15 @@ import type { Lease, RunChanges, RunChoice, RunPage, RunQuery, RunStore } from '
 export interface DatabaseRunStoreOptions
   extends Pick<RunRecordsOptions, 'stateDir' | 'database'>,
     Partial<Pick<RunRecordsOptions, 'objects' | 'clock' | 'secrets' | 'warn'>> {
-  /** Milliseconds that a lease outlives its holder. */
+  /** Time that a lease outlives its holder, in ms. */
   readonly leaseMs?: number;
 }
 
 const noSecrets: OpenMask = async () => ({ current: { mask: (text) => text } });
 
 /**
- * Runs as rows of a database, which several hosts may share. Each host keeps a folder of each run it works on, as spec.md describes it;
- * nothing that runs reads it back. Lists, which people wait for, load nothing that decodes events.
+ * Run store on a database that several hosts may share. Each host also keeps a folder of every run that it works on, as spec.md
+ * describes. Core takes events from a folder only to recover a run. Listing runs loads no code that decodes events, to be fast.
  */
 export class DatabaseRunStore implements RunStore {
   readonly stateDir: string;
@@ -60,7 +60,7 @@ export class DatabaseRunStore implements RunStore {
       'SELECT run_id FROM runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id DESC LIMIT 6',
       [prefix, `${prefix}~`],
     );
-    // Of a run that it lost, and this host has, more can be done than to read it.
+    // The database may have lost a run that this host has. It can be recovered, so its name must resolve.
     const lost = found.length === 0 ? await (await this.#records()).lostRuns(prefix) : [];
     return onlyRun(prefix, [...found.map(({ run_id }) => run_id), ...lost]);
   }
@@ -70,7 +70,7 @@ export class DatabaseRunStore implements RunStore {
     if (page.runs.length > 0 || !existsSync(join(this.stateDir, 'runs'))) return page;
     const some = await this.#database.query('SELECT 1 AS run FROM runs LIMIT 1');
     if (some.length > 0) return page;
-    // As where its file was deleted or moved away.
+    // The database has no run at all, for example because its file was deleted or moved.
     return { ...page, problems: lostTexts(await (await this.#records()).lostRuns()) };
   }
 

@@ -18,33 +18,33 @@ import { ActionDefinition } from '../actions/registry.ts';
 
 /**
  * Everything that can happen to a run, one discriminated union. `events.jsonl` holds these lines and is the only
- * authority; all else is folded from them. Events carry digests and small facts; content lies in artifacts.
+ * authority; everything else is folded from them. Events carry digests and small facts. Artifacts hold the content.
  */
 
 export const RunRequest = t.strict({
   forge: NonEmptyString,
   owner: NonEmptyString,
   repo: NonEmptyString,
-  /** Of the issue; null for a task. */
+  /** Number of the issue; null for a task. */
   number: nullable(integerBetween(1, 2_147_483_647)),
-  /** In place of an issue: an artifact with its text, and whether who wrote it may also approve. Left out for an issue. */
+  /** Task instead of an issue: an artifact with its text. `trusted`: its author may also approve. Left out for an issue. */
   task: optional(t.strict({ content: Sha256, trusted: t.boolean })),
-  /** What the planning is told beside it, and whether who wrote it may also approve. Left out without one. */
+  /** Additional note for the planner. `trusted`: its author may also approve. Left out if there is none. */
   note: optional(t.strict({ text: NonEmptyString, trusted: t.boolean })),
   role: NonEmptyString,
   planner: NonEmptyString,
-  /** Name of the agent that plans; left out where none does. */
+  /** Name of the agent that plans; left out if no agent does. */
   agent: optional(NonEmptyString),
   /** Every check runs, no effect happens. */
   dry_run: t.boolean,
-  /** Earlier runs of the issue that wait for a decision stay as they are. Left out where nobody asked for it. */
+  /** Keeps earlier runs of the issue that wait for a decision. Left out if not requested. */
   keep: optional(t.boolean),
-  /** Planned although the issue is closed, or fixed by a merged pull request of ours. Left out where nobody asked for it. */
+  /** Plans although the issue is closed, or fixed by a merged pull request of Core. Left out if not requested. */
   anyway: optional(t.boolean),
   /** Name of the token that asked. */
   requested_by: t.string,
   idempotency_key: nullable(t.string),
-  /** What led to it, as who asked says; nothing acts upon it. */
+  /** Cause of the request, according to the caller. Core does not act on it. */
   trigger: optional(RunTrigger),
 });
 export type RunRequest = t.TypeOf<typeof RunRequest>;
@@ -64,12 +64,12 @@ export type IssueFacts = t.TypeOf<typeof IssueFacts>;
 /** One passage of context that the planner was given, without its text. */
 export const ContextUse = t.strict({
   layer: oneOf(['graph', 'semantic', 'episodic', 'procedural']),
-  /** A path, with lines where it has them, or an id of the context service. */
+  /** Path, with lines if there are any, or an id of the context service. */
   source: t.string,
   title: t.string,
-  /** What it was found by. */
+  /** Reason why the passage was found. */
   why: t.string,
-  /** 0 to 1; comparable within one layer alone. */
+  /** 0 to 1; comparable only within a layer. */
   score: t.number,
 });
 export type ContextUse = t.TypeOf<typeof ContextUse>;
@@ -84,20 +84,20 @@ export const PlanFacts = t.strict({
   influences: t.array(Influence),
   /** Patch artifact; null when only a comment is proposed. */
   patch: nullable(Sha256),
-  /** Who wrote the patch; null when only a comment is proposed. Missing in plans of older versions. */
+  /** Author of the patch; null when only a comment is proposed. Missing in plans of older versions. */
   patch_by: optional(nullable(PatchAuthor)),
   files_of_context: t.number,
   memories: t.number,
-  /** Empty where the context service knew nothing; left out where none answered. */
+  /** Empty if the context service found nothing; left out if it did not answer. */
   context: optional(t.array(ContextUse)),
   /** Things to know before approving: no validation found, context absent, … */
   notices: t.array(t.string),
   validation: nullable(ValidationPlan),
   checks: t.array(t.strict({ name: t.string, passed: t.boolean, detail: t.string })),
   sealed: t.array(t.strict({ action_id: t.string, digest: Sha256 })),
-  /** Earlier runs of the issue whose place this one takes; left out where there was none. */
+  /** Earlier runs of the issue that this run supersedes; left out if there are none. */
   supersedes: optional(t.array(t.string)),
-  /** What the approvals need; left out where one person's is enough for each action. */
+  /** Approval rules of the actions; left out if one person's approval is enough for each action. */
   approval_terms: optional(PlanTerms),
 });
 export type PlanFacts = t.TypeOf<typeof PlanFacts>;
@@ -119,15 +119,15 @@ export const AgentProgram = t.strict({ name: t.string, version: nullable(t.strin
 export const agentEnds = ['finished', 'bound', 'cancelled', 'failed'] as const;
 export const agentBounds = ['money', 'seconds', 'turns'] as const;
 
-/** What an agent used so far: time of this attempt, the rest of all attempts of the run as the gateway counts it. */
+/** Usage of an agent so far. `seconds` is of this attempt; the gateway counts the rest over all attempts of the run. */
 const agentUse = {
   attempt: integerBetween(1, 1_000_000),
   seconds: t.number,
-  /** Calls of the model; null where it asks none of ours. */
+  /** Calls of the model; null if the agent does not use the gateway. */
   turns: nullable(t.number),
   usage: nullable(Usage),
   program: nullable(AgentProgram),
-  /** What it did and said since the event before, as JSON lines, an artifact; null where that is nothing. */
+  /** Artifact with the activity and messages since the event before, as JSON lines; null if there are none. */
   transcript: nullable(Sha256),
 };
 
@@ -147,12 +147,12 @@ export const TokenRotated = t.strict({ name: t.string, from: Sha256, to: Sha256,
 export type TokenRotated = t.TypeOf<typeof TokenRotated>;
 
 const eventData = {
-  /** `head_kept`: the place of the newest event is also kept outside the chain, from the first event on. */
+  /** `head_kept`: the head of the chain is also stored outside the chain, from the first event on. */
   run_created: t.strict({ request: RunRequest, head_kept: optional(t.literal(true)) }),
   planning_started: t.strict({ pid: t.number }),
   source_read: t.strict({
     issue: IssueFacts,
-    /** Of the forge; it stays when the repository is renamed. */
+    /** Id at the forge, which stays the same when the repository is renamed. */
     repository_id: t.string,
     html_url: nullable(t.string),
     clone_url: t.string,
@@ -173,10 +173,10 @@ const eventData = {
     agent: t.string,
     protocol: t.string,
     sandbox: t.string,
-    /** null where it asks no model of the gateway. */
+    /** null if the agent does not use a model of the gateway. */
     model: nullable(t.string),
     bounds: t.strict({ money: t.number, seconds: t.number, turns: t.number }),
-    /** What it may reach on the network, and files of the person's home that it got. */
+    /** Hosts that it may reach, and files of the person's home that it got. */
     hosts: t.array(t.string),
     credentials: t.array(t.string),
   }),
@@ -185,23 +185,23 @@ const eventData = {
     ...agentUse,
     end: oneOf(agentEnds),
     bound: nullable(oneOf(agentBounds)),
-    /** As the agent says, or its exit status. */
+    /** Reason that the agent reports, or its exit status. */
     stop_reason: nullable(t.string),
     message: t.string,
     connections: t.array(
       t.strict({ host: t.string, connections: t.number, bytes_sent: t.number, bytes_received: t.number }),
     ),
   }),
-  /** What the agent left in its files. `submitted`: it becomes the plan; else it is a draft that nothing is made of. */
+  /** Changes that the agent left in its files. `submitted`: they become the plan; otherwise they remain a draft. */
   agent_read_back: t.strict({
     attempt: integerBetween(1, 1_000_000),
     submitted: t.boolean,
-    /** Patch artifact; null where nothing changed. */
+    /** Patch artifact; null if nothing changed. */
     patch: nullable(Sha256),
     title: t.string,
     /** Markdown, an artifact. */
     explanation: Sha256,
-    /** What it was shown of the context service. */
+    /** Passages of the context service that it was shown. */
     influences: optional(t.array(Influence)),
   }),
   action_proposed: t.strict({ action: ActionDefinition }),
@@ -217,7 +217,7 @@ const eventData = {
     repo_dir: nullable(t.string),
     /** The checkout itself; left out in records of older versions. */
     checkout: optional(CheckoutPlace),
-    /** false: `repo_dir` is null because nobody said whether there is one. */
+    /** false: `repo_dir` is null because the caller did not say whether there is one. */
     checkout_named: optional(t.literal(false)),
     selected: t.array(t.string),
     dry_run: t.boolean,
@@ -251,11 +251,11 @@ const eventData = {
   }),
   cancel_requested: t.strict({ by: t.string, reason: nullable(t.string) }),
   run_cancelled: t.strict({ message: t.string }),
-  /** A newer plan of the same issue takes its place; nothing of this run is approved or executed any more. */
+  /** A newer plan of the same issue supersedes the run. Its actions can no longer be approved or executed. */
   run_superseded: t.strict({ by_run: t.string }),
   /** Where the base branch was seen, and which files of the change had moved there since the plan was made; only what is new. */
   base_seen: t.strict({ base_branch: t.string, commit: t.string, files: t.array(t.string) }),
-  /** What became of the issue since it was planned, as text; null where it is as it was. Only what is new. */
+  /** Changes of the issue since it was planned, as text; null if there are none. Recorded only if new. */
   issue_seen: t.strict({ changed: nullable(t.string) }),
   /** The name under which the forge had the repository, after a rename or a transfer; only what is new. */
   repository_seen: t.strict({ owner: t.string, repo: t.string }),
@@ -268,7 +268,7 @@ const eventData = {
     message: t.string,
   }),
   undo_finished: t.strict({ undo_id: t.string, complete: t.boolean, message: t.string }),
-  /** What the forge said about the run's pull request, whenever that was new. */
+  /** State of the run's pull request at the forge. Recorded only if new. */
   pull_request_seen: t.strict({
     number: t.number,
     url: nullable(t.string),
@@ -280,14 +280,14 @@ const eventData = {
     /** Names of the checks that failed. */
     failed_checks: t.array(t.string),
   }),
-  /** Acknowledged events were missing or changed, and a person let the run go on from what was left. */
+  /** Acknowledged events were missing or changed, and a person let the run continue from the sound events. */
   record_recovered: t.strict({
     by: t.string,
     reason: t.string,
-    /** What had been acknowledged; null where that was lost too. */
+    /** Newest acknowledged event; null if that was lost too. */
     lost: nullable(ChainPlace),
     kept: ChainPlace,
-    /** What stood behind the last sound event. */
+    /** Bytes after the last sound event. */
     set_aside: nullable(t.strict({ bytes: t.number, artifact: Sha256 })),
   }),
 };
@@ -295,7 +295,7 @@ const eventData = {
 type EventData = typeof eventData;
 export type EventType = keyof EventData;
 export type DataOf<T extends EventType> = t.TypeOf<EventData[T]>;
-/** What a writer gives; the store adds the envelope. */
+/** Event without its envelope, which the store adds. */
 export type NewEvent = { [T in EventType]: { readonly type: T; readonly data: DataOf<T> } }[EventType];
 
 export const eventTypes = Object.keys(eventData) as EventType[];

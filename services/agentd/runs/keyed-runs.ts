@@ -7,7 +7,7 @@ import type { RunStore } from './run-store.ts';
 export type KeyedRequest = PlanRequest & { readonly idempotency_key: string };
 
 export interface KeyedRunWork {
-  /** Only asked if the key is new, or comes with what may be another request. */
+  /** Called only if the key is new, or if the request may differ from the first request with this key. */
   readonly resolve: () => Promise<RunRequest>;
   /** Called before a run is made; throws to refuse. */
   readonly mayCreate: () => void;
@@ -15,7 +15,7 @@ export interface KeyedRunWork {
 
 /**
  * The run that callers name by a key. The same key gives the same run, also for concurrent requests in one process or several.
- * @throws Refused (`idempotency_key_reused`) if the key came with another request before
+ * @throws Refused (`idempotency_key_reused`) if the key belongs to a different request
  */
 export async function keyedRun(
   store: Pick<RunStore, 'begin' | 'withKey'>,
@@ -38,7 +38,7 @@ export async function keyedRun(
   return { run, created: false };
 }
 
-/** True if the two are equal without asking a forge; false where only a forge can decide. */
+/** True if the two requests are equal without asking a forge; false if only a forge can decide. */
 function asksForTheSame(
   known: RunRequest,
   { forge, role, planner, dry_run, keep, anyway, event_actor, ...asked }: KeyedRequest,
@@ -59,7 +59,7 @@ function asksForTheSame(
   );
 }
 
-/** Which planner plans where none is asked for may have changed since. */
+/** Ignores the planner if the request names none, because the default may have changed since. */
 function requireSameRequest(known: RunRequest, wanted: RunRequest, asked: PlanRequest): void {
   const before = compared(known);
   for (const [field, now] of Object.entries(compared(wanted))) {

@@ -18,7 +18,7 @@ import { deleteUnnamed } from './rows/unnamed-objects.ts';
 import { isActive, type Run } from './run.ts';
 import { executorLease } from './run-store.ts';
 
-/** What pruning needs of the store. */
+/** Dependencies of pruning. */
 export interface PruneAccess {
   readonly database: Database;
   /** The bucket of large artifacts. */
@@ -27,7 +27,7 @@ export interface PruneAccess {
   readonly stateDir: string;
   readonly now: () => string;
   readonly read: (runId: string) => Promise<Run>;
-  /** What this host's folder has and the database lacks; null if it lacks nothing. */
+  /** Events that this host's folder has and the database lacks; null if it lacks none. */
   readonly behind: (runId: string) => Promise<Behind | null>;
 }
 
@@ -35,12 +35,12 @@ type Collected = {
   -readonly [K in keyof PruneResult]: PruneResult[K] extends readonly (infer T)[] ? T[] : PruneResult[K];
 };
 
-/** Plans nobody decided about are kept for as long as an approval lasts by default. */
+/** Time that an undecided plan is kept, in days: the default validity of an approval. */
 const undecidedDays = 7;
 
 /**
- * Removes what is older than `before`: working copies of this host first, then, if asked, runs, of which a tombstone stays. Leaves
- * alone what is in progress, can be resumed, or waits for a person. Clones and folders on other hosts go with their own pruning.
+ * Removes this host's working copies that are older than `before`, and also runs, if asked. A pruned run leaves a tombstone. Keeps
+ * runs that are in progress, can be resumed, or wait for a person. Other hosts prune their own clones and folders.
  */
 export async function prune(access: PruneAccess, request: PruneRequest): Promise<PruneResult> {
   const { database, objects, stateDir } = access;
@@ -68,7 +68,7 @@ async function pruneOne(
   result: Collected,
 ): Promise<void> {
   try {
-    // No process starts on it meanwhile.
+    // Keeps other processes from starting work on the run.
     const lease = await access.leases.acquire(executorLease(runId));
     try {
       const run = await access.read(runId);
@@ -89,7 +89,7 @@ async function pruneOne(
   }
 }
 
-/** Takes a folder out of the way in one step; a crash before it is removed leaves it to the next pruning. */
+/** Renames a folder in one step. If a crash prevents its removal, the next pruning removes it. */
 function setAside(path: string): string {
   const aside = join(dirname(path), `.${basename(path)}.pruned`);
   rmSync(aside, { recursive: true, force: true });
@@ -97,7 +97,7 @@ function setAside(path: string): string {
   return aside;
 }
 
-/** @param run under the executor's lease: nothing else works on it */
+/** @param run read under the executor's lease, so no other process works on it */
 function reasonToKeep(run: Run, now: string): string | null {
   if (run.status === 'interrupted' || isActive(run.status))
     return `interrupted; ./core resume ${run.run_id} or ./core cancel ${run.run_id} first`;
@@ -116,14 +116,14 @@ function reasonToKeep(run: Run, now: string): string | null {
   return run.status === 'awaiting_approval' && run.updated_at > since ? 'awaits approval' : null;
 }
 
-/** @returns bytes of what went */
+/** @returns number of removed bytes */
 async function bury({ database, leases, stateDir, now }: PruneAccess, run: Run): Promise<number> {
   const tombstone = tombstoneOf(run, now());
   const { run_id } = run;
   const bytes = await bytesOf(database, run_id);
   await database.transaction(async (sql) => {
     await leases.fence(sql, executorLease(run_id));
-    // A process that stores an artifact of the run holds this row.
+    // Waits for processes that are storing an artifact of the run: they hold this row.
     await sql.query(`SELECT 1 AS run FROM runs WHERE run_id = $1 ${rowLock(sql, 'FOR UPDATE')}`, [run_id]);
     await sql.query('DELETE FROM run_events WHERE run_id = $1', [run_id]);
     await sql.query('DELETE FROM run_artifacts WHERE run_id = $1', [run_id]);
@@ -150,7 +150,7 @@ async function bytesOf(database: Database, runId: string): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** Folders on this host of runs that were pruned: by another host, or before a crash. */
+/** This host's folders of runs that another host pruned, or that were pruned before a crash. */
 async function leftFolders({ database, stateDir }: PruneAccess): Promise<string[]> {
   const folder = join(stateDir, 'runs');
   const there = await whichArePruned(database, runsIn(folder));
@@ -158,8 +158,8 @@ async function leftFolders({ database, stateDir }: PruneAccess): Promise<string[
 }
 
 /**
- * Clones on this host of runs that were pruned or are unknown, and clones that a crash left aside. Those of runs that the database
- * lost are not among them: it may get the runs back.
+ * This host's clones of pruned or unknown runs, and clones that were set aside before a crash. Excludes clones of runs that the
+ * database lost, because these runs may be restored.
  */
 async function leftClones({ database, stateDir }: PruneAccess, limit: string): Promise<string[]> {
   const folder = join(stateDir, 'clones');
@@ -204,7 +204,7 @@ function remove(path: string, dryRun: boolean): number {
   return bytes;
 }
 
-/** Bytes in files, links not followed. */
+/** Number of bytes in files. Does not follow links. */
 function sizeOf(path: string): number {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return 0;

@@ -26,7 +26,7 @@ export class RunFolders {
     return onlyRun(prefix, this.runIds(prefix));
   }
 
-  /** All of them on one page, without those whose first event cannot be read. */
+  /** Lists all runs on one page, except runs whose first event cannot be read. */
   async list({ owner, repo, number, limit }: RunQuery): Promise<RunPage> {
     const runs = this.runIds().flatMap((runId) => {
       const run = this.#fold(runId);
@@ -57,7 +57,7 @@ export class RunFolders {
     return events.length === 0 ? null : fold(runId, events);
   }
 
-  /** Newest first, of runs and of what is left of pruned ones. @param prefix with which they begin */
+  /** Ids of all runs, newest first, including pruned runs. @param prefix beginning of the ids */
   runIds(prefix = ''): string[] {
     const folder = join(this.#stateDir, 'runs');
     if (!existsSync(folder)) return [];

@@ -7,9 +7,10 @@ import { allRuns, type RunChoice, type RunNeed, type RunStore } from './run-stor
 import { isLapsed, waitsNow } from './what-is-open.ts';
 
 /**
- * The run that a word other than an identifier names: `last`, the newest of the repository around, else of all; `12`, `#12` or
- * `owner/repo#12`, that of an issue. Identifiers begin with their time, whose first digit is 0 until the year 2527, so no issue number is one.
- * @returns null where the word is none of these
+ * Run that a word other than an identifier names. `last` is the newest run of the current repository, or of all repositories if it has no
+ * run. `12`, `#12` or `owner/repo#12` is the run of an issue. Identifiers begin with their time, whose first digit is 0 until the year
+ * 2527, so an issue number is never an identifier.
+ * @returns null for any other word
  * @throws NotFound (`run_not_found`), InvalidInput (`run_ambiguous`) with the choices
  */
 export async function runByWord(

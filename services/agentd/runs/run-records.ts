@@ -46,7 +46,7 @@ import { alteredViews, requireArtifacts, requireViews } from './verify/files.ts'
 import { stateOf } from './verify/recover.ts';
 import { verificationOf, verifyFolder, verifyRecord } from './verify/verify.ts';
 
-/** What masks every text of every event before it is written. Opened at the first writing; `current` is read for each append. */
+/** Opens the masking of all texts in events. Called before the first write; each append reads `current`. */
 export type OpenMask = () => Promise<{ readonly current: Pick<SecretFinder, 'mask'> }>;
 
 export interface RunRecordsOptions {
@@ -57,21 +57,21 @@ export interface RunRecordsOptions {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly secrets: OpenMask;
-  /** Called if this host's folders of runs begin to be behind the database, and if they are up to date again. */
+  /** Called when this host's folders of runs fall behind the database, and when they are up to date again. */
   readonly warn: (message: string) => void;
   readonly leases: FencedLeases;
   readonly begun: BegunLeases;
 }
 
-/** An append that is being committed. */
+/** Append that is being committed. */
 interface Appended {
   readonly before: StoredRun;
   readonly after: StoredRun;
-  /** The lines of its events. */
+  /** Lines of its events. */
   readonly text: string;
 }
 
-/** What reads, writes and judges the events of runs. */
+/** Reads, writes and verifies the events of runs. */
 export class RunRecords {
   readonly #stateDir: string;
   readonly #database: Database;
@@ -123,9 +123,9 @@ export class RunRecords {
     return row === undefined ? null : this.read(row.run_id);
   }
 
-  /** Identifiers that begin so of runs that the database lost and this host has, newest first. */
+  /** Ids of runs that the database lost and this host has, newest first. @param prefix beginning of the ids */
   async lostRuns(prefix = ''): Promise<readonly string[]> {
-    // Writes what only this process knows into the folder.
+    // Saves events that only this process has to the folder.
     if (isRunId(prefix)) await this.#known.lost(this.#database, prefix);
     const here = new RunFolders(this.#stateDir).runIds(prefix);
     const there = await whichArePruned(this.#database, here);
@@ -143,8 +143,8 @@ export class RunRecords {
   }
 
   /**
-   * Decides on what the database has, all of it read in the transaction that takes the events: rows that were changed behind what this
-   * process read before stop it.
+   * Calls `decide` with all events, read in the transaction that appends. An append stops at rows that were damaged after an earlier
+   * read.
    */
   async append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run> {
     checkRunId(runId);
@@ -213,14 +213,14 @@ export class RunRecords {
       const before = events.at(-1)!.hash;
       const altered = alteredViews(runId, folder, events);
       if (altered.length === 0) return;
-      // Another process of this host may have appended and written them meanwhile.
+      // Another process of this host may have appended events and written the views meanwhile.
       events = await this.events(runId);
       if (events.at(-1)!.hash === before) return requireViews(runId, folder, events);
     }
   }
 
   async writeViews(runId: string): Promise<void> {
-    // Before the database is asked: the newest may be appended meanwhile.
+    // Read before the database: events appended in between would otherwise look lost.
     const acknowledged = this.#known.acknowledged(runId);
     const { stored } = await this.#read(runId);
     await this.#known.require(this.#database, runId, stored.events, acknowledged);
@@ -241,12 +241,12 @@ export class RunRecords {
     const rows = verificationOf(runId, checked);
     const shown = checked.sound ? await summaryProblems(this.#database, runId, checked.events) : [];
     const lost = behind === null ? [] : [{ where: 'database', what: behindText(runId, behind) }];
-    // Of a run that it lost there is nothing to check.
+    // The database lost the run, so there are no rows to check.
     const found = record.log === null ? { ...rows, problems: [] } : rows;
     return { ...found, problems: [...lost, ...found.problems, ...shown, ...this.#folderProblems(runId)] };
   }
 
-  /** Of this host's copy, which is no part of the record: one that cannot be read is one problem. */
+  /** Problems of this host's folder. A folder that cannot be read is one problem, because it is only a copy. */
   #folderProblems(runId: string): FoundProblem[] {
     if (!existsSync(this.#folder(runId))) return [];
     try {
@@ -269,7 +269,7 @@ export class RunRecords {
     };
   }
 
-  /** @throws NotFound (`run_not_found`, `run_pruned`) if neither the database nor this host has it */
+  /** @throws NotFound (`run_not_found`, `run_pruned`) if neither the database nor this host has the run */
   async #record(runId: string) {
     const behind = await this.#known.behind(this.#database, checkRunId(runId));
     const record = await recordInRows(this.#database, runId);
@@ -290,7 +290,7 @@ export class RunRecords {
     return this.#mended(runId, (sql) => restoreRows(sql, { stateDir: this.#stateDir, runId }));
   }
 
-  /** @param work of a transaction while nobody else appends to the run */
+  /** @param work part of a transaction during which no other process appends to the run */
   async #mended(runId: string, work: (sql: Sql) => Promise<void>): Promise<Run> {
     const name = executorLease(checkRunId(runId));
     const lease = this.#begun.take(name) ?? (await this.#leases.acquire(name));
@@ -362,7 +362,7 @@ export class RunRecords {
            ON CONFLICT DO NOTHING RETURNING 1 AS inserted`,
           values,
         );
-        // It may be there already, by a commit whose answer was lost.
+        // The run may exist already, from a commit whose answer was lost.
         if (inserted.length === 0) return this.#isStored(sql, runId);
         await insertLines(sql, runId, lines, text);
         if (task !== undefined) {
@@ -389,8 +389,8 @@ export class RunRecords {
   }
 
   /**
-   * After a commit whose answer was lost. The same is written again, not looked for: what is still on its way to the server finds
-   * another newest state then.
+   * Repeats an append after a commit whose answer was lost. Writes the events again instead of looking for them. If the first commit
+   * still arrives, it finds a different head and changes nothing.
    */
   async #again(write: () => Promise<Run>, appended: Appended | null): Promise<Run> {
     if (appended === null) return write();

@@ -9,7 +9,7 @@ import type { ApprovalSignatures } from '../signatures/approval-signatures.ts';
 import type { NewEvent, RunEvent, RunRequest } from './event.ts';
 import type { JudgedRun, Run, RunStatus, RunSummary } from './run.ts';
 
-/** Newest first; `problems`: runs that this host has and the database lost, where it has no other run. */
+/** Page of runs, newest first. `problems` names runs that only this host has if the database has none, and unreadable approval settings. */
 export type RunPage = RunList;
 
 export interface RunQuery {
@@ -47,7 +47,7 @@ export interface Lease {
   readonly name: string;
   /** Aborted when the lease was lost, for example after the machine slept. */
   readonly lost: AbortSignal;
-  /** True where its holders may be on other hosts, with clocks of their own. */
+  /** True if its holders may be on other hosts, with their own clocks. */
   readonly shared: boolean;
   /** Leave to make an effect under it. @throws Conflict (`lease_lost`) */
   permit(): Promise<Permit>;
@@ -58,29 +58,29 @@ export interface Lease {
 export interface RunChanges {
   /** Bytes of the event log of each; -1 of a pruned run. */
   readonly sizes: ReadonlyMap<string, number>;
-  /** These are all runs: there was no position, or it says nothing here any more. */
+  /** True if `sizes` has all runs, because there was no position or it is no longer valid. */
   readonly all: boolean;
-  /** For the next call; null where there are none. Nothing that is not in `sizes` is missed by it. */
+  /** Position for the next call, which misses no change that is not in `sizes`; null if there is none. */
   readonly position: string | null;
 }
 
-/** The repository of the folder where somebody stands; asked only where the answer depends on it. */
+/** Repository of the current folder; called only if the answer depends on it. */
 export type RepositoryHere = () => Promise<(RepositoryRef & { readonly forge?: string }) | null>;
 
-/** What a command does with the run that it is given: of the runs of an issue, those that it can be done with come first. */
+/** Purpose of a command. Runs of an issue that it can be done with are preferred. */
 export type RunNeed = 'show' | 'decide' | 'execute' | 'resume' | 'undo';
 
-/** How a word is read that can mean several runs. */
+/** Rules for a word that can mean several runs. */
 export interface RunChoice {
   /** The repository that is meant by `last`, if it has runs, and if several have an issue with the number. */
   readonly here?: RepositoryHere;
   /** Default `show`. */
   readonly need?: RunNeed;
-  /** How the approvals of a run stand now; default as its record says. */
+  /** Judges approvals of a run as they count now; by default, as the record says. */
   readonly judge?: (run: Run) => Promise<JudgedRun>;
   /** The forge of an issue, if it is known; default any. */
   readonly forge?: string;
-  /** Receives the other runs of the issue, newest first, where there are any. */
+  /** Receives the other runs of the issue, newest first, if there are any. */
   readonly others?: (runs: readonly RunSummary[]) => void;
 }
 
@@ -92,15 +92,15 @@ export interface RunStore {
   /** Where this host keeps its clones and the folders of runs. */
   readonly stateDir: string;
   /**
-   * @param task the text of a request's task, which is stored with it
+   * @param task text of the request's task, stored with the run
    * @throws Conflict (`idempotency_key_taken`) if another run has the request's key
    */
   create(request: RunRequest, task?: string): Promise<Run>;
   /**
-   * As `create`, of a run that is planned next: nobody sees it interrupted before `lease` is asked for its executor's lease.
+   * As `create`, for a run that is planned next. It does not look interrupted before `lease` is called for its executor's lease.
    */
   begin(request: RunRequest, task?: string): Promise<Run>;
-  /** The run whose request has this idempotency key; null without one. @throws NotFound (`run_pruned`) */
+  /** Run whose request has this idempotency key; null if there is none. @throws NotFound (`run_pruned`) */
   withKey(idempotencyKey: string): Promise<Run | null>;
   /** A run that was begun is not planned after all. */
   abandon(runId: string): Promise<void>;
@@ -112,18 +112,18 @@ export interface RunStore {
   read(runId: string): Promise<Run>;
   events(runId: string, afterSeq?: number): Promise<RunEvent[]>;
   list(query: RunQuery): Promise<RunPage>;
-  /** How many runs there are. */
+  /** Number of runs. */
   count(): Promise<number>;
   append(runId: string, decide: (run: Run) => readonly NewEvent[]): Promise<Run>;
   /** Content-addressed and durable when it returns; the sha256. */
   putArtifact(runId: string, content: string | Uint8Array): Promise<string>;
   /** @throws NotFound (`artifact_not_found`), Failed (`artifact_damaged`) when the bytes do not have this digest */
   artifact(runId: string, digest: string): Promise<Uint8Array>;
-  /** Every artifact that an event of the run names is there as it was stored. @throws Conflict (`artifact_differs`) */
+  /** Checks that every artifact that an event names is there, as it was stored. @throws Conflict (`artifact_differs`) */
   requireArtifacts(runId: string): Promise<void>;
-  /** The events are those that were acknowledged. @throws Failed (`run_damaged`, `record_cut`), Conflict (`database_behind`) */
+  /** Checks that the events are the acknowledged events. @throws Failed (`run_damaged`, `record_cut`), Conflict (`database_behind`) */
   requireSound(runId: string): Promise<void>;
-  /** The events are, and the artifacts, and the views, say what the record says. @throws Conflict (`artifact_differs`, `view_altered`) */
+  /** Checks that events and artifacts are intact, and that views match the events. @throws Conflict (`artifact_differs`, `view_altered`) */
   requireUnaltered(runId: string): Promise<void>;
   /** @throws Conflict (`lease_held`) naming the holder. */
   lease(name: string): Promise<Lease>;
@@ -131,18 +131,18 @@ export interface RunStore {
   writeViews(runId: string): Promise<void>;
   /** Writes this host's folder of the run again, as far as it is made of the record. @returns the folder */
   mirror(runId: string): Promise<string>;
-  /** Checks the record of a run; without `signatures`, those of its approvals are not checked. */
+  /** Checks the record of a run. Checks signatures of approvals only if `signatures` is given. */
   verify(runId: string, signatures?: ApprovalSignatures): Promise<Verification>;
-  /** What is there of a run's record, and what was acknowledged. */
+  /** State of a run's record, compared with its newest acknowledged event. */
   record(runId: string): Promise<RecordState>;
-  /** Lets a run whose record was cut go on from its last sound event. @throws Conflict (`record_whole`, `record_lost`, `lease_held`) */
+  /** Lets a run with a damaged record continue from its last sound event. @throws Conflict (`record_whole`, `record_lost`, `lease_held`) */
   recover(request: RecoveryRequest): Promise<Run>;
   /**
-   * Puts back what the authority of runs lost and the mirror on this host still has.
-   * @throws Conflict (`record_whole`, `database_behind` where the run went on without it, `lease_held`)
+   * Restores events and artifacts that the database lost, from the mirror on this host.
+   * @throws Conflict (`record_whole`, `mirror_behind`, `database_behind` if the run continued without them, `lease_held`)
    */
   restore(runId: string): Promise<Run>;
-  /** Deletes what models and agents were sent and answered; the events that name it stay. @returns digests of what went */
+  /** Deletes what models and agents were sent and answered. Keeps the events that name it. @returns digests of deleted artifacts */
   forgetPrompts(runId: string): Promise<readonly string[]>;
   prune(request: PruneRequest): Promise<PruneResult>;
   /** Runs whose event log may have changed since a position, without reading any; all of them for null. */
@@ -152,7 +152,7 @@ export interface RunStore {
   /** When the event log of a run was written last, in milliseconds since 1970; now without one. */
   changedAt(runId: string): Promise<number>;
   /**
-   * Calls `look` when a run may have changed, any run for null, whoever changed it: often, at worst for nothing.
+   * Calls `look` when any process may have changed a run, or any run for null. It may be called without a change.
    * @returns ends it
    */
   watch(runId: string | null, look: () => void): () => void;
@@ -175,7 +175,7 @@ export async function allRuns(
   return found;
 }
 
-/** null of a run that went since it was listed, or cannot be read: the others are shown all the same. */
+/** Run of a list; null if it was removed since or cannot be read, so that the other runs are still shown. */
 export async function readableRun(store: Pick<RunStore, 'read'>, runId: string): Promise<Run | null> {
   try {
     return await store.read(runId);
@@ -188,7 +188,7 @@ export async function readableRun(store: Pick<RunStore, 'read'>, runId: string):
 
 /** Names of the leases that more than one part of the service has to agree on. */
 
-/** Whoever plans, executes or undoes a run holds this; while nobody living does, such a run is `interrupted`. */
+/** Lease of the process that plans, executes or undoes a run. If no live process holds it, such a run is `interrupted`. */
 export function executorLease(runId: string): string {
   return `run ${runId}`;
 }

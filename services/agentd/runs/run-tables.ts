@@ -1,14 +1,14 @@
 import type { ColumnTypes } from '#kit/database/schema.ts';
 
 /**
- * Tables of runs: the authority of everything that runs. `runs` has the head of each chain and what lists show; both change with the
- * events, in one transaction. Times in `changed_at` and `begun_at` are milliseconds since 1970, by the clock of the database.
+ * Tables of runs, which executions rely on. `runs` has the head of each chain and the columns of lists. One transaction changes both,
+ * together with the events. `changed_at` and `begun_at` are milliseconds since 1970, by the clock of the database.
  */
 export function runTables({ text, integer, bytes }: ColumnTypes): string {
   return `
     CREATE TABLE runs (
       run_id ${text} PRIMARY KEY,
-      -- The newest event, and the bytes of all of them as lines; -1 of a pruned run.
+      -- The newest event. size: number of bytes in the lines of all events; -1 for a pruned run.
       seq ${integer} NOT NULL,
       hash ${text} NOT NULL,
       type ${text} NOT NULL,
@@ -16,7 +16,7 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
       changed_at ${integer} NOT NULL,
       -- See changeNumber.
       changed_in ${integer} NOT NULL,
-      -- JSON: what is left of a pruned run.
+      -- JSON of the tombstone of a pruned run.
       tombstone ${text},
       -- sha256 of the request's idempotency key.
       key_digest ${text} UNIQUE,
@@ -43,7 +43,7 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
     CREATE INDEX runs_by_status ON runs (status, run_id);
     CREATE INDEX runs_by_change ON runs (changed_in);
 
-    -- line is the event as it stands in events.jsonl, without its line feed.
+    -- line: the event as in events.jsonl, without its line feed.
     CREATE TABLE run_events (
       run_id ${text} NOT NULL,
       seq ${integer} NOT NULL,
@@ -53,8 +53,8 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
       PRIMARY KEY (run_id, seq)
     );
 
-    -- Artifacts that are objects of an S3 bucket. An object's row is there before the object, so that each can be found and deleted:
-    -- 'begun' is being written, 'named' is the content of an artifact, 'going' is deleted next and never named again.
+    -- Artifacts that are objects of an S3 bucket. The row of an object is written first, so that the object can be found and deleted.
+    -- state: 'begun' is being written, 'named' is the content of an artifact, 'going' is deleted next and never named again.
     CREATE TABLE run_objects (
       object ${text} PRIMARY KEY,
       run_id ${text} NOT NULL,

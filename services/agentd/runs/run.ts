@@ -8,13 +8,13 @@ import type { DataOf, IssueFacts, NewEvent, PlanFacts, RunRequest, TokenRotated,
 export type { RunStatus, RunSummary };
 export { runStatuses };
 
-/** One proposed action as it stands. */
+/** Current state of a proposed action. */
 export type ActionState = StateOf<ActionDefinition>;
 
-/** The same, with how its approval stands by what is configured now. */
+/** Action with the judgement of its approval by the current configuration. */
 export type JudgedAction = ActionState & Judgement;
 
-/** A run as views show it: see `judgedRun`. */
+/** Run as views show it; see `judgedRun`. */
 export interface JudgedRun extends Run {
   readonly actions: readonly JudgedAction[];
 }
@@ -47,7 +47,7 @@ export interface Run {
   readonly created_at: string;
   readonly updated_at: string;
   readonly head: { readonly seq: number; readonly hash: string };
-  /** Each time that the run went on after events of its record were lost. */
+  /** Recoveries of the run after events of its record were lost. */
   readonly recoveries: readonly (DataOf<'record_recovered'> & { readonly at: string })[];
   readonly source: DataOf<'source_read'> | null;
   readonly issue: IssueFacts | null;
@@ -59,12 +59,12 @@ export interface Run {
   readonly prompt: string | null;
   readonly turns: readonly { readonly content: string; readonly tool_calls: readonly string[] }[];
   readonly usage: Usage | null;
-  /** The coding agent that plans or planned it; null where none was started. */
+  /** Coding agent that plans or planned the run; null if no agent was started. */
   readonly agent: AgentWork | null;
   readonly failure: {
     readonly code: string;
     readonly message: string;
-    /** True if the same planning can succeed later; left out where that is unknown. */
+    /** True if the same planning can succeed later; left out if that is unknown. */
     readonly retryable?: boolean | undefined;
   } | null;
   /** The execution that runs or ran last. */
@@ -81,17 +81,17 @@ export interface Run {
         readonly intents: readonly DataOf<'undo_intent'>[];
       })
     | null;
-  /** Of tokens whose decisions still counted after it. */
+  /** Rotations of tokens whose decisions still counted afterwards. */
   readonly rotations: readonly TokenRotated[];
-  /** As the forge was seen to have it last; null before anybody asked. */
+  /** Pull request as last seen at the forge; null before the first look. */
   readonly pull_request: (DataOf<'pull_request_seen'> & { readonly at: string }) | null;
-  /** Who asked it to stop last, and why; null when nobody did. */
+  /** Last request to stop, with its author and reason; null if there is none. */
   readonly cancel: DataOf<'cancel_requested'> | null;
   /** The newer run of the issue that took its place; null while none did. */
   readonly superseded_by: string | null;
-  /** Files of the change that moved on the base branch since the plan was made, when it was looked at last; null where none had. */
+  /** Files of the change that moved on the base branch since the plan was made, at the last look; null if none had. */
   readonly base_moved: DataOf<'base_seen'> | null;
-  /** What became of the issue since it was planned, when it was looked at last; null where it was as before. */
+  /** Changes of the issue since it was planned, at the last look; null if there were none. */
   readonly issue_changed: string | null;
   /** The name of its repository when the forge was asked last; null while that is the planned one. */
   readonly renamed: DataOf<'repository_seen'> | null;
@@ -99,23 +99,23 @@ export interface Run {
   readonly cancelling: boolean;
 }
 
-/** What a coding agent did, in all its attempts. */
+/** Work of a coding agent in all its attempts. */
 export interface AgentWork {
-  /** Of the last attempt. */
+  /** Start of the last attempt. */
   readonly started: DataOf<'agent_started'>;
   readonly program: DataOf<'agent_progressed'>['program'];
-  /** Of attempts before the last one. */
+  /** Time of all attempts before the last, in s. */
   readonly seconds_before: number;
-  /** Of the last one, as far as it is recorded. */
+  /** Recorded time of the last attempt, in s. */
   readonly seconds: number;
   readonly turns: number | null;
   readonly ended: DataOf<'agent_ended'> | null;
   readonly read_back: DataOf<'agent_read_back'> | null;
-  /** Artifacts with what it did and said, in order, of all attempts. */
+  /** Artifacts with activity and messages of all attempts, in order. */
   readonly transcript: readonly string[];
 }
 
-/** Patch artifact of what a stopped agent left, which nothing was proposed of; null where there is none. */
+/** Patch artifact that a stopped agent left and that no plan proposes; null if there is none. */
 export function draftOf({ plan, agent }: Pick<Run, 'plan' | 'agent'>): string | null {
   const left = agent?.read_back ?? null;
   return plan === null && left !== null && !left.submitted ? left.patch : null;
@@ -142,13 +142,13 @@ export function summaryOf(run: Run): RunSummary {
 }
 
 interface Waits {
-  /** How many actions wait for a decision. */
+  /** Number of actions that wait for a decision. */
   readonly waiting: number;
-  /** The first of their gates; null where none does. */
+  /** Gate of the first of them; null if no action waits. */
   readonly waits_for: Gate | null;
 }
 
-/** As the record says; `waitsNow` says it for views. */
+/** Counts by the record. Views use `waitsNow`, which judges approvals as they count now. */
 export function waitsOf(run: Pick<Run, 'status' | 'undo' | 'actions'>): Waits {
   return waitsAmong(run, waitingActions(run.actions));
 }
@@ -174,7 +174,7 @@ export function mayHaveEffects({ actions }: Pick<Run, 'actions'>): ActionState[]
     .toReversed();
 }
 
-/** Its effect began, and nobody knows how it ended: that is found out first, whatever was decided or refused since. */
+/** True if the effect began and its outcome is unknown. Core reconciles it first, regardless of later decisions or refusals. */
 export function isUnsettled({ intent, state, finished_at }: ActionState): boolean {
   return intent !== null && finished_at === null && state !== 'undone';
 }
@@ -194,7 +194,7 @@ export function deadActions(actions: readonly ActionState[]): ReadonlySet<string
   return dead;
 }
 
-/** The rejected action that keeps another from running; null where none does. */
+/** Rejected action that prevents this action; null if there is none. */
 export function rejectedBelow(action: ActionState, actions: readonly ActionState[]): ActionState | null {
   for (const id of action.definition.depends_on) {
     const below = actions.find(({ definition }) => definition.action_id === id);
@@ -206,12 +206,12 @@ export function rejectedBelow(action: ActionState, actions: readonly ActionState
 }
 
 /**
- * Where a run stands between two executions, by its actions alone:
+ * Status of a run between two executions, by its actions only:
  *
  * - `completed`: every action succeeded; dry runs do not count.
  * - `awaiting_approval`: nothing went wrong, and an action that can still run waits for a decision, or was approved and
  *   waits for its execution.
- * - `partially_completed`: some succeeded, and what was approved beside them did not, or nothing waits any more.
+ * - `partially_completed`: some succeeded, and what was approved beside them did not, or no action waits.
  * - `failed`: none succeeded, and one failed, is unknown or was undone; or everything is decided and what was
  *   approved has been refused.
  * - `rejected`: nothing happened, and every action is rejected or builds on one that is.
@@ -237,7 +237,7 @@ export function settledStatus(actions: readonly ActionState[]): RunStatus {
   return refused && !actions.some(({ approval }) => approval === 'required') ? 'failed' : 'awaiting_approval';
 }
 
-/** True if by its log somebody works on the run, which holds only while the executor's lease is held. */
+/** True if a process works on the run according to its log. This is valid only while the executor's lease is held. */
 export function isActive(status: RunStatus): boolean {
   return status === 'planning' || status === 'executing';
 }
@@ -254,8 +254,8 @@ export function canBePlanned({ plan, status, failure }: Run): boolean {
 }
 
 /**
- * The run as a reader should see it: what the log calls planning or executing is `interrupted` when nobody living does it, and
- * an action that was running then has an unknown outcome.
+ * Run as a reader should see it. A run in planning or execution is `interrupted` if no live process works on it. Its running actions then
+ * have an unknown outcome.
  */
 export function asSeen(run: Run, executorLives: boolean): Run {
   if (executorLives || !isActive(run.status)) return run;
@@ -275,7 +275,7 @@ export function willPublish({ plan, status, undo, actions }: Run): boolean {
   return push !== undefined && push.state !== 'succeeded' && push.state !== 'undone';
 }
 
-/** What the record of a run does not say yet of masked secrets; no event where there is nothing new. */
+/** Event about masked secrets that the record does not have yet; none if there are none. */
 export function maskedEvents(run: Pick<Run, 'masked'>, found: readonly MaskedSecret[]): NewEvent[] {
   const known = new Set(run.masked.map(keyOf));
   const fresh = found.filter((one) => !known.has(keyOf(one)));

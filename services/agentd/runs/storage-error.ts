@@ -3,7 +3,7 @@ import { isDiskFull } from '#kit/storage/storage-error.ts';
 
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'];
 
-/** What the system says about any file that could not be written, as an error that says what to do; all else unchanged. */
+/** Turns a system error about an unwritable file into an error with a remedy. Returns other errors unchanged. */
 export function diskError(cause: unknown): unknown {
   if (cause instanceof CoreError) return cause;
   if (isDiskFull(cause)) {
@@ -18,7 +18,7 @@ export function diskError(cause: unknown): unknown {
   });
 }
 
-/** What the system says about a file of the state folder, as an error that says what to do. Errors of our own pass unchanged. */
+/** Turns a system error about the state folder into an error with a remedy. Returns other errors unchanged. */
 export function storageError(cause: unknown, stateDir: string): unknown {
   if (cause instanceof CoreError) return cause;
   if (isDiskFull(cause, stateDir)) {

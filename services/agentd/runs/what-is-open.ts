@@ -10,15 +10,15 @@ import {
 } from './run.ts';
 
 interface Sorted {
-  /** An execution would try these now. */
+  /** Actions that an execution would try now. */
   readonly ready: readonly JudgedAction[];
-  /** A safeguard refused these, and would again. */
+  /** Actions that a safeguard refused and would refuse again. */
   readonly stuck: readonly JudgedAction[];
-  /** An approval brings these on: none yet, or one that does not count any more. */
+  /** Actions that need an approval: they have none, or it no longer counts. */
   readonly waiting: readonly JudgedAction[];
 }
 
-/** Where the actions of a run stand that have not succeeded, and which of them cannot any more. */
+/** Sorts the actions of a run that have not succeeded; `dead` names actions that no longer can. */
 export function whatIsOpen(
   run: Pick<JudgedRun, 'actions'>,
   now: Date,
@@ -28,7 +28,7 @@ export function whatIsOpen(
   return { dead, ...sorted(alive, now) };
 }
 
-/** What builds on a stuck action, or on one that may or may not be approved, is in none of the three. */
+/** Leaves out actions whose approval is unknown, and actions that depend on them or on a stuck action. */
 function sorted(actions: readonly JudgedAction[], now: Date): Sorted {
   const found = { ready: [] as JudgedAction[], stuck: [] as JudgedAction[], waiting: [] as JudgedAction[] };
   const closed = new Set<string>();
@@ -52,7 +52,7 @@ function sorted(actions: readonly JudgedAction[], now: Date): Sorted {
   return found;
 }
 
-/** What waits for a decision as approvals count now: as `waitsOf` of a record. */
+/** Actions that wait for a decision, as approvals count now; `waitsOf` goes by the record. */
 export function waitsNow(run: JudgedRun, now: Date): ReturnType<typeof waitsAmong> {
   const dead = deadActions(run.actions);
   const waiting = run.actions.filter(
@@ -66,7 +66,7 @@ export function isExpired(action: ActionState, now: Date): boolean {
   return end !== null && Date.parse(end) <= now.getTime();
 }
 
-/** Nobody approved it, or what approved it does not count any more: an approval brings it on. */
+/** True if the action has no approval, or if its approval no longer counts. */
 export function needsDecision(action: JudgedAction, now: Date): boolean {
   const { approval, approval_problem } = action;
   if (approval === 'rejected') return false;
@@ -74,20 +74,20 @@ export function needsDecision(action: JudgedAction, now: Date): boolean {
   return approval_problem !== null && !isUnread(action);
 }
 
-/** Whether it was approved, and must be again before it runs. */
+/** True if the action was approved and must be approved again before it runs. */
 export function isLapsed(action: JudgedAction, now: Date): boolean {
   return action.approval === 'approved' && isOpen(action) && needsDecision(action, now);
 }
 
-/** Code of a judgement that could not be made: what is configured now cannot be read. */
+/** Code of the problem that approvals cannot be judged, because the current configuration cannot be read. */
 export const unread = 'approvals_unread';
 
-/** Whether nobody can tell if its approval counts; of open actions alone. */
+/** True if it is unknown whether the approval counts. Only open actions can be unknown. */
 export function isUnread({ approval_problem }: JudgedAction): boolean {
   return approval_problem?.code === unread;
 }
 
-/** Outcomes of actions whose approval did not count; they run once it does. */
+/** Outcome codes of actions whose approval did not count. They can run once it counts. */
 const lapsed: readonly string[] = [
   'approval_expired',
   'approver_revoked',
@@ -97,7 +97,7 @@ const lapsed: readonly string[] = [
   'signature_invalid',
 ];
 
-/** It was no rule that stopped it: a disk was full, or a service did not answer. Or it was the approval, which counts now. */
+/** True if a retry may succeed: a failure stopped the action and not a rule, or its approval did not count then. */
 function mayWorkLater({ outcome }: ActionState): boolean {
   const exitCode = outcome?.facts.exit_code;
   return (

@@ -59,7 +59,7 @@ export function requireDigest(content: Uint8Array, digest: string): void {
   throw new Failed('artifact_damaged', `artifact ${digest} was changed: its sha256 is now ${actual}`);
 }
 
-/** The sha256 of what is stored under this digest now; null where no file can be read. */
+/** sha256 of the content stored under this digest; null if the file cannot be read. */
 export function digestOfArtifact(runFolder: string, digest: string): string | null {
   const path = join(runFolder, artifactsName, digest);
   try {
@@ -69,7 +69,7 @@ export function digestOfArtifact(runFolder: string, digest: string): string | nu
   }
 }
 
-/** True for what a model or an agent was sent, said and did: it is shown, and nothing uses it after planning. */
+/** True for events about messages and activity of a model or an agent. They are shown, but not used after planning. */
 export function isConversation({ type }: RunEvent): boolean {
   return ['planner_prompt', 'planner_turn', 'agent_progressed', 'agent_ended'].includes(type);
 }

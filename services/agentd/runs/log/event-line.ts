@@ -38,7 +38,7 @@ export function writeLine(head: Head, at: string, event: NewEvent): EventLine {
   return { event: { ...envelope, data } as RunEvent, text: lineText(envelope, canonical) };
 }
 
-/** @returns the events of new lines behind `head`, and the lines as they stand in events.jsonl */
+/** @returns the new events, chained to `head`, and their lines as in events.jsonl */
 export function writeLines(
   head: Head,
   at: string,
@@ -74,7 +74,7 @@ export function readLine(bytes: Uint8Array, head: Head): RunEvent {
   return decodeEvent(raw);
 }
 
-/** The events of a log up to the first line that does not hold, how many bytes they take, and why that line does not. */
+/** Sound events at the beginning of a log, the number of bytes in their lines, and why the next line is not sound. */
 export function soundEvents(log: Uint8Array): {
   readonly events: RunEvent[];
   readonly length: number;

@@ -190,7 +190,7 @@ function withTerms(actions: readonly ActionState[], plan: PlanFacts): readonly A
   return actions.map((action) => ({ ...action, terms: termsOf(plan, action.definition.action_id) }));
 }
 
-/** What rules ask of an action by the sealed plan; null where none does. */
+/** Approval rules of an action in the sealed plan; null if there are none. */
 export function termsOf({ approval_terms: terms }: PlanFacts, actionId: string): ActionState['terms'] {
   const rules = terms?.actions.find(({ action_id }) => action_id === actionId)?.rules ?? [];
   if (terms === undefined || rules.length === 0) return null;
@@ -212,8 +212,8 @@ function decided(
 }
 
 /**
- * Without rules the last decision is in force, whoever made it. With rules each person's last one counts: one rejection rejects, and
- * approvals approve once they meet every rule at the time of the last of them.
+ * Without rules, the last decision of any person counts. With rules, the last decision of each person counts. One rejection rejects.
+ * Approvals approve once they meet every rule at the time of the last approval.
  */
 function decisionsWith(
   { definition: { digest }, terms, decisions: before }: ActionState,
@@ -235,7 +235,7 @@ function unknownEvent(event: never): never {
   throw new Failed('run_damaged', `event type ${(event as RunEvent).type} is not known`);
 }
 
-/** What was approved in one run is not executed in another that got its events. @throws Failed (`run_damaged`) */
+/** Refuses actions of another run, so that copied events cannot carry approvals to this run. @throws Failed (`run_damaged`) */
 function requireOwn({ run_id }: Run, { action }: DataOf<'action_proposed'>): void {
   if (action.run_id === run_id) return;
   throw new Failed(
@@ -267,15 +267,15 @@ function withAction(run: Run, actionId: string, change: Partial<ActionState>): r
   );
 }
 
-/** A decision moves the run only where nothing is under way and nothing has ended it. */
+/** A decision changes the status of a run only if no work is in progress and the run has not ended. */
 function settled(run: Run, actions: readonly ActionState[]): Partial<Run> {
-  // Without a plan there is nothing to decide: it is being made, or its planning failed.
+  // Without a plan there is nothing to decide: planning is in progress or has failed.
   const fixed =
     run.plan === null || run.undo !== null || ['executing', 'cancelled', 'superseded'].includes(run.status);
   return fixed ? { actions } : { actions, status: settledStatus(actions) };
 }
 
-/** Of a run that waits for nothing more: its execution failed, or its undo has begun. */
+/** Status of a run that no longer waits, because its execution failed or its undo has begun. */
 function endedStatus(actions: readonly ActionState[]): RunStatus {
   const status = settledStatus(actions);
   if (status !== 'awaiting_approval') return status;
@@ -308,7 +308,7 @@ function begin(run: Run, intent: ActionIntent, at: string): readonly ActionState
   });
 }
 
-/** Older versions noted the checkout with the execution alone. */
+/** Checkout of a commit in records of older versions, which stored it only with the execution. */
 function unnotedPlace({ execution }: Run, { definition }: ActionState): CheckoutPlace | undefined {
   const dir = execution?.repo_dir;
   return typeof dir === 'string' && definition.kind === 'commit'
@@ -316,7 +316,7 @@ function unnotedPlace({ execution }: Run, { definition }: ActionState): Checkout
     : undefined;
 }
 
-/** A refusal in a dry run is shown and leaves the state as it was; what nobody approved waits on. */
+/** A refusal in a dry run is shown and leaves the state unchanged. Actions without approval keep waiting. */
 function refuse(run: Run, { action_id, state, outcome }: DataOf<'action_refused'>): readonly ActionState[] {
   if (outcome.code === 'approval_required') return run.actions;
   return run.actions.map((action) => {
@@ -372,7 +372,7 @@ function startAgent(before: AgentWork | null, started: DataOf<'agent_started'>):
   };
 }
 
-/** The gateway counts tokens and money of the whole run, so that the newest count stands. */
+/** Uses the newest count, because the gateway counts tokens and money of the whole run. */
 function agentUsed(run: Run, used: DataOf<'agent_progressed'>): Partial<Run> {
   if (run.agent === null) return {};
   const { seconds, turns, usage, program, transcript } = used;

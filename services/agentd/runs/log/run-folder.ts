@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { Failed, InvalidInput, NotFound } from '#kit/errors.ts';
 import { cutText } from '#kit/redaction/cut-text.ts';
 
-/** What lies in a run folder beside its views. */
+/** Names in a run folder, besides the views. */
 export const logName = 'events.jsonl';
 export const artifactsName = 'artifacts';
 export const tombstoneName = 'tombstone.json';
 
 /**
- * A pipe or a device in place of the log would be read forever, and what a link leads to is not ours.
+ * Refuses a pipe or a device, whose read would never end, and a link, which leads out of the folder.
  * @returns null without a log
  * @throws Failed (`run_damaged`)
  */
@@ -35,7 +35,7 @@ export function checkRunId(text: string): string {
   );
 }
 
-/** What a person typed, as the beginning of a run id: lower case, with `run_`. */
+/** Turns the input of a person into the beginning of a run id: lower case, with `run_`. */
 export function runIdPrefix(text: string): string {
   const prefix = text.trim().toLowerCase().replace(/^run_/, '');
   if (/^[0-9a-f][0-9a-f-]{0,35}$/.test(prefix)) return `run_${prefix}`;

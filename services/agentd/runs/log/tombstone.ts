@@ -3,7 +3,7 @@ import { decodeJson, NonEmptyString, nullable, Sha256, Timestamp } from '#kit/de
 import { NotFound } from '#kit/errors.ts';
 import type { Run } from '../run.ts';
 
-/** What is left of a pruned run: enough to compare the chain's head with the one in the pull request. */
+/** Remains of a pruned run. The head of its chain can be compared with the head in the pull request. */
 export const Tombstone = t.strict({
   run_id: NonEmptyString,
   head: Sha256,
@@ -22,7 +22,7 @@ export function tombstoneOf({ run_id, head, status, request }: Run, pruned_at: s
   return { run_id, head: head.hash, events: head.seq, status, pruned_at, forge, owner, repo, number };
 }
 
-/** @throws the error of a run that was pruned, if it was */
+/** @throws NotFound (`run_pruned`) if the run has a tombstone */
 export function requireKept(runId: string, tombstone: string | null): void {
   if (tombstone !== null) throw wasPruned(decodeJson(Tombstone, tombstone, `tombstone of ${runId}`));
 }

@@ -4,24 +4,25 @@ import type { RunEvent } from '../event.ts';
 import type { HeadMark } from '../verify/record.ts';
 
 /**
- * Events of a run that this host was acknowledged and the database does not have: a standby without the last transactions took over,
+ * Acknowledged events of a run that this host knows and the database lacks. Either a standby without the last transactions took over,
  * or an older copy was restored.
  */
 export interface Behind {
-  /** The newest one. */
+  /** Newest event that this host knows. */
   readonly head: HeadMark;
-  /** Oldest first, as this host knows them. */
+  /** Events that the database lacks, oldest first. */
   readonly missing: readonly RunEvent[];
-  /** Number of events that the database has before them. */
+  /** Number of events before them, which the database has. */
   readonly shared: number;
-  /** Number of events that it has instead of them. */
+  /** Number of events that the database has instead of them. */
   readonly others: number;
 }
 
 /**
- * What this host knows of a run and the database lacks; null if it lacks nothing.
- * @param known events by this host's folder or memory
+ * Compares the events of a run on this host with the events in the database.
+ * @param known events in this host's folder or in the memory of this process
  * @param events events in the database
+ * @returns null if the database lacks nothing
  */
 export async function behindOf(
   sql: Sql,
@@ -41,14 +42,14 @@ export async function behindOf(
   };
 }
 
-/** What is to be looked for: what the database acknowledged, or what only this host knows of. */
+/** Newest acknowledged event: the head in the database, or the newest event that only this host knows. */
 export function newestHead(acknowledged: HeadMark | null, behind: Behind | null): HeadMark | null {
   if (behind === null) return acknowledged;
   const isLonger = acknowledged !== null && behind.others === 0 && acknowledged.seq >= behind.head.seq;
   return isLonger ? acknowledged : behind.head;
 }
 
-/** True if the database has this event, or an event `record_recovered` that names it among what was lost. */
+/** True if the database has this event, or if an event `record_recovered` records its loss. */
 async function accountsFor(
   sql: Sql,
   runId: string,

@@ -15,12 +15,12 @@ interface HostMirrorParts {
   readonly warn: (message: string) => void;
 }
 
-/** What a disk that takes nothing is reported as. */
+/** Codes of errors that mean the disk accepts no writes. */
 const diskCodes = ['disk_full', 'state_not_writable'];
 
 /**
- * This host's folders of runs. They are copies: a disk that takes nothing does not stop the work on a run. It is reported once, and
- * what was not written is written with the next folder that can be.
+ * This host's folders of runs. They are copies, so a disk that accepts no writes does not stop the work on a run. The error is reported
+ * once. Folders that could not be written follow with the next folder that can.
  */
 export class HostMirror {
   readonly #parts: HostMirrorParts;
@@ -31,7 +31,7 @@ export class HostMirror {
     this.#parts = parts;
   }
 
-  /** @throws what is no matter of this host's disk */
+  /** @throws errors that the disk of this host did not cause */
   async follow(runId: string): Promise<void> {
     if (!(await this.#written(runId)) || this.#behind.size === 0) return;
     for (const other of [...this.#behind]) if (!(await this.#written(other))) return;
@@ -39,8 +39,8 @@ export class HostMirror {
   }
 
   /**
-   * An artifact that was stored, so that it is here also where the database loses it before the folder is written next.
-   * @throws what is no matter of this host's disk
+   * Saves a stored artifact, in case the database loses it before the folder is written next.
+   * @throws errors that the disk of this host did not cause
    */
   async keep(runId: string, digest: string, content: Uint8Array): Promise<void> {
     const folder = join(this.#parts.stateDir, 'runs', runId, artifactsName);
@@ -69,7 +69,7 @@ export class HostMirror {
     return isWritten;
   }
 
-  /** @returns false where the disk takes nothing */
+  /** @returns false if the disk accepts no writes */
   async #toDisk(runId: string, write: () => Promise<void>): Promise<boolean> {
     const { stateDir, warn } = this.#parts;
     try {

@@ -11,10 +11,10 @@ import { type Behind, behindOf, databaseBehind } from './behind.ts';
 import { folderOf, logStats, mirroredEvents } from './run-folder-log.ts';
 import { keepInMirror } from './write-mirror.ts';
 
-/** More than runs are worked on at once by one process. */
+/** Maximum number of runs in memory. One process works on fewer runs at a time. */
 const maxRuns = 256;
 
-/** What this host knows of runs beside the database: its mirrors, and what this process was acknowledged last. */
+/** Events that this host knows without the database: from its mirrors, and from acknowledged appends of this process. */
 export class KnownHere {
   readonly #stateDir: string;
   readonly #acknowledged = new Map<string, StoredRun>();
@@ -24,19 +24,19 @@ export class KnownHere {
     this.#stateDir = stateDir;
   }
 
-  /** This process was acknowledged what it appended. */
+  /** Remembers a run after the database acknowledged an append of this process. */
   put(stored: StoredRun): void {
     putLast(this.#acknowledged, stored.run.run_id, stored);
   }
 
-  /** Oldest first; none where this process appended nothing. */
+  /** Acknowledged events, oldest first; none if this process appended nothing to the run. */
   acknowledged(runId: string): readonly RunEvent[] {
     return this.#acknowledged.get(runId)?.events ?? [];
   }
 
   /**
-   * Before an append: what works on the run would go on from events that are not there. Keeps in the mirror what the database lost.
-   * @param events what the database has
+   * Refuses work on a run if the database lost events that this host knows. Saves events that only this process has to the mirror.
+   * @param events events in the database
    * @throws Conflict (`database_behind`)
    */
   async require(
@@ -53,7 +53,7 @@ export class KnownHere {
     this.#forgetLost(runId, events);
   }
 
-  /** Of a run that the database has. @throws Conflict (`database_behind`) where only a tombstone is left of it on this host */
+  /** Checks a run that the database has. @throws Conflict (`database_behind`) if this host has a tombstone of it */
   requireNotPruned(runId: string): void {
     if (!existsSync(join(folderOf({ stateDir: this.#stateDir, runId }), tombstoneName))) return;
     throw new Conflict(
@@ -63,9 +63,9 @@ export class KnownHere {
     );
   }
 
-  /** What this host's mirror has and the database lacks; null if it lacks nothing. */
+  /** Events that this host's mirror has and the database lacks; null if it lacks none. */
   async behind(sql: Sql, runId: string): Promise<Behind | null> {
-    // Before the database: the mirror may get what is appended meanwhile.
+    // Reads the mirror before the database: events appended in between would otherwise look lost.
     const mirrored = this.#mirrored(runId);
     if (mirrored.length === 0) return null;
     const [row] = await sql.query<{ tombstone: string | null }>(
@@ -76,14 +76,14 @@ export class KnownHere {
     return behindOf(sql, runId, mirrored, soundEvents(logOf(await eventRows(sql, runId))).events);
   }
 
-  /** The error for whoever asks for a run that the database does not have, and this host does. */
+  /** Replaces `run_not_found` with `database_behind` if this host has the run. */
   async explain(sql: Sql, runId: string, error: unknown): Promise<unknown> {
     if (codeOf(error) !== 'run_not_found') return error;
     const found = await this.lost(sql, runId);
     return found === null ? error : databaseBehind(runId, found);
   }
 
-  /** What this host has of a run that the database does not have; null where it has nothing either. */
+  /** Same as `behind`, after saving events that only this process has to the mirror. */
   async lost(sql: Sql, runId: string): Promise<Behind | null> {
     const known = this.acknowledged(runId);
     if (known.length > 0) this.#keep(runId, known);
@@ -94,7 +94,7 @@ export class KnownHere {
     try {
       keepInMirror({ stateDir: this.#stateDir, runId }, events);
     } catch {
-      // A full disk, for example: the next append tries again.
+      // The disk may be full. The next append tries again.
     }
   }
 
@@ -111,7 +111,7 @@ export class KnownHere {
     return events;
   }
 
-  /** A person let the run go on without what this process was acknowledged. */
+  /** Forgets acknowledged events whose loss a person has accepted. */
   #forgetLost(runId: string, events: readonly RunEvent[]): void {
     const last = this.#acknowledged.get(runId)?.run.head;
     if (last !== undefined && events[last.seq - 1]?.hash !== last.hash) this.#acknowledged.delete(runId);

@@ -11,9 +11,9 @@ import { recovery, soundPart, stateOf } from '../verify/recover.ts';
 import { type Behind, newestHead } from './behind.ts';
 
 /**
- * Takes out what stands behind the last sound event of a cut record. It is kept as an artifact, with what this host's folder has beyond it.
- * @param sql nothing is appended to the run until this transaction ends
- * @returns what is left, and the event that says so
+ * Cuts a damaged record after its last sound event. Stores the rest as an artifact, with the events that only this host's folder has.
+ * @param sql transaction during which no other process appends to the run
+ * @returns the remaining run, and the event that records the recovery
  * @throws Conflict (`record_whole`, `record_lost`)
  */
 export async function cutRows(

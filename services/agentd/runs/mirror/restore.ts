@@ -12,11 +12,11 @@ import { behindOf, databaseBehind } from './behind.ts';
 import { folderOf, type MirrorPlace, mirroredEvents } from './run-folder-log.ts';
 
 /**
- * Puts the events that the database lost back where they were, and artifacts that it lost, from this host's folder. They were
- * acknowledged, and nothing else has happened to the run since.
- * @param sql nothing is appended to the run until this transaction ends
- * @throws Conflict (`record_whole`, `mirror_behind` if the folder ends before what the database acknowledged, `database_behind` if the
- * run went on without its events)
+ * Restores events and artifacts that the database lost, from this host's folder. The events were acknowledged, and the run has not
+ * continued since.
+ * @param sql transaction during which no other process appends to the run
+ * @throws Conflict (`record_whole`, `mirror_behind` if the folder ends before the newest event that the database acknowledged,
+ * `database_behind` if the run continued without the lost events)
  */
 export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
   const { runId } = place;
@@ -39,7 +39,7 @@ export async function restoreRows(sql: Sql, place: MirrorPlace): Promise<void> {
     throw new Conflict('record_whole', `the database has all that this host's mirror of run ${runId} has`);
 }
 
-/** What the database has of a run, sound or not; `isSound` where all of it holds and ends with the head. */
+/** Rows and head of a run, sound or not. `isSound`: all rows are sound and end with the head. */
 async function recordInDatabase(sql: Sql, runId: string) {
   const rows = await eventRows(sql, runId);
   const { acknowledged: head, problems } = await recordInRows(sql, runId);
@@ -56,12 +56,12 @@ function mirrorBehind(runId: string, here: number, newest: number): Conflict {
     `this host's mirror of run ${runId} ends with event ${here}, and the database acknowledged event ${newest}: nothing was changed, because what came between would be lost`,
     {
       facts: { run_id: runId, mirror_seq: here, acknowledged_seq: newest },
-      hint: `Try the other hosts and backups. ./core recover ${runId} --accept-loss goes on without what is lost; what was decided or done since must be looked at then.`,
+      hint: `Try the other hosts and backups. ./core recover ${runId} --accept-loss continues without the lost events; then check what was decided or done since.`,
     },
   );
 }
 
-/** @returns how many the database lacked */
+/** @returns number of artifacts that the database lacked */
 async function restoreArtifacts(sql: Sql, place: MirrorPlace): Promise<number> {
   const { runId } = place;
   const folder = folderOf(place);

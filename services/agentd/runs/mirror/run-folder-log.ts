@@ -15,12 +15,12 @@ export function folderOf({ stateDir, runId }: MirrorPlace): string {
   return join(stateDir, 'runs', runId);
 }
 
-/** The events of the folder's log up to the first that does not hold; none without a log. */
+/** Sound events at the beginning of the folder's log; none without a log. */
 export function mirroredEvents(place: MirrorPlace): readonly RunEvent[] {
   return logStats(place) === null ? [] : soundEvents(readFileSync(join(folderOf(place), logName))).events;
 }
 
-/** Facts of the folder's log; null if no regular file is there. */
+/** File status of the folder's log; null if it is not a regular file. */
 export function logStats(place: MirrorPlace): Stats | null {
   try {
     const stats = lstatSync(join(folderOf(place), logName));

@@ -12,9 +12,9 @@ import { behindOf, databaseBehind } from './behind.ts';
 import { folderOf, type MirrorPlace, mirroredEvents, writingFolders } from './run-folder-log.ts';
 
 /**
- * Writes the run's folder from what the database holds. A folder can be deleted at any time, and read without the database.
- * @param rewrite also writes files that are there already, and removes artifacts that the database does not have
- * @throws Conflict (`database_behind`) if the folder has more; it stays as it is then
+ * Writes the run's folder from the database. The folder can be deleted at any time, and can be read without the database.
+ * @param rewrite also replaces existing files, and removes artifacts that the database does not have
+ * @throws Conflict (`database_behind`) if the folder has more events; the folder stays unchanged then
  */
 export async function writeMirror(
   database: Database,
@@ -32,7 +32,7 @@ export async function writeMirror(
     const found = await behindOf(database, runId, mirroredEvents(place), events);
     const written = found === null && writingFolders(place.stateDir, () => writeFolder(place, log, events));
     if (written) return;
-    // Another process of this host may have appended and written meanwhile; what the database lacks twice, it lost.
+    // Another process may have appended events and written the folder meanwhile. Events missing at the second look are lost.
     if (before === record.hash && found !== null) throw databaseBehind(runId, found);
     before = record.hash;
   }
@@ -48,8 +48,8 @@ function writeFolder(place: MirrorPlace, log: Uint8Array, events: readonly RunEv
 }
 
 /**
- * Keeps in this host's folder what a process was acknowledged and the database lost, unless the folder has something else already.
- * Artifacts that were lost as well are missing there.
+ * Saves acknowledged events that the database lost to this host's folder, unless the folder has different events. Does not restore
+ * lost artifacts.
  */
 export function keepInMirror(place: MirrorPlace, events: readonly RunEvent[]): void {
   writingFolders(place.stateDir, () => {
@@ -93,7 +93,7 @@ function isFile(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Removes what is not a file, which a file cannot replace. */
+/** Removes anything but a regular file, because a file cannot replace a folder. */
 function makeRoom(path: string): void {
   if (!isFile(path)) rmSync(path, { recursive: true, force: true });
 }

@@ -12,8 +12,8 @@ const headColumns = ['seq', 'hash', 'type'] as const;
 const shownColumns = [...changingColumns, 'words'] as const;
 
 /**
- * Appends what `after` has more than `before`: events and head change together or not at all.
- * @returns false if `before` is not the newest state; nothing is written then
+ * Appends the events that `after` adds to `before`. Events and head change together or not at all.
+ * @returns false, without writing, if `before` is not the newest state
  */
 export async function appendRows(
   sql: Sql,
@@ -28,7 +28,7 @@ export async function appendRows(
     readonly unknown[],
     readonly unknown[],
   ];
-  // SQLite writes the pages of an index again for each column of it that is set, also to what it was.
+  // SQLite rewrites index pages for every indexed column that is set, even to the same value.
   const changed = shownColumns.flatMap((name, index) =>
     now[index] === old[index] ? [] : [{ name, value: now[index] }],
   );
@@ -46,10 +46,10 @@ export async function appendRows(
   return true;
 }
 
-/** PostgreSQL takes at most 65,535 values in a statement, SQLite 32,766. */
+/** Maximum number of lines in a statement. PostgreSQL takes at most 65,535 values, SQLite 32,766. */
 const maxLines = 5_000;
 
-/** @param text the lines as they stand in events.jsonl */
+/** @param text the lines as in events.jsonl */
 export async function insertLines(
   sql: Sql,
   runId: string,
@@ -69,12 +69,12 @@ export async function insertLines(
   }
 }
 
-/** Without their line feeds. */
+/** Splits text into lines without line feeds. */
 export function linesOf(text: string): string[] {
   return text.split('\n').slice(0, -1);
 }
 
-/** Makes the rows of a run what these events give, whatever is there. */
+/** Replaces all rows of a run with the rows of these events. */
 export async function replaceRows(sql: Sql, run: Run, events: readonly RunEvent[]): Promise<void> {
   const lines = events.map(lineOf);
   const size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);

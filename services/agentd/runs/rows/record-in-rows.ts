@@ -7,7 +7,7 @@ import { requireKept } from '../log/tombstone.ts';
 import type { HeadMark, RunRecord } from '../verify/record.ts';
 import { keyDigestOf, summaryColumns, valuesOf } from './run-rows.ts';
 
-/** A row of `run_events`: a line of `events.jsonl` without its line feed, and what it says of its place in the chain. */
+/** Row of `run_events`: a line of `events.jsonl` without its line feed, and its place in the chain. */
 export interface EventRow {
   readonly seq: number;
   readonly line: string;
@@ -17,7 +17,7 @@ export interface EventRow {
 
 const all = { after: 0, upTo: Number.MAX_SAFE_INTEGER };
 
-/** In order. A reader outside a transaction wants those up to the head that it saw. */
+/** Rows in order. Outside a transaction, `upTo` must be the head that was read, because more events may follow. */
 export function eventRows(
   sql: Sql,
   runId: string,
@@ -33,7 +33,7 @@ export function logOf(rows: readonly EventRow[]): Buffer {
   return Buffer.from(rows.map(({ line }) => `${line}\n`).join(''));
 }
 
-/** The lines of a run up to its head; null of a run that the database does not have. */
+/** Lines of a run up to its head; null if the database does not have the run. */
 export async function recordLines(
   sql: Sql,
   runId: string,
@@ -47,7 +47,7 @@ export async function recordLines(
 }
 
 /**
- * Log and head of a run as the database holds them at one moment, sound or not; without either if it holds nothing of the run.
+ * Log and head of a run at one moment, sound or not. Both are null if the database has nothing of the run.
  * @throws NotFound (`run_pruned`)
  */
 export async function recordInRows(sql: Sql, run_id: string): Promise<Omit<RunRecord, 'artifacts'>> {
@@ -55,7 +55,7 @@ export async function recordInRows(sql: Sql, run_id: string): Promise<Omit<RunRe
   for (let before = await headOf(sql, run_id); ; ) {
     const rows = await eventRows(sql, run_id);
     const acknowledged = await headOf(sql, run_id);
-    // What is appended meanwhile would look as if nobody had acknowledged it.
+    // Events appended between the reads would look as if they were never acknowledged.
     if (acknowledged?.hash !== before?.hash) {
       before = acknowledged;
       continue;
@@ -95,7 +95,7 @@ function columnProblems(rows: readonly EventRow[]): FoundProblem[] {
   );
 }
 
-/** What the row of a run says in lists and its events do not. @param events all of the run, sound */
+/** Differences between the run's row, which lists show, and its events. @param events all events of the run, sound */
 export async function summaryProblems(
   sql: Sql,
   runId: string,
@@ -106,7 +106,7 @@ export async function summaryProblems(
     `SELECT hash, ${names.join(', ')} FROM runs WHERE run_id = $1`,
     [runId],
   );
-  // Something may have been appended since.
+  // The run has changed since its events were read.
   if (row === undefined || row.hash !== events.at(-1)?.hash) return [];
   const size = events.reduce((sum, event) => sum + Buffer.byteLength(lineOf(event)), 0);
   const run = fold(runId, events);

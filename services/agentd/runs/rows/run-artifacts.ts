@@ -11,17 +11,17 @@ import type { ObjectStore } from '#kit/objects/object-store.ts';
 /** Where large artifacts go. */
 export interface RunObjects {
   readonly store: ObjectStore;
-  /** Smaller ones stay in the database. */
+  /** Minimum size of an artifact in the bucket; smaller artifacts stay in the database. */
   readonly minBytes: number;
 }
 
 interface ArtifactRow {
   readonly content: Uint8Array | null;
-  /** Its name in the bucket, where it is not in the row. */
+  /** Name of its object in the bucket; null if the content is in the row. */
   readonly object: string | null;
 }
 
-/** Content of runs by its digest: in rows, or in objects of a bucket that rows name. */
+/** Artifacts of runs by their digests, in rows or in objects of a bucket that rows name. */
 export class RunArtifacts {
   readonly #database: Database;
   readonly #objects: RunObjects | null;
@@ -31,21 +31,21 @@ export class RunArtifacts {
     this.#objects = objects;
   }
 
-  /** @returns false of a run that is not there, or pruned */
+  /** @returns false if the run is missing or pruned */
   async put(runId: string, content: Uint8Array): Promise<boolean> {
     const objects = this.#objects;
     if (objects === null || content.byteLength < objects.minBytes) return this.#putRow(runId, content);
     return this.#putObject(objects.store, runId, content);
   }
 
-  /** As it is stored now, sound or not; null where nothing is. */
+  /** Content as stored, sound or not; null if nothing is stored. */
   async read(runId: string, digest: string): Promise<Uint8Array | null> {
     for (let before: string | null = null; ; ) {
       const row = await rowOf(this.#database, runId, digest);
       if (row === null || row.object === null) return row?.content ?? null;
       const pieces = await this.#store(row.object).get(row.object);
       if (pieces !== null) return await buffer(pieces);
-      // It may have been replaced since its name was read.
+      // The object may have been replaced since its name was read.
       if (row.object === before) return null;
       before = row.object;
     }
@@ -60,7 +60,7 @@ export class RunArtifacts {
     return rows.map(({ digest }) => digest);
   }
 
-  /** The sha256 of what is stored now, by the digest that names it; null if an object is not there. */
+  /** sha256 of each artifact's stored content, by the digest that names it; null if its object is missing. */
   async digests(runId: string): Promise<ReadonlyMap<string, string | null>> {
     const found = new Map<string, string | null>();
     for (const digest of await this.names(runId)) {
@@ -82,7 +82,7 @@ export class RunArtifacts {
     );
   }
 
-  /** As it is stored now, sound or not; no file where nothing is. */
+  /** Writes the content as stored, sound or not; writes no file if nothing is stored. */
   async write(runId: string, digest: string, path: string): Promise<void> {
     const row = await rowOf(this.#database, runId, digest);
     if (row === null) return;
@@ -107,7 +107,7 @@ export class RunArtifacts {
     );
   }
 
-  /** The object is there, whole and read back, before any row names it. An undamaged one that is there already stays. */
+  /** Stores the object and reads it back before a row names it. Keeps an existing object that is not damaged. */
   async #putObject(store: ObjectStore, runId: string, content: Uint8Array): Promise<boolean> {
     const digest = sha256(content);
     const before = await rowOf(this.#database, runId, digest);
@@ -149,7 +149,7 @@ export class RunArtifacts {
   }
 }
 
-/** Repeated without harm after a commit whose answer was lost. @returns false of a run that was pruned meanwhile */
+/** Safe to repeat after a commit whose answer was lost. @returns false if the run was pruned meanwhile */
 async function nameObject(
   sql: Sql,
   { runId, digest, object, store }: { runId: string; digest: string; object: string; store: ObjectStore },
@@ -177,7 +177,7 @@ async function nameObject(
   return true;
 }
 
-/** @returns false of a run that is not there, or pruned; else it is not pruned until the transaction ends */
+/** Prevents pruning of a run until the transaction ends. @returns false if the run is missing or pruned */
 async function lockKept(sql: Sql, runId: string): Promise<boolean> {
   const rows = await sql.query(
     `SELECT 1 AS kept FROM runs WHERE run_id = $1 AND tombstone IS NULL ${rowLock(sql, 'FOR SHARE')}`,
@@ -186,7 +186,7 @@ async function lockKept(sql: Sql, runId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** The object that an artifact was so far is deleted by the next pruning. @param next the object that it is from now on */
+/** Marks the former object of an artifact for deletion by the next pruning. @param next new object; empty if there is none */
 async function releaseObjects(sql: Sql, runId: string, digest: string, next: string): Promise<void> {
   await sql.query(
     `UPDATE run_objects SET state = 'going'

@@ -2,13 +2,13 @@ import { changePosition } from '#kit/database/change-numbers.ts';
 import type { Sql } from '#kit/database/database.ts';
 import type { RunChanges } from '../run-store.ts';
 
-/** Runs that were changed by a transaction that had not ended at `position`. */
+/** Runs changed by transactions that had not ended at `position`. */
 export async function changesSince(sql: Sql, position: string | null): Promise<RunChanges> {
   const here = await changePosition(sql, 'runs');
   const [server, ended] = position?.split('/') ?? [];
   const all = server !== here.server || ended === undefined || Number(ended) > here.next;
   const rows = await sql.query<{ run_id: string; size: number }>(
-    // The upper bound leaves out numbers of the server that a backup was made of.
+    // The upper bound excludes numbers of another server, which a restored backup may contain.
     `SELECT run_id, size FROM runs ${all ? '' : 'WHERE changed_in >= $1 AND changed_in < $2'}`,
     all ? [] : [Number(ended), here.next],
   );

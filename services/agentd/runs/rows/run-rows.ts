@@ -19,7 +19,7 @@ import { type Holder, holderColumns, lives, withHolder } from './holder.ts';
 
 /** Columns of `runs` that never change. */
 const fixedColumns = ['forge', 'owner', 'repo', 'number', 'role', 'created_at'] as const;
-/** Columns of `runs` that later events of a run change, beside its head. */
+/** Columns of `runs`, besides the head, that later events of a run change. */
 export const changingColumns = [
   'size',
   'status',
@@ -32,14 +32,14 @@ export const changingColumns = [
   'asked_by',
   'decided_by',
 ] as const;
-/** Columns of `runs`, beside `run_id` and the head; in the order of `valuesOf`. */
+/** Columns of `runs`, besides `run_id` and the head, in the order of `valuesOf`. */
 export const summaryColumns = [...fixedColumns, ...changingColumns, 'words'] as const;
 type SummaryColumn = (typeof summaryColumns)[number];
 const shownColumns = summaryColumns.filter(
   (name) => !['size', 'asked_by', 'decided_by', 'words'].includes(name),
 );
 
-/** A run as lists know it. `size` is that of its lines, -1 of a pruned run. */
+/** Row of a run in lists. `size` is the number of bytes in its lines; -1 for a pruned run. */
 interface Row extends Omit<RunSummary, 'status'> {
   readonly size: number;
   /** Never `interrupted`; `pruned` if only a tombstone is left. */
@@ -76,7 +76,7 @@ function rowValues(row: Row, columns: readonly SummaryColumn[] = summaryColumns)
   return columns.map((name) => (name === 'words' ? words : row[name]));
 }
 
-/** One name is found by the line feeds around it. */
+/** Puts line feeds around each name, so that a search matches whole names. */
 function namesText(names: readonly string[]): string {
   return `\n${[...new Set(names.map((name) => name.replaceAll('\n', ' ').toLowerCase()))].join('\n')}\n`;
 }
@@ -92,7 +92,7 @@ function peopleOf({ request, plan, actions }: Run): Pick<Row, 'asked_by' | 'deci
   return { asked_by: namesText(asked), decided_by: namesText(decided) };
 }
 
-/** Of the key of its request; null also where another run has the key since, which who repeats the request gets. */
+/** Digest of the request's idempotency key; null without a key. Also null if a newer run has the key, which a repeated request gets. */
 export async function keyDigestOf(sql: Sql, { run_id, request }: Run): Promise<string | null> {
   if (request.idempotency_key == null) return null;
   const digest = sha256(request.idempotency_key);
@@ -139,7 +139,7 @@ function checkQuery({ limit, status }: RunQuery): { readonly limit: number } {
   return { limit };
 }
 
-/** Judged again with the status that the holder of the run's lease decides. */
+/** Checks the status again, because it depends on the holder of the run's lease. */
 function fits(run: RunSummary, { status, without_failed_plannings }: RunQuery): boolean {
   if (without_failed_plannings === true && isFailedPlanning(run)) return false;
   return status === undefined || run.status === status;
@@ -167,7 +167,7 @@ function conditionsOf({ engine }: Sql, query: RunQuery, before: string | null) {
     conditions.push(condition(places(given, values.length + 1)));
     values.push(...given);
   };
-  // Both engines compare bytes in these columns.
+  // Both functions compare bytes.
   const holds = (column: string) => (value: string) =>
     engine === 'postgres' ? `position(${value} in ${column}) > 0` : `instr(${column}, ${value}) > 0`;
   if (before !== null) where((value) => `runs.run_id < ${value}`, before);
@@ -200,7 +200,7 @@ function conditionsOf({ engine }: Sql, query: RunQuery, before: string | null) {
   return { text: conditions.join(' AND '), values };
 }
 
-/** What the row may call a run that is shown with this status. */
+/** Statuses in rows of runs that are shown with this status. */
 function storedStatuses(status: RunStatus): readonly RunStatus[] {
   return status === 'interrupted' ? runStatuses.filter(isActive) : [status];
 }
@@ -218,10 +218,10 @@ function decodeCursor(cursor: string): string {
   );
 }
 
-/** PostgreSQL takes at most 65,535 values in a statement, SQLite 32,766. */
+/** Maximum number of names in a statement. PostgreSQL takes at most 65,535 values, SQLite 32,766. */
 const maxNames = 5_000;
 
-/** Of those of these runs that are there, whether a tombstone alone is left. */
+/** True for each pruned run, by id. Leaves out runs that the database does not have. */
 export async function whichArePruned(
   sql: Sql,
   runIds: readonly string[],

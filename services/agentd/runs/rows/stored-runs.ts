@@ -10,23 +10,23 @@ import { recordCut } from '../verify/record.ts';
 import { type Holder, holderColumns, lives, withHolder } from './holder.ts';
 import { type EventRow, eventRows } from './record-in-rows.ts';
 
-/** A run as it was read last: its events and what they fold to, without regard to who works on it. */
+/** Run as last read: its events and their folded state, regardless of whether a process works on it. */
 export interface StoredRun {
   readonly run: Run;
   readonly events: readonly RunEvent[];
-  /** Their lines as they are stored, without line feeds. */
+  /** Stored lines of the events, without line feeds. */
   readonly lines: readonly string[];
-  /** Bytes of all lines. */
+  /** Number of bytes in all lines. */
   readonly size: number;
 }
 
-/** A run, and whether a process that may live works on it. */
+/** Run, and whether a process may be working on it. */
 export interface LookedAt {
   readonly stored: StoredRun;
   readonly worked: boolean;
 }
 
-/** The run for whoever looks: interrupted where nobody works on it. */
+/** Run as callers see it: an active run is interrupted if no process works on it. */
 export function seenRun({ stored: { run }, worked }: LookedAt): Run {
   return isActive(run.status) ? asSeen(run, worked) : run;
 }
@@ -41,28 +41,28 @@ interface HeadRow extends Holder {
 
 const maxRuns = 64;
 
-/** The runs that were used last, read and folded. A line that is as it was is not decoded again. */
+/** Cache of the runs used last. Decodes only lines that changed. */
 export class StoredRuns {
   readonly #runs = new Map<string, StoredRun>();
 
-  /** For whoever shows it: rows behind a head that is as it was are not looked at. */
+  /** Reads a run to show it. Reads no events if the head is unchanged. */
   async read(sql: Sql, runId: string): Promise<LookedAt> {
     const row = await headRow(sql, runId);
     const known = this.#runs.get(runId);
     const isKnown = known !== undefined && isHead(known.run.head, row);
     if (isKnown) return { stored: known, worked: lives(row) };
-    // More may be appended meanwhile.
+    // More events may be appended meanwhile.
     const rows = await eventRows(sql, runId, { after: 0, upTo: row.seq });
     return { stored: this.#decoded(runId, row, rows), worked: lives(row) };
   }
 
-  /** For whoever changes it: all rows, whatever was read before. In a transaction nobody else appends to it until that ends. */
+  /** Reads all rows of a run to change it. No other process can append to the run until the transaction ends. */
   async readLocked(sql: Sql, runId: string): Promise<LookedAt> {
     const row = await headRow(sql, runId, rowLock(sql, 'FOR UPDATE OF runs'));
     return { stored: this.#decoded(runId, row, await eventRows(sql, runId)), worked: lives(row) };
   }
 
-  /** What was appended, once it is committed. */
+  /** Caches a run, only after its events are committed. */
   put(runId: string, stored: StoredRun): void {
     this.#runs.delete(runId);
     this.#runs.set(runId, stored);
@@ -102,7 +102,7 @@ function isHead({ seq, hash }: Head, row: HeadRow): boolean {
   return seq === row.seq && hash === row.hash;
 }
 
-/** @param known of which lines that are the same at the beginning are not decoded again */
+/** @param known earlier state; equal lines at the beginning are not decoded again */
 function readEvents(runId: string, rows: readonly EventRow[], known: StoredRun | undefined): RunEvent[] {
   const events: RunEvent[] = [];
   let isSame = known !== undefined;
@@ -119,7 +119,7 @@ function readEvents(runId: string, rows: readonly EventRow[], known: StoredRun |
         `run ${runId} cannot be read: event ${head.seq + 1}: ${messageOf(cause)}`,
         {
           cause,
-          hint: `./core verify ${runId} says what was changed where, ./core recover ${runId} how to go on.`,
+          hint: `./core verify ${runId} shows what was changed, and ./core recover ${runId} shows how to continue.`,
         },
       );
     }

@@ -1,12 +1,12 @@
 import type { Database } from '#kit/database/database.ts';
 import type { ObjectStore } from '#kit/objects/object-store.ts';
 
-/** Time that writing an object may take, in ms; later it can no longer be named. */
+/** Maximum time for writing an object, in ms. Afterwards no artifact can name it. */
 const writingMs = 3_600_000;
 
 /**
- * Deletes objects that no artifact names: of pruned runs, of replaced artifacts, of writers that died. What cannot be reached now goes
- * with the next pruning.
+ * Deletes objects that no artifact names: objects of pruned runs, of replaced artifacts, and of writers that died. The next pruning
+ * deletes objects that cannot be reached now.
  */
 export async function deleteUnnamed(database: Database, store: ObjectStore): Promise<void> {
   await database.write(

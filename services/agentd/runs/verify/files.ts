@@ -114,7 +114,7 @@ function checkCopies(folder: string, copies: ReadonlyMap<string, ReadonlySet<str
 
 const inRun = new Set([logName, artifactsName, tombstoneName, validation, ...views]);
 
-/** What nothing of Core has written there. What a crash left of a write is no such thing. */
+/** Entries that Core did not write. Excludes unfinished writes that a crash left. */
 function foreignEntries(folder: string, copies: ReadonlyMap<string, unknown> | null): FoundProblem[] {
   const isCopy = (name: string): boolean => name === 'index.json' || copies === null || copies.has(name);
   return [
@@ -140,7 +140,7 @@ function foreignIn(folder: string, prefix: string, belongs: (name: string) => bo
   });
 }
 
-/** Of a path itself and not of what it links to; null where nothing is, or what should be its folder is none. */
+/** File status of a path, without following a link; null if the path does not exist. */
 function statsOf(path: string): Stats | null {
   try {
     return lstatSync(path);
@@ -167,9 +167,9 @@ export function requireViews(runId: string, folder: string, events: readonly Run
 }
 
 /**
- * What a person approves, and what runs, is what these hold. What a model was sent and answered may be missing, because nothing
- * runs of it and a person may delete it; edited it may not be.
- * @param digestOf the sha256 of what is stored under a digest; null where nothing is
+ * Checks the artifacts that approvals and executions rely on. Prompts and answers of a model may be missing, because executions do not
+ * use them and a person may delete them. They must not be edited.
+ * @param digestOf sha256 of the content stored under a digest; null if there is none
  * @throws Conflict (`artifact_differs`)
  */
 export function requireArtifacts(

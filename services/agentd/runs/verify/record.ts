@@ -12,22 +12,22 @@ export interface HeadMark {
   readonly type: string;
 }
 
-/** The record of a run as one place keeps it, sound or not: rows of the database, or a folder. */
+/** Record of a run in the database or in a folder, sound or not. */
 export interface RunRecord {
   readonly run_id: string;
-  /** Names of the log and of the artifacts there, for messages. */
+  /** Names of the log and the artifacts, for messages. */
   readonly names: { readonly log: string; readonly artifacts: string };
   /** Lines of events, each with its line feed; null without a log. */
   readonly log: Uint8Array | null;
-  /** Newest event that was acknowledged; null if the place has no mark of it beside the log. */
+  /** Newest acknowledged event; null if nothing outside the log names it. */
   readonly acknowledged: HeadMark | null;
-  /** sha256 of the content by the digest that names it; null if the content cannot be read. */
+  /** sha256 of each artifact's content, by the digest that names it; null if the content cannot be read. */
   readonly artifacts: ReadonlyMap<string, string | null>;
-  /** What the place itself holds that contradicts the log. */
+  /** Contradictions between the log and data stored beside it. */
   readonly problems: readonly FoundProblem[];
 }
 
-/** @throws Failed (`run_damaged`) if something else is in place of the log */
+/** @throws Failed (`run_damaged`) if the log is not a regular file */
 export function recordInFolder(run_id: string, runsDir: string): RunRecord {
   const folder = join(runsDir, run_id);
   const log = requireLogFile(run_id, folder) === null ? null : readFileSync(join(folder, logName));

@@ -7,13 +7,13 @@ import type { RunRecord } from './record.ts';
 
 type RecordLog = Omit<RunRecord, 'artifacts'>;
 
-/** The events of a record up to the first that does not hold, and the bytes behind them. */
+/** Sound events at the beginning of a record, and the bytes after them. */
 interface SoundPart {
   readonly events: readonly RunEvent[];
-  /** Bytes of `events` as lines. */
+  /** Number of bytes in the lines of `events`. */
   readonly length: number;
   readonly rest: Uint8Array;
-  /** Why the first line behind does not hold; null if only an unfinished line is there. */
+  /** Why the next line is not sound; null if at most an unfinished line follows. */
   readonly broken: string | null;
 }
 
@@ -24,7 +24,7 @@ export function soundPart({ log, names }: RecordLog): SoundPart {
   return { events, length, rest: bytes.subarray(length), broken };
 }
 
-/** What is there of a run's record, beside what was acknowledged. */
+/** State of a run's record, compared with its newest acknowledged event. */
 export function stateOf(record: RecordLog): RecordState {
   const { run_id, acknowledged, log } = record;
   const part = soundPart(record);
@@ -42,7 +42,7 @@ export function stateOf(record: RecordLog): RecordState {
   };
 }
 
-/** How the events differ from what was acknowledged; null if they do not. */
+/** Difference between the events and the acknowledged event; null if there is none. */
 function cutProblem({ acknowledged: held, names }: RecordLog, events: readonly RunEvent[]): string | null {
   if (held === null) return null;
   const seq = events.length;
@@ -58,7 +58,8 @@ function cutProblem({ acknowledged: held, names }: RecordLog, events: readonly R
 }
 
 /**
- * The event with which a cut record continues, and the bytes behind its last sound event, which are to be kept as an artifact.
+ * Event with which a cut record continues.
+ * @param aside bytes after the last sound event, which are kept as an artifact; null if there are none
  * @throws Conflict (`record_whole`, `record_lost`)
  */
 export function recovery(

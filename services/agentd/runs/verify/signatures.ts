@@ -12,8 +12,8 @@ interface Found extends CheckedApproval {
 }
 
 /**
- * Checks the signature of every decision, each by the keys that were valid when it was signed, and that where the policy requires
- * one, nothing was started and nothing waits to be started without it.
+ * Checks the signature of every decision by the keys that were valid when it was signed. If the policy requires signatures, also checks
+ * that no action has started, or can start, without one.
  */
 export function checkSignatures(
   runId: string,
@@ -34,7 +34,7 @@ export function checkSignatures(
   return { approvals: found.map(({ approval: _, ...one }) => one), problems };
 }
 
-/** Every signed decision of the record, whoever took it back since. */
+/** Every signed decision of the record, including decisions that were changed since. */
 export function signedDecisions(runId: string, events: readonly RunEvent[]): SignedDecision[] {
   return events.flatMap((event): SignedDecision[] => {
     if (event.type !== 'approval_recorded') return [];
@@ -71,7 +71,7 @@ function findDecisions(runId: string, events: readonly RunEvent[], signatures: A
   });
 }
 
-/** Approvals under which an action was started, or could be: the last one, and where rules count people the last of each. */
+/** Approvals by which an action was or could be started: the last approval, or the last of each person if rules count people. */
 function countingApprovals(found: readonly Found[], events: readonly RunEvent[]): Set<Found> {
   const bySeq = new Map(found.map((one) => [one.seq, one]));
   const inForce = new Map<string, readonly Found[]>();

@@ -37,7 +37,7 @@ interface Story {
  * Checks that the events describe an allowed history: definitions are those that were sealed, approvals name them, and nothing
  * was started without an approval in force, or by two executors at the same time.
  */
-/** @param log its name, for problems */
+/** @param log name of the log, for problems */
 export function checkStory(
   runId: string,
   events: readonly RunEvent[],
@@ -237,7 +237,7 @@ function judgeResult(story: Story, result: DataOf<'action_result'>): string[] {
   return [];
 }
 
-/** What was lost stays lost: a recovered record never holds again, and says why. */
+/** Reports each recovery, because a recovered record is never whole again. */
 function judgeRecovery(story: Story, { lost, kept, by }: DataOf<'record_recovered'>): string[] {
   for (const action_id of [...story.decisions.keys()]) {
     if (!story.started.has(action_id)) story.decisions.delete(action_id);

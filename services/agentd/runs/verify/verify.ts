@@ -17,8 +17,8 @@ import { checkSignatures } from './signatures.ts';
 import { checkStory } from './story.ts';
 
 /**
- * Checks the record of a run: every line and the chain, the newest acknowledged event, sealed definitions, approvals with their
- * signatures, starts, and artifacts. Without `signatures`, those of approvals are not checked.
+ * Checks the record of a run: every line and the chain, the newest acknowledged event, sealed definitions, approvals, starts, and
+ * artifacts. Checks signatures of approvals only if `signatures` is given.
  */
 export function verifyRecord(record: RunRecord, signatures?: ApprovalSignatures): Checked {
   const { run_id, names } = record;
@@ -54,7 +54,7 @@ interface Checked extends CheckedLog, Pick<Verification, 'artifacts' | 'approval
 }
 
 /**
- * Checks a run from its folder alone, also that the views say what the events say and that nothing else lies there.
+ * Checks a run by its folder only. Also checks that the views match the events and that the folder has no unexpected files.
  * @throws NotFound (`run_not_found`, `run_pruned`)
  */
 export function verifyFolder(runId: string, runsDir: string, signatures?: ApprovalSignatures): Verification {
@@ -105,19 +105,19 @@ function checkArtifacts(
   return { sound, problems };
 }
 
-/** The lines of a log, judged one by one. */
+/** Result of checking every line of a log. */
 export interface ChainCheck {
-  /** Events that can be decoded, sound or not, so that the rest of the check can go on. */
+  /** Events that can be decoded, sound or not, for the later checks. */
   readonly events: readonly RunEvent[];
-  /** Whole lines, events or not. */
+  /** Number of complete lines, with or without an event. */
   readonly lines: number;
   readonly head: Head;
   readonly problems: readonly FoundProblem[];
 }
 
 /**
- * Checks every line of a log by itself and against the one before. After a broken one it goes on from what the line
- * claims, so that one change is reported once.
+ * Checks every line of a log by itself and against the line before. After a broken line, continues from what that line claims, so that
+ * one change is reported once.
  */
 export function checkChain(log: Uint8Array, name: string = logName): ChainCheck {
   const problems: FoundProblem[] = [];
@@ -165,11 +165,11 @@ function checkLine(
   }
 }
 
-/** Finds the changed field where it can: with the right value in its place the hash matches again. */
+/** Finds the changed field if it can: the hash matches again once the field has its right value. */
 function chainProblems(raw: RawEvent, canonical: string, head: Head): string[] {
   const problems: string[] = [];
   const seq = head.seq + 1;
-  // The line before could not be read: there is nothing to compare with.
+  // The line before could not be read, so there is nothing to compare with.
   const prev = head.hash === '' ? raw.prev : head.hash;
   if (raw.seq !== seq)
     problems.push(`seq is ${raw.seq} and must be ${seq}: an event was added, removed or moved`);
