@@ -276,19 +276,19 @@ export const VcsFacts = t.strict({
 });
 export type VcsFacts = t.TypeOf<typeof VcsFacts>;
 
-/** Why something may not be, with a stable code. */
+/** Reason for a refusal, with a stable code. */
 export interface Problem {
   readonly code: string;
   readonly message: string;
 }
 
-/** How the approval of an action stands by what is configured now. */
+/** Judgement of an action's approval by the current configuration. */
 export interface Judgement {
-  /** Why it does not count, or why that is unknown; null if it counts, or if there is none. */
+  /** Why the approval does not count, or why that is unknown; null if it counts or does not exist. */
   readonly approval_problem: Problem | null;
-  /** How far rules are met by the decisions that count now; undefined if no rule asks. */
+  /** How far the decisions that count now meet the rules; undefined if no rule applies. */
   readonly progress: ApprovalProgress | undefined;
-  /** The decisions that count by themselves now. A rejection stays. */
+  /** Decisions that count now, each judged alone. Rejections always count. */
   readonly counted: readonly Approval[];
 }
 

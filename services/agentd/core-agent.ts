@@ -44,23 +44,23 @@ import {
 } from './runs/run-store.ts';
 import type { ApprovalSignatures } from './signatures/approval-signatures.ts';
 
-/** Its notices say that the context service did not answer. */
+/** True if the notices of the plan say that the context service did not answer. */
 function plannedWithout({ plan }: Run): boolean {
   return plan?.notices.some((notice) => notice.startsWith('context: ')) === true;
 }
 
-/** Whoever looks at a run waits so long, in milliseconds, to learn whether its base moved. */
+/** Timeout for checking whether the base branch moved, in ms. */
 const baseMs = 5_000;
 
-/** Nobody decided about what has not started, so that nothing is judged. */
+/** For a run without decisions about open actions: there is nothing to judge. */
 const unneeded: ReadApprovals = () => {
   throw new Error('an undecided action was judged');
 };
 
-/** The use cases of core-agentd. Command line and HTTP routes are two faces of this one class. */
+/** Use cases of core-agentd, for the command line and the HTTP routes. */
 export class CoreAgent {
   readonly #store: RunStore;
-  /** Loaded when it is needed first: looking at runs needs none of it. */
+  /** Loads lazily, because reading runs does not need it. */
   readonly #work: () => Promise<Work>;
 
   constructor(store: RunStore, work: () => Promise<Work>) {
@@ -68,7 +68,7 @@ export class CoreAgent {
     this.#work = work;
   }
 
-  /** Makes a run, or finds the one made with the same idempotency key, and plans it to its end. */
+  /** Creates a run, or finds the run with the same idempotency key, and plans it to the end. */
   async planIssue(request: PlanRequest, watch: Watch): Promise<JudgedRun> {
     const { run } = await this.createRun(request, watch.signal);
     return canBePlanned(run) ? this.plan(run.run_id, watch) : this.#judged(run);
@@ -76,7 +76,7 @@ export class CoreAgent {
 
   /**
    * The first half of `planIssue`, for callers that answer before the planning ends; `plan` is the second.
-   * @param mayCreate called before a run is made; throws to refuse
+   * @param mayCreate called before a run is created; throws to refuse
    */
   async createRun(request: PlanRequest, signal: AbortSignal, mayCreate = () => {}): Promise<NamedRun> {
     checkScope(request.by, 'plan');
@@ -91,7 +91,7 @@ export class CoreAgent {
     return { run: await this.#store.begin(await resolve(), request.task), created: true };
   }
 
-  /** A run of `createRun` that could not be planned here: others may resume it. */
+  /** Gives up a run of `createRun` that this process does not plan, so that other processes may resume it. */
   leaveUnplanned(runId: string): Promise<void> {
     return this.#store.abandon(runId);
   }
@@ -111,7 +111,7 @@ export class CoreAgent {
     return this.#judged(await this.#approveStanding(run));
   }
 
-  /** Once the plan was delivered, as before every approval. */
+  /** Applies standing approvals, after the plan was delivered. */
   async #approveStanding(run: Run): Promise<Run> {
     const [{ approvals, approvalsFresh, delivery }, { approveStanding }] = await Promise.all([
       this.#work(),
@@ -123,12 +123,12 @@ export class CoreAgent {
     return after;
   }
 
-  /** As their records say, without asking what counts now. */
+  /** Lists runs as their records say, without judging approvals. */
   recordedRuns(query: RunQuery): Promise<RunPage> {
     return this.#store.list(query);
   }
 
-  /** What waits is said as approvals count now. */
+  /** Lists runs with the actions that wait as approvals count now. */
   async runs(query: RunQuery): Promise<RunPage> {
     const page = await this.recordedRuns(query);
     const { mayLapse, pageNow } = await import('./execution/page-now.ts');
@@ -139,15 +139,15 @@ export class CoreAgent {
     return this.#store.count();
   }
 
-  /** What waits for whom. @throws NotFound (`person_not_found`) */
+  /** Work that waits for a person. @throws NotFound (`person_not_found`) */
   async inbox(request: InboxRequest): Promise<Inbox> {
     const [read, { readInbox }] = await Promise.all([this.#readApprovals(), import('./inbox/read-inbox.ts')]);
     return readInbox(this.#store, read(), request);
   }
 
   /**
-   * The identifier of the run that a person names in any way that the store knows.
-   * @param folder where they stand: its repository is meant by `last`, and where several have an issue of the number
+   * Identifier of the run that a person names, in any form that the store accepts.
+   * @param folder current folder. Its repository decides what `last` means, and an issue number that several repositories have.
    */
   runId(name: string, folder: string, choice: Omit<RunChoice, 'here' | 'judge'> = {}): Promise<string> {
     return this.#store.resolve(name, {
@@ -165,7 +165,7 @@ export class CoreAgent {
     });
   }
 
-  /** Names and checks runs by this host's folders, without the database. */
+  /** Resolves and verifies runs by this host's folders, without the database. */
   async offline(): Promise<Pick<CoreAgent, 'runId' | 'verify'>> {
     const { RunFolders } = await import('./runs/run-folders.ts');
     const folders = new RunFolders(this.#store.stateDir);
@@ -176,7 +176,7 @@ export class CoreAgent {
     };
   }
 
-  /** The issue that a person names: a number of the repository of `folder`, `owner/repo#12`, or the address of its page. */
+  /** Issue that a person names: a number in the repository of `folder`, `owner/repo#12`, or the address of its page. */
   async issueNamed(text: string, folder: string) {
     return (await this.#work()).issueNamed(text, folder);
   }
@@ -186,14 +186,14 @@ export class CoreAgent {
     return (await this.#work()).repositoryOf(folder);
   }
 
-  /** The checkout around `folder`, where the run is delivered to it by default: it is of the run's repository. */
+  /** Checkout around `folder`, to which the run is delivered by default; null if it is not a checkout of the run's repository. */
   async checkoutFor(run: Run, folder: string): Promise<string | null> {
     if (run.plan?.target.branch == null) return null;
     const { checkoutOf } = await import('./git/checkout.ts');
     return checkoutOf(folder, run.plan.target.push_url);
   }
 
-  /** Names of those checkouts that the run can be delivered to: they are of its repository, and can be read on this host. */
+  /** Names of the checkouts that the run can be delivered to: readable checkouts of its repository. */
   async checkoutsFor(run: Run, checkouts: Readonly<Record<string, string>>): Promise<string[]> {
     const found = await Promise.all(
       Object.entries(checkouts).map(async ([name, path]) =>
@@ -208,14 +208,14 @@ export class CoreAgent {
     return this.#judged(await this.#store.read(await this.#store.resolve(idOrPrefix)));
   }
 
-  /** As every view shows it: with what an execution would say about its approvals now. */
+  /** Run as every view shows it, with each approval judged as an execution would now. */
   async #judged(run: Run): Promise<JudgedRun> {
     const { judgedRun } = await import('./execution/judged-run.ts');
     const decided = run.actions.some((action) => isOpen(action) && action.decisions.length > 0);
     return judgedRun(run, decided ? await this.#readApprovals() : unneeded);
   }
 
-  /** What decides about approvals, as it is now. Reading it throws where that cannot be known, and a run is still shown. */
+  /** Current state that approvals are judged by. If it cannot be read, the returned function throws, so that runs are still shown. */
   async #readApprovals(): Promise<ReadApprovals> {
     const { onceRead } = await import('./execution/judged-run.ts');
     try {
@@ -231,8 +231,8 @@ export class CoreAgent {
   }
 
   /**
-   * The same, after its forge was asked for the name of its repository, where something of it was or may be published, and its remote
-   * whether the base branch moved, where something may still be published.
+   * Same as `run`, after two checks. Asks the forge for the name of the repository if the run has published something or still may.
+   * Asks the remote whether the base branch moved if the run may still publish something.
    */
   async runWithBase(idOrPrefix: string): Promise<JudgedRun> {
     return this.#judged(await this.#withBase(await this.#store.read(await this.#store.resolve(idOrPrefix))));
@@ -268,7 +268,7 @@ export class CoreAgent {
     return listIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
 
-  /** What changed on a forge since a time. */
+  /** Issues that changed on a forge since a time. */
   async changedIssues(query: ChangeQuery, signal: AbortSignal) {
     const [{ forgeFor }, { changedIssues }] = await Promise.all([
       this.#work(),
@@ -277,7 +277,7 @@ export class CoreAgent {
     return changedIssues({ store: this.#store, forge: await forgeFor(query, signal) }, query, signal);
   }
 
-  /** As `RunStore.watch`. */
+  /** See `RunStore.watch`. */
   watch(runId: string | null, look: () => void): () => void {
     return this.#store.watch(runId, look);
   }
@@ -302,7 +302,7 @@ export class CoreAgent {
     return readBaseFile(this.#store.stateDir, plan!.target, path);
   }
 
-  /** What an agent left that was stopped before it was done. @throws NotFound (`no_draft`) */
+  /** Draft patch of an agent that was stopped before it finished. @throws NotFound (`no_draft`) */
   async draft(runId: string): Promise<Uint8Array> {
     const run = await this.#store.read(runId);
     const draft = draftOf(run);
@@ -326,7 +326,7 @@ export class CoreAgent {
     await approvalsFresh();
     const policy = decisionPolicy();
     if (request.decision === 'approve') await this.#store.requireUnaltered(request.run_id);
-    // Delivered before anything of the plan is approved, where the context service was away when it was made.
+    // Delivers the plan before the decision, if the context service was unavailable when the plan was made.
     const undelivered = delivery === null ? null : await deliverWithTimeout(delivery, request.run_id);
     const run = await this.#decided(request, policy, signatures);
     await this.#store.writeViews(request.run_id);
@@ -334,7 +334,7 @@ export class CoreAgent {
     return this.#judged(run);
   }
 
-  /** Under the lease of the issue, so that no plan that would supersede the run is sealed meanwhile. */
+  /** Decides under the lease of the issue, so that no other process seals a plan that supersedes the run. */
   async #decided(
     request: DecisionRequest,
     policy: DecisionPolicy,
@@ -377,7 +377,7 @@ export class CoreAgent {
     );
   }
 
-  /** Goes on where a crash or a stop left the run: planning, executing or undoing. */
+  /** Continues the planning, execution or undo that a crash or a stop interrupted. */
   async resume(request: { readonly run_id: string; readonly by: Person }, watch: Watch): Promise<JudgedRun> {
     await this.#store.requireSound(request.run_id);
     const { run_id, status, plan, execution, undo } = await this.#store.read(request.run_id);
@@ -394,7 +394,7 @@ export class CoreAgent {
     return this.#execute({ ...request, kind: 'resume', repo_dir, actions, dry_run }, watch);
   }
 
-  /** What `undo` would do, in order, without doing it. */
+  /** Steps of `undo`, in order, without doing them. */
   async undoPlan(runId: string) {
     const { previewUndo } = await (await this.#work()).execution();
     await this.#store.requireSound(runId);
@@ -433,13 +433,13 @@ export class CoreAgent {
     return syncRuns({ store: this.#store, forge, delivery }, request, watch);
   }
 
-  /** Delivers what waits for the context service; null where none is configured. */
+  /** Delivers pending events to the context service; null if none is configured. */
   async deliverPending(signal: AbortSignal) {
     const { delivery } = await this.#work();
     return delivery === null ? null : delivery.deliverPending(signal);
   }
 
-  /** What core-context is asked with. @throws Unavailable (`context_unavailable`) where none is configured */
+  /** Client of core-context. @throws Unavailable (`context_unavailable`) if none is configured */
   async context() {
     const { context } = await this.#work();
     if (context !== null) return context;
@@ -448,15 +448,15 @@ export class CoreAgent {
     });
   }
 
-  /** How much waits for the context service; null where none is configured. */
+  /** Backlog of deliveries to the context service; null if none is configured. */
   async contextBacklog() {
     const { delivery } = await this.#work();
     return delivery === null ? null : delivery.backlog();
   }
 
   /**
-   * Full id or unique prefix; a damaged record is what it is for.
-   * @param signersFile `allowed_signers` as it was when the run was approved; default: as it is
+   * Verifies the record of a run, damaged or not, by full id or unique prefix.
+   * @param signersFile `allowed_signers` at the time of the approvals; default: the current file
    */
   async verify(idOrPrefix: string, signersFile?: string) {
     const runId = await this.#store.resolve(idOrPrefix);
@@ -468,7 +468,7 @@ export class CoreAgent {
     return this.#store.mirror(await this.#store.resolve(idOrPrefix));
   }
 
-  /** Whether policy.json asks that every approval is signed. */
+  /** True if policy.json requires a signature for every approval. */
   async requiresSignature(): Promise<boolean> {
     return (await this.#work()).signatures.required;
   }
@@ -478,7 +478,7 @@ export class CoreAgent {
     return signersFile === undefined ? signatures : signatures.withSigners(resolve(signersFile));
   }
 
-  /** The signed decisions of a run, for whoever checks them without Core. */
+  /** Signed decisions of a run, for checks without Core. */
   async signatures(idOrPrefix: string) {
     const run_id = await this.#store.resolve(idOrPrefix);
     const { signedDecisions } = await import('./runs/verify/signatures.ts');
@@ -486,7 +486,7 @@ export class CoreAgent {
     return { run_id, signers_file, decisions: signedDecisions(run_id, await this.#store.events(run_id)) };
   }
 
-  /** The in-toto statement of a run, as the record said with an event; the newest without one. */
+  /** in-toto statement of a run, as of event `seq`; by default the newest. */
   async statement(idOrPrefix: string, seq?: number): Promise<string> {
     const { statementOf } = await import('./attestation/statement.ts');
     return statementOf(this.#store, await this.#store.resolve(idOrPrefix), seq);
@@ -503,7 +503,7 @@ export class CoreAgent {
     return this.#store.record(await this.#store.resolve(idOrPrefix));
   }
 
-  /** Lets a run whose record was cut go on with what is left of it; decisions about what has not started are made again. */
+  /** Lets a run with a damaged record continue from its sound events. Actions that have not started need new decisions. */
   async recoverRecord(request: RecoveryRequest): Promise<JudgedRun> {
     checkScope(request.by, 'admin');
     if (request.reason.trim() === '') {
@@ -517,7 +517,7 @@ export class CoreAgent {
     return this.#judged(run);
   }
 
-  /** Puts back what a database lost and this host's mirror has. */
+  /** Restores events and artifacts that the database lost, from this host's mirror. */
   async restoreRecord({ run_id, by }: Pick<RecoveryRequest, 'run_id' | 'by'>): Promise<JudgedRun> {
     checkScope(by, 'admin');
     const run = await this.#store.restore(await this.#store.resolve(run_id));
@@ -525,7 +525,7 @@ export class CoreAgent {
     return this.#judged(run);
   }
 
-  /** Deletes what models and agents were sent and answered for a run. @throws Conflict (`lease_held`) while it is worked on */
+  /** Deletes what models and agents were sent and answered for a run. @throws Conflict (`lease_held`) while a process works on it */
   async forgetPrompts({
     run_id,
     by,
@@ -550,7 +550,7 @@ export class CoreAgent {
     return this.#store.prune(request);
   }
 
-  /** Also of a run that has built nothing yet: what there would be is null then. */
+  /** Recovery manifest of a run. Fields are null if the run has not built anything yet. */
   async recovery(runId: string): Promise<Readonly<Record<string, unknown>>> {
     const run = await this.#store.read(runId);
     const { recoveryManifest } = await import('./runs/views/recovery-manifest.ts');

@@ -9,8 +9,8 @@ import { stateOf } from './runs/verify/recover.ts';
 import { agentdSchema } from './schema.ts';
 
 /**
- * Runs and notifications. Not sign-ins: a person who signed out on one side would be signed in again with what the other side has kept
- * since an earlier move. Not leases, nor objects of a bucket: a file has the content of every artifact in its rows.
+ * Moves runs and notifications. Leaves out sign-ins: rows kept from an earlier move would sign in a person who has signed out since.
+ * Leaves out leases, and rows of bucket objects, because a file has the content of every artifact in its rows.
  */
 export const openMoveParts: OpenMoveParts = async (options) => {
   const artifacts = new RunArtifacts(options.database, await openObjects(options.folders));
@@ -60,7 +60,7 @@ function notWhole(problems: readonly string[]): Conflict {
     `${problems.length} of the runs cannot be moved as they were acknowledged: ${problems.slice(0, 3).join('; ')}${more}`,
     {
       facts: { problems: problems.slice(0, 100) },
-      hint: './core verify RUN says what was changed, ./core recover RUN how to go on.',
+      hint: './core verify RUN shows what was changed, and ./core recover RUN shows how to continue.',
     },
   );
 }

@@ -6,7 +6,7 @@ import { DatabaseRunStore, type DatabaseRunStoreOptions } from './runs/database-
 import type { RunObjects } from './runs/rows/run-artifacts.ts';
 import { agentdSchema } from './schema.ts';
 
-/** The runs that `storage` of core.json means. */
+/** Opens the run store that `storage` in core.json selects. */
 export async function openRunStore(
   folders: Pick<Folders, 'config' | 'state'>,
   options: Pick<DatabaseRunStoreOptions, 'secrets' | 'warn' | 'clock'> = {},
@@ -24,7 +24,7 @@ export async function openRunStore(
   });
 }
 
-/** Where large artifacts are, as core.json says; null if all are in the database. */
+/** Object store for large artifacts, from core.json; null if all artifacts are in the database. */
 export async function openObjects(folders: Pick<Folders, 'config'>): Promise<RunObjects | null> {
   const settings = readS3Settings(folders);
   if (settings === null) return null;

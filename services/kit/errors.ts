@@ -55,12 +55,12 @@ export class CoreError extends Error {
 /** Something went wrong that nobody asked for: a bug, a broken disk, a tool that failed. */
 export class Failed extends CoreError {}
 
-/** A disk of this machine takes no more; the same succeeds once there is room. */
+/** A disk of this machine is full. A retry succeeds once there is room. */
 export class DiskFull extends Failed {
   override readonly retryable = true;
 }
 
-/** The disk of a database file of this machine takes no more. A service refuses what writes, and continues by itself once there is room. */
+/** The disk of a database file on this machine is full. A service refuses writes, and continues by itself once there is room. */
 export class DatabaseDiskFull extends DiskFull {
   override readonly status = 503;
 }

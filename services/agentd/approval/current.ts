@@ -64,7 +64,7 @@ export function whyDeciderMayNot(
   return whyTokenMayNot({ name: approver, token, at }, 'approve', current);
 }
 
-/** Why a decision does not count by itself: its token, or its signature. A standing approval is judged with its author. */
+/** Problem with a decision's token or signature; null if both are valid. The author of a standing approval is checked separately. */
 export function decisionProblem(
   subject: { readonly run_id: string; readonly action_id: string },
   approval: Approval,

@@ -26,16 +26,16 @@ import type { TokenRotated } from '../runs/event.ts';
 import type { ActionState, Run } from '../runs/run.ts';
 
 /**
- * Why the approval of an action, good by its record, does not count by what is configured now; null where it does: who approved must
- * still be who they were and may still approve, rules that were added since must be met, and a standing approval must still be there.
- * @throws Unavailable where that cannot be read for a while
+ * Why a recorded approval of an action does not count by the current configuration; null if it counts. Each approver must be the same
+ * person and still be allowed to approve. Rules added since must be met, and a standing approval must still exist.
+ * @throws Unavailable if the configuration temporarily cannot be read
  */
 export function problemNow(run: Run, action: ActionState, now: string, read: ReadApprovals): Problem | null {
   let current: ApprovalsNow;
   try {
     current = read();
   } catch (error) {
-    // What cannot be read now says nothing about the approval: the execution ends here and can be resumed.
+    // A configuration that cannot be read says nothing about the approval. The execution ends here and can be resumed.
     if (!(error instanceof CoreError) || error instanceof Unavailable) throw error;
     return { code: error.code, message: error.message };
   }
@@ -50,7 +50,7 @@ export function problemNow(run: Run, action: ActionState, now: string, read: Rea
   );
 }
 
-/** What of an action's decisions counts now, and how far it meets the rules of the plan. */
+/** Decisions of an action that count now, and how far they meet the rules of the plan. */
 export function countedNow(
   run: Run,
   action: ActionState,
@@ -69,7 +69,7 @@ export function countedNow(
   return { counted, progress };
 }
 
-/** @param counted decisions that count by themselves; what others rejected stays rejected */
+/** @param counted decisions that count, each judged alone, and all rejections */
 function countProblem(
   { terms, definition, decision, decisions }: ActionState,
   counted: readonly Approval[],
@@ -84,7 +84,7 @@ function countProblem(
   return { code: problems[0]?.code ?? 'approval_required', message: `approved by ${text}: ${messages}` };
 }
 
-/** Who counted as one person, or as an owner, still does. */
+/** Problem if a person or an owner no longer counts as such. */
 function peopleProblem(
   { terms, definition }: ActionState,
   decisions: readonly Approval[],
@@ -108,7 +108,7 @@ function peopleProblem(
   );
 }
 
-/** The same person as recorded, and an owner where they are that now too. */
+/** Recorded person, who is an owner only if still an owner now. */
 function stillKnown({ policy }: ApprovalsNow): Identify {
   return (approval) => {
     const before = asRecorded(approval);
@@ -118,7 +118,7 @@ function stillKnown({ policy }: ApprovalsNow): Identify {
   };
 }
 
-/** Rules as they are now; those of the plan hold besides. */
+/** Problem with the current rules, which apply in addition to the rules of the plan. */
 function ruleProblem(
   run: Run,
   { definition, terms: recorded }: ActionState,

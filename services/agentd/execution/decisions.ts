@@ -21,13 +21,13 @@ import type { NewEvent } from '../runs/event.ts';
 import { type ActionState, isActive, nowFor, type Run } from '../runs/run.ts';
 import { type ApprovalSignatures, requiredBy } from '../signatures/approval-signatures.ts';
 
-/** Which action a decision is about. */
+/** Action that a decision is about. */
 interface ActionOfRun {
   readonly run_id: string;
   readonly action_id: string;
 }
 
-/** What of the policy a decision is made by. */
+/** Policy that a decision is checked against. */
 export interface DecisionPolicy {
   readonly expires_after_days: number;
   readonly people: People;

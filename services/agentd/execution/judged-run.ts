@@ -8,8 +8,8 @@ import { countedNow, problemNow } from './approvals-now.ts';
 import { approvalProblem } from './decisions.ts';
 
 /**
- * The run with what an execution would say about each approval now. Every view shows this, and none judges by itself.
- * @param read called only if somebody decided about an action that has not started
+ * Judges each approval of a run as an execution would now. Every view uses this judgement.
+ * @param read called only if an action that has not started has a decision
  */
 export function judgedRun(run: Run, read: ReadApprovals): JudgedRun {
   const at = nowFor(run);
@@ -43,7 +43,7 @@ function judgementOf(run: Run, action: ActionState, at: string, read: ReadApprov
   return { approval_problem: recorded ?? problem, ...countedNow(run, action, current, at) };
 }
 
-/** Checks each signature once: that starts a program. */
+/** Checks each signature only once, because a check starts a program. */
 function eachOnce(signatures: ApprovalsNow['signatures']): ApprovalsNow['signatures'] {
   const known = new Map<Approval, ReturnType<typeof signatures.problemOf>>();
   return {
@@ -57,7 +57,7 @@ function eachOnce(signatures: ApprovalsNow['signatures']): ApprovalsNow['signatu
   };
 }
 
-/** Reads once, also where that fails. */
+/** Reads only once, also if reading fails. */
 export function onceRead(read: ReadApprovals): ReadApprovals {
   let found: (() => ApprovalsNow) | null = null;
   return () => {

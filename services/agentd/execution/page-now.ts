@@ -11,12 +11,12 @@ const open: readonly RunSummary['status'][] = [
   'interrupted',
 ];
 
-/** Whether something of it is approved and not executed, so that more may wait now than its record says. */
+/** True if the run may have approved, open actions, so that more actions may wait than its record says. */
 export function mayLapse({ status, actions, waiting }: RunSummary): boolean {
   return open.includes(status) && waiting < actions;
 }
 
-/** What waits in a page of runs as approvals count now. A run that went, or cannot be read, stays as it was listed. */
+/** Page of runs with the actions that wait as approvals count now. A run that was removed or cannot be read stays as listed. */
 export async function pageNow(
   store: Pick<RunStore, 'read'>,
   page: RunPage,

@@ -29,7 +29,7 @@ import { baseEvents, type LookAtBase } from './moved-base.ts';
 
 type Executor = ActionExecutor<ActionDefinition>;
 
-/** How one action went, for people. */
+/** Outcome of an attempt, for people. */
 type Attempt = Pick<ProgressUpdate, 'state' | 'message'>;
 
 type ProblemOutcome = DataOf<'action_refused'>['outcome'];
@@ -48,7 +48,7 @@ interface Parts {
 interface ExecutionScope {
   readonly run_id: string;
   readonly execution_id: string;
-  /** undefined: nobody said whether there is one. */
+  /** undefined: the caller did not say whether there is one. */
   readonly repo_dir: string | null | undefined;
   readonly dry_run: boolean;
 }
@@ -63,9 +63,9 @@ export class Execution {
   readonly #approvalsFresh: () => Promise<void>;
   readonly #scope: ExecutionScope;
   readonly #watch: Watch;
-  /** Whose checks passed in a dry run. */
+  /** Actions whose checks passed in a dry run. */
   readonly #dryRun = new Set<string>();
-  /** Repeated once already; no action is repeated twice. */
+  /** Actions that were repeated; no action is repeated twice. */
   readonly #repeated = new Set<string>();
   readonly #cancel = new AbortController();
   /** Ends what can stop cleanly; a started effect on a forge finishes. */
@@ -89,7 +89,7 @@ export class Execution {
 
   /** Ends early when the run is cancelled or its person stops it; selected actions that did not start stay as they were. */
   async runAll(selected: readonly string[]): Promise<void> {
-    // A record that cannot be read is looked at again, and by the next action, which fails.
+    // Ignores a record that cannot be read: the next look or the next action reads it again.
     const polling = setInterval(
       guarded('an execution', () => this.#lookForCancel().catch(() => {})),
       250,
@@ -115,7 +115,7 @@ export class Execution {
     }
   }
 
-  /** Only what is expected to run: approved, and not done yet. */
+  /** Prepares only actions that are expected to run: approved and not done. */
   async #prepare(selected: readonly string[]): Promise<void> {
     const run = await this.#read();
     for (const id of selected) {
@@ -127,7 +127,7 @@ export class Execution {
     }
   }
 
-  /** Before anything is published: whether the base moved in the same files. A warning, never a refusal. */
+  /** Before publishing, warns if the base branch moved in the same files. Never refuses. */
   async #checkBase(): Promise<void> {
     const run = await this.#read();
     if (!willPublish(run)) return;
@@ -142,7 +142,7 @@ export class Execution {
     }
   }
 
-  /** Before anything is published: what became of the issue. It is noted, and stops nothing that was approved. */
+  /** Before publishing, records changes of the issue. Does not stop approved actions. */
   async #checkIssue(): Promise<void> {
     const run = await this.#read();
     if (!willPublish(run)) return;
@@ -199,7 +199,7 @@ export class Execution {
     return this.#start(executor, step);
   }
 
-  /** Why the action may not start: its digest, its approval, a changed artifact, or an action that it builds on. */
+  /** Why the action may not start: its digest, its approval, a changed artifact, or an action that it depends on. */
   async #problem(
     run: Run,
     state: ActionState,
@@ -224,7 +224,7 @@ export class Execution {
     try {
       await this.#store.requireArtifacts(this.#scope.run_id);
     } catch (error) {
-      // A record that cannot be read now says nothing about the action: the execution ends here and can be resumed.
+      // A record that cannot be read says nothing about the action. The execution ends here and can be resumed.
       if (!(error instanceof CoreError) || error instanceof Unavailable) throw error;
       return { state: 'refused', outcome: failure(error) };
     }
@@ -275,7 +275,7 @@ export class Execution {
   }
 
   /**
-   * Approval and expiry are read again under the append lock that the intent is written under, and with them what is configured now.
+   * Checks approval, expiry and the current configuration again, under the append lock that the intent is written under.
    * @returns the intent, or why it was refused
    */
   async #intend(actionId: string, make: (run: Run) => ActionIntent): Promise<ActionIntent | string> {
@@ -323,7 +323,7 @@ export class Execution {
         const later = await this.#askedToWait(executor, definition, 'unknown', outcome.facts.resume_at);
         return later ?? this.#settle(executor, intent);
       }
-      // Stopped by a person before it had an effect: to be done again, not a failure.
+      // A person stopped the action before it had an effect. It can be repeated and has not failed.
       const state = error instanceof Interrupted ? 'unknown' : 'failed';
       return this.#result({ action_id, state, outcome: failure(error) });
     }
@@ -331,7 +331,7 @@ export class Execution {
     return this.#done(action_id, effect, false);
   }
 
-  /** A write that a rate limit refused had no effect: it is sent once more when the limit ends, or has failed. */
+  /** A write that a rate limit refused had no effect. It is sent again once when the limit ends. Otherwise the action has failed. */
   async #refusedForNow(executor: Executor, intent: ActionIntent, error: RateLimited): Promise<Attempt> {
     const { action_id } = intent;
     const outcome = failure(error);
@@ -344,7 +344,7 @@ export class Execution {
   }
 
   /**
-   * Nothing is sent before the time that was asked for: it is waited for, or the action stays as it is until then.
+   * Waits until the requested time before the next send, or leaves the action unchanged until then.
    * @returns null once the time has come
    */
   async #askedToWait(
@@ -363,7 +363,7 @@ export class Execution {
     return signal.aborted ? { state, message } : null;
   }
 
-  /** Finds out what became of an intent without a result, and goes on from there. */
+  /** Reconciles an intent without a result, and continues from there. */
   async #settle(executor: Executor, intent: ActionIntent): Promise<Attempt> {
     const { action_id } = intent;
     const run = await this.#read();
@@ -399,7 +399,7 @@ export class Execution {
     }
   }
 
-  /** The same bytes once more, after the same checks as the first time. */
+  /** Sends the same bytes again, after the same checks as the first time. */
   async #again(executor: Executor, step: Step<ActionDefinition>, intent: ActionIntent): Promise<Attempt> {
     const { action_id } = intent;
     this.#repeated.add(action_id);
@@ -435,7 +435,7 @@ export class Execution {
     };
   }
 
-  /** A safeguard or something behind it said no before anything was tried. */
+  /** A safeguard, or a call behind it, refused the action before it had an effect. */
   async #notStarted(action: ActionDefinition, thrown: unknown) {
     const error = diskError(thrown);
     if (!(error instanceof CoreError) || endsExecution(error)) throw error;
@@ -447,7 +447,7 @@ export class Execution {
   }
 
   /**
-   * Only while this execution is the run's newest: a process that lost the lease without noticing writes nothing more.
+   * Appends only while this execution is the newest of the run, so that a process with a lost lease writes no events.
    * @throws Conflict `execution_superseded`
    */
   #append(decide: (run: Run) => readonly NewEvent[]): Promise<Run> {

@@ -100,7 +100,7 @@ function runRoutes({ agent }: ReadRouteOptions): Route[] {
       {
         method: 'GET',
         path: '/v1/runs/{run_id}/recover',
-        summary: 'What is there of the record of a run, beside what was acknowledged of it',
+        summary: 'State of the record of a run, compared with its newest acknowledged event',
         scope: 'read',
         answers: {
           200: { description: 'The record; `problem` is null when it is whole', content: RecordState },

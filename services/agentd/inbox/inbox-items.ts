@@ -7,7 +7,7 @@ import { approvalEnd, whyOfNoUse } from '../approval/progress.ts';
 import { draftOf, type JudgedAction, type JudgedRun, summaryOf } from '../runs/run.ts';
 import { whatIsOpen } from '../runs/what-is-open.ts';
 
-/** The scope of a token with which a person can go on with it. */
+/** Scope that a token needs to handle an item. */
 export const neededScope: Readonly<Record<InboxKind, Scope>> = {
   approval: 'approve',
   lapsed: 'approve',
@@ -19,7 +19,7 @@ export const neededScope: Readonly<Record<InboxKind, Scope>> = {
   planning: 'plan',
 };
 
-/** What of a run waits for people: at most one thing that is to be done, and one that is to be decided. */
+/** Items of a run that wait for people: at most one task and one decision. */
 export function inboxItems(
   run: JudgedRun,
   current: Omit<ApprovalsNow, 'signatures'>,
@@ -81,7 +81,7 @@ export function inboxItems(
   const { ready, stuck, waiting } = whatIsOpen(run, now);
   const done = [...toBeDone(run, ready, stuck, item)];
   const decided = waiting.filter(
-    // What comes after an execution is decided after it.
+    // Actions of later gates are decided after the execution.
     ({ definition }) => ready.length === 0 || ready.some((one) => one.definition.gate === definition.gate),
   );
   const [first] = decided;
@@ -95,7 +95,7 @@ export function inboxItems(
   const why = [...new Set(ofGate.flatMap((one) => one.approval_problem?.message ?? []))];
   const by = patchAuthorText(run.plan);
   const end = approvalEnd(first);
-  // One that does not count any more for another reason ended before its time.
+  // An approval that no longer counts for another reason ended before its expiry.
   const since = lapsed && end !== null && end <= at ? end : updated_at;
   const text = `${ofGate.length} ${ofGate.length === 1 ? 'action' : 'actions'} of the ${gate} gate${[...texts, ...why].length === 0 ? '' : `: ${[...texts, ...why].join('; ')}`}${by === null ? '' : `; ${by}`}`;
   return [
@@ -143,7 +143,7 @@ function* toBeDone(
   }
 }
 
-/** Of `people`, whose approval counts for one of these; null where no rule asks about one of them. */
+/** People whose approval counts for any of these actions; null if an action has no rules. */
 function whoMayDecide(
   actions: readonly JudgedAction[],
   current: Omit<ApprovalsNow, 'signatures'>,

@@ -8,13 +8,13 @@ import type { RunSummary } from '../runs/run.ts';
 import { allRuns, type RunStore, readableRun } from '../runs/run-store.ts';
 import { inboxItems, neededScope } from './inbox-items.ts';
 
-/** Nobody comes back to what failed longer ago; what waits for a decision is never too old. */
+/** Maximum age of a failure in the inbox, in ms. Decisions have no maximum age. */
 const failuresMs = 30 * 86_400_000;
 
 export interface InboxRequest {
-  /** Name of a person or of a token; null for what waits for anybody. */
+  /** Name of a person or of a token; null for the items of all people. */
   readonly person: string | null;
-  /** Of an account at the identity provider that `person` names; left out where the scopes of tokens count. */
+  /** Scopes of the account at the identity provider that `person` names; left out if the scopes of tokens count. */
   readonly scopes?: readonly string[] | undefined;
   readonly now: Date;
 }
@@ -22,7 +22,7 @@ export interface InboxRequest {
 type Runs = Pick<RunStore, 'list' | 'read'>;
 
 /**
- * What waits for whom, the longest waiting first. Runs that failed are left out where the issue was planned again since.
+ * Items that wait for people, the longest waiting first. Leaves out failed runs if the issue was planned again since.
  * @throws NotFound (`person_not_found`)
  */
 export async function readInbox(
@@ -67,13 +67,13 @@ async function isPlannedAgain(
   return newest !== undefined && newest.run_id !== run_id;
 }
 
-/** Somebody, as far as it matters for what waits for them. */
+/** Person who reads the inbox. */
 export interface Reader {
-  /** Of the person, where it is one of policy.json. */
+  /** Name of the person in policy.json, otherwise the given name. */
   readonly name: string;
-  /** False where neither policy.json nor a token names them. */
+  /** False if neither policy.json nor a token names the person. */
   readonly known: boolean;
-  /** Whether they can go on with it. */
+  /** True if the person can handle the item. */
   readonly waits: (item: Pick<InboxItem, 'kind' | 'people'>) => boolean;
 }
 
@@ -98,7 +98,7 @@ function waitsFor(name: string, has: (scope: Scope) => boolean): Reader['waits']
 }
 
 /** @throws NotFound (`person_not_found`) */
-/** @param scopes of who asks, where that is not decided by their token alone */
+/** @param scopes scopes of the reader, if not only the token decides */
 export function knownReader(
   current: Omit<ApprovalsNow, 'signatures'>,
   given: string,

@@ -28,10 +28,10 @@ import { quietUntil } from './quiet-hours.ts';
 export interface NotifierParts {
   readonly store: Pick<RunStore, 'list' | 'read' | 'changes'>;
   readonly queue: NotificationQueue;
-  /** As notifications.json says now. */
+  /** Reads the current notifications.json. */
   readonly config: () => NotificationsConfig;
   readonly approvals: () => Promise<ApprovalsNow>;
-  /** null where the person has no such channel. @throws CoreError where it is not set up */
+  /** Opens a channel; null if the person has no such channel. @throws CoreError if it is not set up */
   readonly open: (kind: ChannelKind, person: NotifiedPerson, config: NotificationsConfig) => Channel | null;
   readonly pageOf: (runId: string, config: NotificationsConfig) => string;
   readonly redact: (text: string) => string;
@@ -39,11 +39,11 @@ export interface NotifierParts {
   readonly now: () => number;
 }
 
-/** Milliseconds between two looks at what time alone changes: approvals that end, programs that died. */
+/** Interval between looks for changes without an event, in ms: approvals that ended, processes that died. */
 const everyMs = 60_000;
 const recordAgainMs = 1_000;
 
-/** Finds what people are to be notified of, once for each of them, and sends it. A receiver that does not answer delays nothing else. */
+/** Finds and sends notices, each once for each person. A receiver that does not answer does not delay other receivers. */
 export class Notifier {
   readonly #parts: NotifierParts;
   readonly #busy = new Map<string, Promise<void>>();
@@ -54,18 +54,18 @@ export class Notifier {
     this.#parts = parts;
   }
 
-  /** Looks at what changed, and begins to send what is due. */
+  /** Queues notices about changes, and begins to send due notices. */
   async tick(): Promise<void> {
     await this.look();
     for (const target of await this.#parts.queue.dueTargets()) this.#begin(target);
   }
 
-  /** What is being sent has come to its end. */
+  /** Waits for notices that are being sent. */
   async settled(): Promise<void> {
     await Promise.all(this.#busy.values());
   }
 
-  /** Queues what people are notified of where a run changed. */
+  /** Queues notices about runs that changed. */
   async look(): Promise<void> {
     const { store, queue, config, approvals, now } = this.#parts;
     const { people } = config();
@@ -108,7 +108,7 @@ export class Notifier {
     if ((await queue.add(jobs, { sizes, position: changes.position })) > 0) crashPoint('notification.queued');
   }
 
-  /** null for one that is damaged or pruned: the list of runs names it. @throws where it can be read again later */
+  /** Run; null if it is damaged or pruned, which the list of runs shows. @throws errors that a retry may solve */
   async #read(runId: string): Promise<Run | null> {
     try {
       return await this.#parts.store.read(runId);
@@ -184,7 +184,7 @@ export class Notifier {
     }
   }
 
-  /** What was dealt with while it waited is no news any more. */
+  /** False if the notice is no longer news, because it was handled while it waited. */
   async #holds({ id, run_id }: Notice, name: string, person: NotifiedPerson): Promise<boolean> {
     const run = await this.#read(run_id);
     if (run === null) return false;
@@ -224,7 +224,7 @@ export async function sendBy(open: () => Channel | null, letter: Letter, signal:
   }
 }
 
-/** null where nobody is notified: people see it in their inbox. */
+/** Event of each kind of item; null if people see the item only in their inbox. */
 const eventOf: Readonly<Record<InboxKind, NotificationEvent | null>> = {
   approval: 'waits_for_you',
   lapsed: 'waits_for_you',
@@ -236,7 +236,7 @@ const eventOf: Readonly<Record<InboxKind, NotificationEvent | null>> = {
   planning: 'planning_failed',
 };
 
-/** What one person is notified of about a run. @param reader who they are @param now milliseconds since 1970 */
+/** Notices for one person about a run. @param reader that person @param now milliseconds since 1970 */
 function noticesFor(
   run: Run,
   items: readonly InboxItem[],
@@ -251,7 +251,7 @@ function noticesFor(
   const found = items.flatMap((item): Notice[] => {
     const event = eventOf[item.kind];
     if (event === null || (event === 'waits_for_you' && !reader.waits(item))) return [];
-    // No record says when a token was revoked or a rule was added: it is news when it is found.
+    // No record says when a token was revoked or a rule was added, so the notice has the current time.
     const isFound = item.kind === 'lapsed' && item.since === run.updated_at;
     const at = isFound ? new Date(now).toISOString() : item.since;
     return [{ ...about, id: item.id, event, at, text: item.text }];

@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { ContextPassage } from './passage.ts';
 import type { GitScratchCopy } from './scratch-copy.ts';
 
-/** Where an agent works: files of its own at the base commit, and a process that sees these and its doors alone. */
+/** Sandbox of an agent: its own files at the base commit, and a process that sees only these files and its proxies. */
 export interface AgentRoom {
   /** For people, for example `bubblewrap`. */
   readonly kind: string;
@@ -10,13 +10,13 @@ export interface AgentRoom {
   readonly folder: string;
   /** Its home, as the agent sees it. */
   readonly home: string;
-  /** Where the agent reaches its model; null where it has none of ours. */
+  /** Address of the model for the agent; null if it does not use the gateway. */
   readonly model_address: string | null;
-  /** Where it reaches the MCP server of the context; null where there is none. */
+  /** Address of the MCP server of the context; null if there is none. */
   readonly context_address: string | null;
-  /** Variables of its own, for example the proxy to the hosts that it may reach. */
+  /** Environment variables of the sandbox, for example the proxy to the allowed hosts. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Runs the agent to its end, once. With an aborted signal it is ended with all its processes. */
+  /** Runs the agent to its end, once. An aborted signal ends all its processes. */
   run(process: AgentProcess): Promise<AgentExit>;
   /**
    * A text file of the tree, by the path that the agent has of it. No link is followed.
@@ -26,15 +26,15 @@ export interface AgentRoom {
   /** Makes folders above the file. @throws as `readText` */
   writeText(path: string, content: string): Promise<void>;
   /**
-   * Brings what the agent left in its files into the scratch copy; after its end.
+   * Copies the changes of the agent into the scratch copy, after its end.
    * @throws Refused naming what cannot be part of a change: a device, a link out of the tree, a nested repository, too much
    */
   readBack(): Promise<void>;
-  /** What it reached outside, host by host. */
+  /** Connections to the outside, by host. */
   connections(): readonly Connection[];
-  /** What it was shown of the context service: each file, memory and thing once, without its text. */
+  /** Passages of the context service that the agent was shown: each once, without its text. */
   passages(): readonly ContextPassage[];
-  /** Takes everything away that the room had: sockets, folders, processes. Never throws. */
+  /** Removes sockets, folders and processes of the sandbox. Never throws. */
   close(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export interface AgentExit {
   /** null when it was ended by a signal. */
   readonly exit_code: number | null;
   readonly ended_by: 'exit' | 'signal' | 'timeout' | 'memory' | 'cancelled';
-  /** The limit that ended it, for people; null where none did. */
+  /** Limit that ended it, for people; null if no limit did. */
   readonly note: string | null;
 }
 
@@ -66,11 +66,11 @@ export interface Connection {
 
 export interface RoomRequest {
   readonly run_id: string;
-  /** As the context service names it. */
+  /** Name of the repository in the context service. */
   readonly repository: string;
   /** Files and folders of the host that the agent is run from, seen read-only. */
   readonly programs: readonly string[];
-  /** What it may reach on the network, on port 443. */
+  /** Hosts that the agent may reach, on port 443. */
   readonly hosts: readonly string[];
   /** Files of the person's home, from `~/` on, of which it gets copies. */
   readonly credentials: readonly string[];
@@ -78,13 +78,13 @@ export interface RoomRequest {
   readonly base_commit: string;
   /** Prepared dependencies, seen read-only below the folder. */
   readonly mounts: readonly { readonly source: string; readonly target: string }[];
-  /** The model's key for this run, and who takes it; null where the agent asks no model of ours. */
+  /** Gateway for the agent's model, with the key of this run; null if the agent does not use the gateway. */
   readonly model: {
     readonly gateway_url: string;
     readonly key: string;
-    /** Called with the text of the gateway where it refuses a call for a limit. */
+    /** Called with the gateway's text if it refuses a call because of a limit. */
     readonly onRefused: (message: string) => void;
-    /** Called with the reason where the gateway does not answer a call, or breaks its answer off. */
+    /** Called with the reason if the gateway does not answer a call, or breaks off its answer. */
     readonly onLost: (message: string) => void;
   } | null;
   readonly signal: AbortSignal;
@@ -92,12 +92,12 @@ export interface RoomRequest {
 
 export interface AgentRooms {
   /**
-   * What holds agents here, for people; for example `bubblewrap`.
+   * Name of the sandbox on this host, for people; for example `bubblewrap`.
    * @throws Refused (`sandbox_unavailable`)
    */
   sandbox(): Promise<string>;
   /** @throws Refused (`sandbox_unavailable`, `agent_login_missing`) */
   open(request: RoomRequest): Promise<AgentRoom>;
-  /** Takes away what killed processes left of theirs. */
+  /** Removes sandboxes that killed processes left behind. */
   sweep(): Promise<void>;
 }

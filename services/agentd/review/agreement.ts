@@ -9,9 +9,9 @@ import { moment, moments } from './badges.ts';
 import { type Html, html, nothing } from './html.ts';
 import { plainLine, shownLine } from './visible-text.ts';
 
-/** Who has agreed and who must: of an action, of a gate, and of a run. */
+/** Given and required approvals of an action, of a gate, and of a run. */
 
-/** True if somebody has approved an action that waits for others, so that their approving it again would count for nothing. */
+/** True if this person has approved an action that waits for others, so that another approval by them would not count. */
 export function hasAgreed(action: JudgedAction, name: string, now = new Date()): boolean {
   const { terms, definition, counted: decisions, approval } = action;
   const own = decisions.find(({ approver }) => identityKey(approver) === identityKey(name));
@@ -22,14 +22,14 @@ export function hasAgreed(action: JudgedAction, name: string, now = new Date()):
   return whyOfNoUse(about, decisions, now.toISOString(), somebody) === 'approved_already';
 }
 
-/** How far the approval of an action is, and why it does not count. */
+/** Progress of an action's approval, and why the approval does not count. */
 export function agreementOf(action: JudgedAction, now = new Date()): Html {
   const problem = isOpen(action) ? action.approval_problem : null;
   const why = problem === null ? nothing : html`<br><strong>${shownLine(problem.message)}</strong>`;
   return html`${decisionsOf(action, now)}${why}`;
 }
 
-/** With what each rule asks and what each person decided. */
+/** Requirement of each rule and decision of each person. */
 function decisionsOf(action: JudgedAction, now: Date): Html {
   const { approval, decision, decisions } = action;
   const progress = progressIn(action);
@@ -102,7 +102,7 @@ export function agreementOfGate(actions: readonly JudgedAction[], now = new Date
   })}${byProblem.map(([text, all]) => html`<li class="unmet">${ordinals(all)}: ${shownLine(text)}</li>`)}</ul>`;
 }
 
-/** For the head of a run: how far its rules are met, or nothing where no rule asks. */
+/** Progress of the rules of a run, for its heading; empty if no rule applies. */
 export function agreementOfRun({ actions }: JudgedRun, now = new Date()): Html {
   const byText = Map.groupBy(
     actions.filter((action) => progressIn(action) !== null),
@@ -121,7 +121,7 @@ export function agreementOfRun({ actions }: JudgedRun, now = new Date()): Html {
   return html`${parts}`;
 }
 
-/** Whether it is approved by what counts now. */
+/** True if the action is approved and its approval counts now. */
 function counts(action: JudgedAction, now: Date): boolean {
   return action.approval === 'approved' && !isUnread(action) && !isLapsed(action, now);
 }

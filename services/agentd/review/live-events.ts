@@ -41,7 +41,7 @@ async function streamRun(parts: ReviewParts, runId: string, after: number, sink:
   let seen = `${after}`;
   for await (const updates of followRun(parts, runId, sink.signal)) {
     const { actions, head, status } = await parts.agent.run(runId);
-    // An executor that died, and an approval that lapsed, change what is shown without an event.
+    // A dead executor or a lapsed approval changes the page without an event.
     const lapsed = actions.map(({ approval_problem }) => approval_problem?.code ?? '').join();
     const shown = `${head.seq} ${status} ${lapsed}`;
     const now = seen.includes(' ') ? shown : `${head.seq}`;

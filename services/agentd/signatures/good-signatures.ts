@@ -1,6 +1,6 @@
 import { sha256 } from '#kit/digest.ts';
 
-/** All that decides whether a signature is good. */
+/** Everything that decides whether a signature is good. */
 export interface Checked {
   readonly text: string | Uint8Array;
   readonly signature: string;
@@ -8,7 +8,7 @@ export interface Checked {
   /** Content of `allowed_signers`. */
   readonly signers: string;
   readonly principal: string;
-  /** In the zone of this machine and in UTC, as `20261128093000`. */
+  /** Time in the zone of this machine and in UTC, for example `20261128093000`. */
   readonly at: { readonly local: string; readonly utc: string };
 }
 
@@ -16,8 +16,8 @@ const most = 5_000;
 const found = new Map<string, string>();
 
 /**
- * The key of a signature that was good before, else of what `check` finds. A name holds all that the answer depends on, so that none can
- * be out of date; what is not good is checked each time.
+ * Returns the cached key of a good signature, otherwise the result of `check`. The name of a cache entry covers all inputs, so no entry
+ * can be stale. Signatures that are not good are checked each time.
  */
 export function remembered<F extends { readonly key: string } | { readonly problem: string }>(
   checked: Checked,
@@ -34,14 +34,14 @@ export function remembered<F extends { readonly key: string } | { readonly probl
   return result;
 }
 
-/** null where the time decides in a way that is not understood here. */
+/** Name of the cache entry; null if the effect of the time is not known. */
 function nameOf({ text, signature, namespace, signers, principal, at }: Checked): string | null {
   const moments = momentsOf(signers, at);
   if (moments === null) return null;
   return sha256(JSON.stringify([sha256(text), signature, namespace, sha256(signers), principal, moments]));
 }
 
-/** Where a time lies among the beginnings and ends of validity that the file names. */
+/** Whether the time is before, at or after each limit of validity in the file; null if a limit is not understood. */
 function momentsOf(signers: string, at: Checked['at']): number[] | null {
   if (/cert-authority/i.test(signers)) return null;
   const limits = [...signers.matchAll(/valid-(?:after|before)="(\d{8}(?:\d{4}(?:\d\d)?)?)(Z?)"/gi)];

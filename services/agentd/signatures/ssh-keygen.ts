@@ -9,7 +9,7 @@ import { remembered } from './good-signatures.ts';
 /** OpenSSH's own program makes and checks every signature. */
 const program = 'ssh-keygen';
 
-/** A program that asks nothing answers at once. */
+/** Timeout of ssh-keygen, in ms. It answers immediately, because it prompts for nothing. */
 const verifyMs = 10_000;
 
 export interface SignOptions {
@@ -80,7 +80,7 @@ export function verifySignature(
   return remembered(checked, () =>
     inFolder((folder) => {
       const file = put(folder, 'signature', signature);
-      // What was read, whatever the file says meanwhile.
+      // Uses the content that was read, because the file may change meanwhile.
       const copy = put(folder, 'allowed_signers', content);
       const args = ['-Y', 'verify', '-f', copy, '-I', principal, '-n', namespace];
       const { status, stdout, stderr } = run([...args, '-s', file, `-Overify-time=${time}`], {
@@ -96,9 +96,9 @@ export function verifySignature(
 }
 
 /**
- * Who made a signature: its key, and the principals whose key it is for this namespace, by the file. Without a file, and where no
- * line of it has the key, there is no principal.
- * @throws Refused (`signature_invalid`) where it is no signature of the text in this namespace
+ * Signer of a text: the key, and the principals that the file lists with this key for this namespace. Without a file, or if no line has
+ * the key, there is no principal.
+ * @throws Refused (`signature_invalid`) if it is not a signature of the text in this namespace
  */
 export function signerOf(
   text: string | Uint8Array,

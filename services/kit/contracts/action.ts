@@ -99,9 +99,12 @@ export const ProposedAction = t.strict({
   decisions: optional(t.array(Approval)),
   /** Left out where no rule asks about the action: one approval is enough. */
   approval_progress: optional(ApprovalProgress),
-  /** Approved, but it does not count any more: it expired, a token was revoked or the rules changed. Left out otherwise. */
+  /** Approved, but the approval no longer counts: it expired, a token was revoked or the rules changed. Left out otherwise. */
   approval_lapsed: optional(t.literal(true)),
-  /** Why an approval does not count now (`approval_lapsed`), or why that is unknown (`approvals_unread`); null if it counts, or if there is none. Left out by older versions. */
+  /**
+   * Why an approval does not count now (`approval_lapsed`), or why that is unknown (`approvals_unread`). null if it counts, or if there
+   * is none. Left out by older versions.
+   */
   approval_problem: optional(nullable(t.strict({ code: t.string, message: t.string }))),
   dry_run: t.boolean,
   depends_on: t.array(t.string),

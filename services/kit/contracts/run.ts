@@ -131,7 +131,7 @@ export const CancelBody = t.strict({ reason: optional(nullable(textMasked(NonEmp
 
 const ChainPlace = t.strict({ seq: t.number, hash: t.string });
 
-/** Answer of `GET /v1/runs/{run_id}/recover`: what is there of a run's record, beside what was acknowledged of it. */
+/** Answer of `GET /v1/runs/{run_id}/recover`: state of a run's record, compared with its newest acknowledged event. */
 export const RecordState = t.strict({
   run_id: t.string,
   /** The newest event that was acknowledged, by what is kept outside the run's folder; null where that says nothing. */

@@ -1,8 +1,8 @@
 import type { Sql } from './database.ts';
 
 /**
- * An expression for the column `changed_in` of a table that readers follow: each change gets a number that no position covers which a
- * reader had before. PostgreSQL numbers transactions; SQLite has one writer, so that the next number is known.
+ * SQL expression for the column `changed_in` of a table that readers follow. Each change gets a number that no earlier position of a
+ * reader covers. PostgreSQL numbers transactions. SQLite has one writer, so the next number is known.
  */
 export function changeNumber({ engine }: Pick<Sql, 'engine'>, table: string): string {
   return engine === 'postgres'
@@ -10,18 +10,18 @@ export function changeNumber({ engine }: Pick<Sql, 'engine'>, table: string): st
     : `(SELECT coalesce(max(changed_in), 0) + 1 FROM ${table})`;
 }
 
-/** A place in the changes of a table. Read it before the rows: what commits in between is found twice, never missed. */
+/** Position in the changes of a table. Read it before the rows, so that commits in between are found twice and never missed. */
 export interface ChangePosition {
-  /** Another one after a fail-over and after a crash: transactions that were lost gave their numbers back. */
+  /** Different after a failover or a crash, because numbers of lost transactions are then used again. */
   readonly server: string;
-  /** Every change with a smaller number has ended. */
+  /** All changes with a smaller number have ended. */
   readonly ended: number;
-  /** No change of this server has this number or a higher one yet. */
+  /** No change of this server has this number or a larger number yet. */
   readonly next: number;
 }
 
 export async function changePosition(sql: Sql, table: string): Promise<ChangePosition> {
-  // Below the oldest transaction under way nothing can appear any more.
+  // No further change can get a number below the oldest transaction in progress.
   const [position] = await sql.query<ChangePosition>(
     sql.engine === 'postgres'
       ? `SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM stats_reset)) AS server,

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type CoreError, codeOf, Unavailable } from '../errors.ts';
 
-/** The connection was lost while a transaction was committed: it may have been. `cause` is what was lost. */
+/** The connection was lost during a commit, so the transaction may be committed. `cause` is the connection error. */
 export class CommitUnknown extends Unavailable {
   constructor(cause: CoreError) {
     const { facts, hint, retryAfter } = cause;
@@ -13,14 +13,13 @@ export class CommitUnknown extends Unavailable {
   }
 }
 
-/** Before each time that the database is asked: some eight seconds, in which it can start again or a proxy find another. */
+/** Pauses before each attempt: about eight seconds in total, for a restart of the database or a failover of a proxy. */
 const pausesMs = [0, 100, 400, 1_000, 2_000, 4_000];
 
 /**
- * Writes. Where the answer to its commit does not come, the database is asked until it says what became of it: the connections beside the
- * lost one may be lost too.
- * @param again what it is asked; does no harm however the commit ended, and waits for one that is still under way
- * @throws CommitUnknown where it does not answer
+ * Writes. If the answer to the commit is lost, retries until the database answers, because other connections may be lost too.
+ * @param again retry that is safe however the commit ended, and that waits for a commit in progress
+ * @throws CommitUnknown if the database does not answer
  */
 export async function outcomeOf<T>(write: () => Promise<T>, again: () => Promise<T> = write): Promise<T> {
   try {

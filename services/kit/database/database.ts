@@ -14,22 +14,23 @@ export interface Sql {
 export interface Database extends Sql {
   /** For people, without a password: `postgres://core@db:5432/core`, or the path of a file. */
   readonly name: string;
-  /** Reads what is committed; what writes goes through `write` or `transaction`. @returns as in a transaction */
+  /** Reads committed rows. Writes need `write` or `transaction`. @returns as in a transaction */
   query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** Milliseconds that one statement of a transaction may take. */
+  /** Timeout of a statement in a transaction, in ms. */
   readonly statementMs: number;
   /**
-   * All of it or nothing. `work` awaits nothing but its own statements, and may run again where the database could not order it with
-   * others (deadlock, serialization).
-   * @throws Unavailable (`database_unavailable`, `disk_full` of PostgreSQL), DatabaseDiskFull; a commit whose answer did not come is a `CommitUnknown`
+   * Runs `work` completely or not at all. `work` awaits only its own statements. It may run again after a conflict with other
+   * transactions (deadlock, serialization).
+   * @throws Unavailable (`database_unavailable`, `disk_full` of PostgreSQL), DatabaseDiskFull, CommitUnknown if the answer to the commit
+   * is lost
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /**
-   * As `transaction`, of one statement: one way to the server and back. The server has no time limit for it: what waits for locks sets
-   * `lock_timeout` to less than `statementMs` itself, or may be done after this has given up.
+   * Same as `transaction` for one statement, in one round trip. The server has no timeout for it. A statement that waits for locks must
+   * set `lock_timeout` below `statementMs`, or it may still run after this call has failed.
    */
   write<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** What other processes say of their changes. */
+  /** Signals of other processes about their changes. */
   readonly signals: Signals;
   close(): Promise<void>;
 }
@@ -45,7 +46,7 @@ export function places(values: readonly unknown[], first = 1): string {
 }
 
 /**
- * Rows of values as a table, to stand behind `WITH`: `given (a, b) AS (VALUES …)`. Its values are the first of the statement.
+ * Rows of values as a table, for use after `WITH`: `given (a, b) AS (VALUES …)`. Its values are the first of the statement.
  * @param types by column, of SQL
  */
 export function valuesTable(

@@ -10,16 +10,16 @@ import type { ColumnTypes } from './schema.ts';
 /** A named, exclusive right for a while; renews itself until released. */
 export interface FencedLease {
   readonly name: string;
-  /** Higher than that of whoever held the name before. */
+  /** Fencing token: higher than the token of each earlier holder. */
   readonly fencing: number;
   /**
-   * Aborted when somebody else took the lease, or when it could not be renewed in time: noticed at the next renewal, so an effect asks
-   * `permit`, and a write `fence`.
+   * Aborted when another process took the lease, or when it could not be renewed in time. The next renewal notices this, so an effect
+   * must call `permit`, and a write `fence`.
    */
   readonly lost: AbortSignal;
   /** True: its holders are on hosts with clocks of their own. */
   readonly shared: true;
-  /** Renews it and says so, by the database. @throws Conflict (`lease_lost`), Unavailable (`database_unavailable`) */
+  /** Renews the lease in the database. @throws Conflict (`lease_lost`), Unavailable (`database_unavailable`) */
   permit(): Promise<Permit>;
   /** Others can take it when this resolves. Never rejects. */
   release(): Promise<void>;
@@ -30,28 +30,28 @@ export interface FencedLeases {
   acquire(name: string): Promise<FencedLease>;
   /**
    * Holds the lease of this name until the transaction ends, if this process took it and did not release it; does nothing otherwise.
-   * @throws Conflict (`lease_lost`) where somebody else took it since, or where it was given up because it could not be renewed in time
+   * @throws Conflict (`lease_lost`) if another process took it since, or if it was given up because it could not be renewed in time
    */
   fence(sql: Sql, name: string): Promise<void>;
   /**
-   * For a write of one statement, which checks `leases.token` itself: the lease of this name, if this process took it and did not release
-   * it. @throws Conflict (`lease_lost`) where it was given up
+   * Lease of this name, if this process took it and did not release it; for a write of one statement, which checks `leases.token` itself.
+   * @throws Conflict (`lease_lost`) if it was given up
    */
   held(name: string): HeldLease | null;
-  /** Releases everything that this object holds. */
+  /** Releases all leases that this object holds. */
   close(): Promise<void>;
 }
 
 export interface HeldLease {
   readonly token: string;
-  /** Call it where the database has another token: the lease is given up, with this error. */
+  /** Gives the lease up and returns the error. Call it if the database has another token. */
   lost(): Conflict;
 }
 
 interface Held {
   readonly token: string;
   readonly controller: AbortController;
-  /** Until when nobody else can have it. */
+  /** End of the time in which no other process can take the lease. */
   until: Moment;
 }
 
@@ -60,19 +60,19 @@ interface Row extends LeaseHolder {
   readonly token: string;
   readonly acquired_at: number;
   readonly expires_at: number;
-  /** By the database's clock. */
+  /** Remaining time by the database's clock, in ms. */
   readonly left_ms: number;
 }
 
 export interface FencedLeaseOptions {
-  /** How long a lease outlives its holder; renewed three times as often. */
+  /** Time that a lease outlives its holder, in ms. A lease is renewed three times in this time. */
   readonly durationMs?: number;
 }
 
 /** An effect leaves only while more than this part of a lease's time is left. */
 const marginPart = 10;
 
-/** A condition of the row `leases`: nobody can have it any more who does not renew it. */
+/** SQL condition for an expired row of `leases`. */
 export const isExpired = 'leases.expires_at <= (SELECT core_clock_ms())';
 
 /**
@@ -96,15 +96,15 @@ export function leaseTables({ text, integer }: ColumnTypes): string {
 }
 
 /**
- * Leases in a table of the database, by its clock alone. A holder on another host keeps its lease until it expires; one of this
- * machine that has ended, loses it at once.
+ * Leases in a table of the database, by the clock of the database. A holder on another host keeps its lease until it expires. A holder
+ * on this machine that has ended loses it immediately.
  */
 export function createFencedLeases(
   database: Database,
   { durationMs = 30_000 }: FencedLeaseOptions = {},
 ): FencedLeases {
   const held = new Map<string, Held>();
-  /** By name, of the last `acquire` and the last `release` without an answer: where the table has them, nobody holds that lease. */
+  /** Tokens by name: of the last `acquire` without an answer, and of the last `release` without one. They mean a free lease. */
   const asked = new Map<string, string>();
   const left = new Map<string, string>();
   const leaving = new Set<Promise<void>>();
@@ -158,7 +158,7 @@ export function createFencedLeases(
     };
   }
 
-  /** null where somebody has it. @param ended tokens of holders that are known to have ended */
+  /** Takes a lease. @returns its fencing token; null if another process holds it. @param ended tokens of holders that are known to have ended */
   async function take(name: string, token: string, ended: readonly string[]): Promise<number | null> {
     const { boot_id, pid_namespace, pid, process_started, host } = thisProcess();
     const values = [name, token, boot_id, pid_namespace, pid, process_started, host, durationMs];
@@ -225,7 +225,7 @@ export function createFencedLeases(
     try {
       await renew(renewing);
     } catch {
-      // The database is away: the next turn tries again, until the lease has run out.
+      // The database is unavailable. The next turn tries again, until the lease expires.
       for (const [name, lease] of renewing)
         if (msUntil(lease.until) <= 0) lease.controller.abort(lostTo(name));
     }
@@ -246,7 +246,7 @@ export function createFencedLeases(
     }
   }
 
-  /** A lost lease stays in `held` until its holder releases it, so that `fence` refuses what the holder still tries to write. */
+  /** A lost lease stays in `held` until its holder releases it, so that `fence` refuses further writes of the holder. */
   async function release(name: string, lease: Held): Promise<void> {
     if (held.get(name) !== lease) return;
     held.delete(name);
@@ -261,7 +261,7 @@ export function createFencedLeases(
       ])
       .then(
         () => {},
-        // It expires by itself, and this process takes it again before.
+        // It expires by itself. This process can take it again before that.
         () => void left.set(name, lease.token),
       );
     leaving.add(removing);
@@ -275,7 +275,7 @@ export function createFencedLeases(
   }
 }
 
-/** @throws Conflict (`lease_held`) if a process that may live holds any lease */
+/** @throws Conflict (`lease_held`) if a process that is not known to have ended holds any lease */
 export async function requireNoHolder(database: Sql): Promise<void> {
   const rows = await database.query<Row>(
     `SELECT *, expires_at - core_clock_ms() AS left_ms FROM leases WHERE NOT ${isExpired} ORDER BY name`,

@@ -7,9 +7,9 @@ import type { Schema } from './schema.ts';
 export interface OpenDatabaseOptions {
   /** Shown by the server, for example `core-agentd`. */
   readonly application: string;
-  /** What its connections are for, in measurements. */
+  /** Purpose of the connections, for metrics. */
   readonly pool: string;
-  /** At most so many connections; default as `storage.connections` says. */
+  /** Maximum number of connections; default `storage.connections`. */
   readonly connections?: number;
   readonly warn?: (message: string) => void;
   /** Milliseconds since 1970, of a file; default the clock. */

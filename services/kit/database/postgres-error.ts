@@ -32,7 +32,7 @@ const network = [
   'EAI_AGAIN',
   'ENOENT',
 ];
-/** What `pg` says of a connection that ended, without a code. */
+/** Messages of `pg` about a connection that ended; they have no code. */
 const ended =
   /Connection terminated|Client has encountered a connection error|timeout (exceeded when trying to connect|expired)|Query read timeout|Cannot use a pool/i;
 
@@ -42,7 +42,7 @@ export function sqlState(error: unknown): string | null {
   return /^[0-9A-Z]{5}$/.test(code) && 'severity' in (error as object) ? code : null;
 }
 
-/** Whether the connection ended before the server's answer came: what was asked may have been done. */
+/** True if the connection ended before the server answered. The statement may have run. */
 export function isConnectionLoss(error: unknown): boolean {
   if (error instanceof CoreError) return false;
   const state = sqlState(error);
@@ -76,7 +76,7 @@ export function postgresError(error: unknown, where: string): unknown {
         cause: error,
         facts,
         retryAfter: 30,
-        hint: 'Make room there; Core then continues by itself. What was acknowledged is kept.',
+        hint: 'Make room there; Core then continues by itself. Acknowledged writes are kept.',
       });
     case sqlStates.readOnly:
     case sqlStates.wrongState:

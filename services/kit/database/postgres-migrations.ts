@@ -9,7 +9,7 @@ import type { ColumnTypes, Schema } from './schema.ts';
 
 const folder = fileURLToPath(new URL('./migrations/', import.meta.url));
 const table = 'core_migrations';
-/** Of this database's advisory locks, the one of migrations. */
+/** Key of the advisory lock for migrations. */
 const lockKey = 7_307_239_144;
 
 /**
@@ -76,7 +76,7 @@ const types: ColumnTypes = {
 };
 
 /**
- * Brings the tables of a service up to date, in the transaction of `sql`. Those of a newer Core are left as they are.
+ * Brings the tables of a service up to date, in the transaction of `sql`. Tables of a newer Core stay unchanged.
  * @throws Failed (`database_newer`)
  */
 export async function migrateSchema(
@@ -133,7 +133,7 @@ function requireKnown(present: readonly string[], known: readonly string[], name
   );
 }
 
-/** @throws Conflict (`storage_moved`) where a move fills the database, or went on elsewhere */
+/** @throws Conflict (`storage_moved`) if a move is filling the database, or if the storage moved elsewhere */
 async function requireDatabaseInUse(client: pg.Client, name: string): Promise<void> {
   const { rows } = await client.query<{ state: string; place: string; at: Date }>(
     "SELECT state, place, at FROM storage_state WHERE state <> 'used'",

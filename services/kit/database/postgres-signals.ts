@@ -31,7 +31,7 @@ const maxBytes = 7_000;
 const gapMs = 50;
 const echoMs = 5_000;
 const echoEveryMs = 30_000;
-/** Milliseconds for which the end of a connection, or of what is under way on it, is waited for. */
+/** Timeout for the end of a connection or of its statement in progress, in ms. */
 const maxEndMs = 1_000;
 const firstWaitMs = 500;
 const maxWaitMs = 60_000;
@@ -76,7 +76,7 @@ export function createSignals(
     while (pending.size > 0) {
       const names = [...pending].join(' ');
       pending.clear();
-      // Without the signal, others find it with their next look.
+      // Without the signal, other processes find the change at their next look.
       await send(notifying, [channel, names.length > maxBytes ? anything : names]).catch(() => {});
       await setTimeout(gapMs, undefined, { signal: closing.signal }).catch(() => {});
     }
@@ -160,8 +160,8 @@ export function createSignals(
   }
 
   /**
-   * Sent on another connection while the one that listens is idle: PgBouncer in transaction mode passes on what a client notifies
-   * itself, and nothing else.
+   * Sends a signal on another connection while the listening connection is idle. PgBouncer in transaction mode passes on only
+   * notifications that a client sends on its own connection.
    */
   async function askEcho(ended: AbortSignal): Promise<void> {
     const back = Promise.withResolvers<void>();
@@ -182,7 +182,7 @@ export function createSignals(
   }
 }
 
-/** @throws the reason of `ended`, where that comes first */
+/** @throws the reason of `ended`, if it is aborted first */
 async function until<T>(ended: AbortSignal, work: Promise<T>): Promise<T> {
   const over = Promise.withResolvers<never>();
   const end = guarded('the signals between hosts', () => over.reject(ended.reason));
@@ -195,7 +195,7 @@ async function until<T>(ended: AbortSignal, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Waits for the end of what may never end. */
+/** Waits for work that may never end, with a timeout. */
 async function inTime(work: Promise<unknown>): Promise<void> {
   await Promise.race([work.catch(() => {}), setTimeout(maxEndMs, undefined, { ref: false })]);
 }

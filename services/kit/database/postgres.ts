@@ -15,11 +15,11 @@ import type { Schema } from './schema.ts';
 export interface OpenOptions {
   /** The installation whose move of its storage this is: it alone uses a database that is being filled, or was left. */
   readonly mover?: string | null;
-  /** What its connections are for, in measurements; default the application. */
+  /** Purpose of the connections, for metrics; default: the application. */
   readonly pool?: string;
   /** The tables of the service that opens it. */
   readonly schema?: Schema;
-  /** Called when signals of others begin not to arrive. */
+  /** Called when signals of other processes no longer arrive. */
   readonly warn?: (message: string) => void;
   readonly signalTimes?: SignalTimes;
 }
@@ -162,7 +162,7 @@ export function openPostgres(
     }
   }
 
-  /** Tried again with the next query where the database was away. */
+  /** Brings the tables up to date. The next query tries again if the database was unavailable. */
   function ready(): Promise<void> {
     migrated ??= migrateDatabase(config, { name, mover, schema }).catch((error) => {
       migrated = null;
@@ -178,7 +178,7 @@ export function openPostgres(
   }
 }
 
-/** Whether the database did not do it, in place of a refusal that its caller expects. */
+/** True for an error of the database, and not for a refusal that the caller expects. */
 function isOfDatabase(error: unknown): boolean {
   return error instanceof CoreError && 'database' in error.facts;
 }
@@ -198,7 +198,7 @@ function clientConfig(settings: PostgresSettings, application: string): pg.Clien
     application_name: application,
     types: { getTypeParser },
     connectionTimeoutMillis: 10_000,
-    // What the server's own limit does not end, because the network is cut.
+    // Ends queries that the server's own timeout cannot end because the network is cut.
     query_timeout: (settings.statement_seconds + 5) * 1000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -1,17 +1,17 @@
-/** Says to every process on the same database that things have changed. Only ever saves time: nothing is lost with a signal. */
+/** Tells every process on the same database about changes. Signals only save time: a lost signal loses no change. */
 export interface Signals {
-  /** Returns at once and never fails. Called after the commit: a NOTIFY inside makes all commits wait for one lock. */
+  /** Returns immediately and never fails. Called after the commit: a NOTIFY inside makes all commits wait for one lock. */
   notify(name: string): void;
   /**
    * Calls `look` when the thing of this name may have changed, any of them for null: often, at worst for nothing.
    * @returns ends it
    */
   watch(name: string | null, look: () => void): () => void;
-  /** Whether signals of others are known to arrive. */
+  /** True if signals of other processes are known to arrive. */
   readonly arrive: boolean;
-  /** Whether anybody watches. */
+  /** True if there is a watcher. */
   readonly watched: boolean;
-  /** Sends what is left. */
+  /** Sends pending signals. */
   close(): Promise<void>;
 }
 

@@ -34,7 +34,7 @@ export class LogSync {
 
   async #sync(): Promise<void> {
     const error = await syncFile(this.#log);
-    // Without a log everything is in the database already.
+    // Without a log, the database file already has everything.
     if (error !== null && codeOf(error) !== 'ENOENT') this.committed();
   }
 }

@@ -27,7 +27,7 @@ interface Waiting {
 interface Connections {
   readonly writer: Connection;
   readonly reader: Connection;
-  /** Of the file that was opened. */
+  /** Inode of the file that was opened. */
   readonly inode: number;
 }
 
@@ -40,7 +40,7 @@ const types: ColumnTypes = {
 
 /** In the header of each file (sqlite.org/fileformat2.html): "Core". */
 const applicationId = 0x436f7265;
-/** Transactions per commit, so that nobody waits long for the first. */
+/** Maximum number of transactions in a commit, so that the first does not wait long. */
 const maxTransactions = 200;
 const statementMs = 10_000;
 /** Milliseconds between two looks for what other processes changed. */
@@ -54,7 +54,7 @@ const networkFileSystems: Readonly<Record<number, string>> = {
   16914839: '9p',
 };
 
-/** Opens nothing yet: the first statement does, makes the file where it is missing, and brings its tables up to date. */
+/** Opens lazily: the first statement opens the file, creates it if it is missing, and brings its tables up to date. */
 export function openSqlite(path: string, schema: Schema, { now = Date.now }: SqliteOptions = {}): Database {
   let open: Connections | null = null;
   let empty: Connection | null = null;
@@ -86,7 +86,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     });
   }
 
-  /** Transactions that wait for the same moment share one commit, each as a savepoint. */
+  /** Transactions that wait at the same time share one commit, each as a savepoint. */
   async function writeAll(): Promise<void> {
     // One commit takes all writes of a turn of the event loop.
     await turn();
@@ -118,7 +118,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     }
   }
 
-  /** Its failure takes back the whole transaction. */
+  /** Runs the work of one transaction. If it fails, the caller rolls back. */
   async function alone({ work, resolve }: Waiting, writer: Connection): Promise<() => void> {
     const value = await work(writer);
     return () => resolve(value);
@@ -132,7 +132,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
         settled.push(await alone(one, writer));
         writer.rows('RELEASE one');
       } catch (error) {
-        // A full disk ends the whole transaction by itself.
+        // SQLite rolls back the whole transaction if the disk is full.
         if (!writer.isTransaction) throw error;
         writer.run('ROLLBACK TO one; RELEASE one');
         const explained = storageError(error, path, schema);
@@ -142,7 +142,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     return settled;
   }
 
-  /** Waits for the writer of another process without standing still. */
+  /** Waits for the writer of another process without blocking the event loop. */
   async function begin(writer: Connection): Promise<void> {
     const end = performance.now() + statementMs;
     for (let pauseMs = 2; ; pauseMs = Math.min(50, 2 * pauseMs)) {
@@ -157,7 +157,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     }
   }
 
-  /** Looking makes no file: one that is not there reads as one without rows. */
+  /** Stands in for a file that does not exist: a read finds no rows and must not create the file. */
   function withoutRows(): Connection {
     if (empty !== null) return empty;
     empty = new Connection(':memory:', now);
@@ -166,7 +166,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     return empty;
   }
 
-  /** On a full disk the memory that connections share cannot be made: a reader without it locks the file for this statement. */
+  /** Reads rows. On a full disk SQLite cannot create its shared memory, so a separate connection locks the file for this statement. */
   function readRows<R extends object>(text: string, values: readonly unknown[]): R[] {
     try {
       return opened().reader.rows<R>(text, values);
@@ -188,7 +188,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     return open;
   }
 
-  /** @throws Failed (`…_replaced`): what would be written now would be lost */
+  /** @throws Failed (`…_replaced`), because a write to the old file would be lost */
   function requireSameFile(inode: number): void {
     if (statSync(path, { throwIfNoEntry: false })?.ino === inode) return;
     throw new Failed(
@@ -333,7 +333,7 @@ class Connection implements Sql {
       .map((row) => ({ ...row })) as R[];
   }
 
-  /** Statements without values and rows, compiled each time. */
+  /** Runs statements without values or result rows. Compiles them each time. */
   run(text: string): void {
     this.#db.exec(text);
   }
@@ -359,7 +359,7 @@ function bound(value: unknown): SQLInputValue {
   return (value ?? null) as SQLInputValue;
 }
 
-/** Within this process at once; of other processes by the number that SQLite raises with each of their commits. */
+/** Signals within this process immediately. Finds commits of other processes by the data version of SQLite. */
 function localSignals(dataVersion: () => number): Signals {
   const watchers = new Set<{ readonly name: string | null; readonly look: () => void }>();
   let seen = -1;

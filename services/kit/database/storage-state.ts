@@ -1,6 +1,6 @@
 import type { Sql } from './database.ts';
 
-/** What a move of the storage says of a database: `filling` until all is there, `moved` when it went on elsewhere. */
+/** State of a database in a move of the storage: `filling` until it is complete, `moved` after the storage moved elsewhere. */
 export interface StorageState {
   readonly state: 'filling' | 'used' | 'moved';
   /** The state folder that it came from, or went to. */
@@ -28,8 +28,8 @@ export async function readStorageState(sql: Sql): Promise<StorageState | null> {
 }
 
 /**
- * From the end of this transaction on nobody but the mover writes anything, also who is connected already; or, for `used`,
- * everybody does again.
+ * After this transaction, only the mover can write, also on connections that are open already. For `used`, every process can write
+ * again.
  */
 export async function writeStorageState(
   sql: Sql,

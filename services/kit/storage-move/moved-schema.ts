@@ -21,9 +21,9 @@ export interface MovedSchemaOptions {
   readonly schema: Schema;
   /** Tables whose rows stay behind: the target begins without any. */
   readonly notMoved: readonly string[];
-  /** Tables with large values: few of their rows are in memory at a time. */
+  /** Tables with large values. Only few of their rows are in memory at a time. */
   readonly bytes?: readonly string[];
-  /** What a row of the source is in the target; default the same. */
+  /** Converts a row of the source for the target; default: unchanged. */
   readonly asMoved?: (table: string, row: Row) => Promise<Row>;
 }
 
@@ -47,7 +47,7 @@ export class MovedSchema implements MovePart {
     return this.#countIn(this.source);
   }
 
-  /** Makes the tables where the database has none yet: perhaps the service never ran on it. */
+  /** Creates missing tables, in case the service never ran on the database. */
   async prepare(): Promise<void> {
     const { database } = this.#move;
     await database.transaction((sql) => migrateSchema(sql, this.#options.schema, database.name));
@@ -132,7 +132,7 @@ export class MovedSchema implements MovePart {
     return (await this.#tables()).filter(({ name }) => !this.#options.notMoved.includes(name));
   }
 
-  /** As the file has them, whose tables are those of this Core. */
+  /** Tables as in the file, which has the tables of this Core. */
   async #tables(): Promise<readonly Table[]> {
     const columns = await this.#file.query<{ name: string; column: string; place: number }>(
       `SELECT tables.name, info.name AS column, info.pk AS place FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS info

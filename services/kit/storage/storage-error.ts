@@ -20,7 +20,7 @@ export function sqliteCode(error: unknown): number | null {
   return typeof code === 'number' ? code & 0xff : null;
 }
 
-/** Whether SQLite says that a file's content cannot be what it wrote. */
+/** True if SQLite reports a damaged file. */
 export function isSqliteDamage(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === sqliteCodes.corrupt || code === sqliteCodes.notADatabase;
@@ -28,17 +28,17 @@ export function isSqliteDamage(error: unknown): boolean {
 
 const notWritable = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'EISDIR'];
 
-/** What one of Core's SQLite files holds, for messages. */
+/** Content of one of Core's SQLite files, for messages. */
 export interface StoredThing {
   /** First part of its error codes: `queue` gives `queue_damaged` and `queue_newer`. */
   readonly codePrefix: string;
-  /** As in "the event queue". */
+  /** Name, for example "the event queue". */
   readonly name: string;
   /** Hint of the error about a damaged file. */
   readonly whenDamaged: string;
 }
 
-/** Maps what SQLite and the file system report about a database file; anything else is returned unchanged. */
+/** Maps errors of SQLite and the file system about a database file. Returns other errors unchanged. */
 export function storageError(
   error: unknown,
   path: string,
@@ -59,7 +59,7 @@ export function storageError(
       {
         cause: error,
         retryAfter: 30,
-        hint: 'Make room; the service then continues by itself. What was acknowledged is kept.',
+        hint: 'Make room; the service then continues by itself. Acknowledged writes are kept.',
       },
     );
   }

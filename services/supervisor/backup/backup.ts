@@ -197,7 +197,7 @@ class BackupWriter {
   }
 }
 
-/** Runs and their events in a copy of the database of core-agentd; none if another database has them. */
+/** Numbers of runs and events in a copy of the database of core-agentd; none if another database has them. */
 function countRuns(copy: Copy | undefined): Pick<Manifest['counts'], 'runs' | 'events'> {
   if (copy === undefined) return { runs: 0, events: 0 };
   const database = new DatabaseSync(copy.path, { readOnly: true });

@@ -50,7 +50,7 @@ export function bytesEntry(name: string, bytes: Uint8Array, executable = false):
   return { kind: 'file', name, size: bytes.length, executable, content: [bytes] };
 }
 
-/** A file as long as it is now; null where there is none. Whoever gets it must take its content, which closes it. */
+/** Entry of a file with its current length; null if there is none. The caller must read its content, which closes the file. */
 export function fileEntry(name: string, path: string): FileEntry | null {
   const fd = reading(path, () => openSync(path, 'r'));
   if (fd === null) return null;
@@ -72,7 +72,7 @@ function* closing(fd: number, size: number, path: string): Generator<Uint8Array>
   }
 }
 
-/** The first `size` bytes of an open file. @throws Failed (`backup_file_changed`) where it has fewer */
+/** The first `size` bytes of an open file. @throws Failed (`backup_file_changed`) if it has fewer */
 function* rangeOf(fd: number, size: number, path: string): Generator<Uint8Array> {
   for (let position = 0; position < size; ) {
     const buffer = Buffer.alloc(Math.min(chunkSize, size - position));
@@ -126,9 +126,9 @@ const artifactsName = 'artifacts';
 const lineFeed = 0x0a;
 
 /**
- * One run: its log as long as it was, its artifacts, and its views where it is still as it was. A view that is missing is made
- * again with the next event.
- * @param size of the log, -1 where there was none
+ * Entries of a run: its log up to `size`, its artifacts, and its views if the log is unchanged. A missing view is written again with the
+ * next event.
+ * @param size size of the log; -1 if there was none
  */
 export async function* runEntries(runs: string, runId: string, size: number): AsyncGenerator<TarEntry> {
   const folder = join(runs, runId);
@@ -167,7 +167,7 @@ function openLog(path: string): number | null {
   return reading(path, () => openSync(path, 'r'));
 }
 
-/** Bytes of whole lines. Behind the last line break is what a crash left of a write. */
+/** Number of bytes in complete lines. Bytes after the last line break are from a write that a crash cut off. */
 function wholeLines(fd: number, size: number): number {
   const buffer = Buffer.alloc(256 * 1024);
   let length = 0;

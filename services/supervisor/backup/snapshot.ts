@@ -17,8 +17,8 @@ import {
 const patienceMs = 10_000;
 
 /**
- * Does short, synchronous work while no process appends to a run. Processes that wait for the lock wait longer than this may take.
- * @param path database of the runs; without one no run was ever written
+ * Runs short, synchronous work while no process appends to a run. The work must end before processes that wait for the lock give up.
+ * @param path database of the runs; if it does not exist, no run was ever written
  * @throws Unavailable (`lock_busy`), Failed (`backup_store_damaged`, `backup_unreadable`)
  */
 function whileNoRunChanges<T>(path: string, work: () => T): T {
@@ -71,7 +71,7 @@ function storeDamaged(path: string, what: string, cause?: unknown): Failed {
   return new Failed('backup_store_damaged', `${path} is damaged: ${what}`, {
     cause,
     facts: { path },
-    hint: 'A backup of it would be none. Start the service that it belongs to, which says what it can save of it, then back up again.',
+    hint: 'It cannot be backed up in this state. Start the service that it belongs to, which reports what it can save, then back up again.',
   });
 }
 
@@ -116,7 +116,7 @@ export class SqliteStore {
       const found = this.#checked(() => copy.prepare('PRAGMA quick_check(1)').all());
       const [first] = found as { quick_check: string }[];
       if (first?.quick_check !== 'ok') throw this.#damaged(first?.quick_check ?? 'it cannot be checked');
-      // One file, without a log beside it; whoever opens it chooses again.
+      // Makes the copy a single file without a log. The next process that opens it sets its own mode.
       copy.exec('PRAGMA journal_mode = DELETE');
     } finally {
       copy.close();
@@ -176,7 +176,7 @@ export function takeSnapshot(folders: Folders, options: BackupScope): Snapshot {
   try {
     return whileNoRunChanges(join(folders.state, runsFile), () => {
       const at = new Date();
-      // A run that is made meanwhile is announced to nobody before the lock is free.
+      // A run created meanwhile is not acknowledged before the lock is free.
       const logs = logSizes(join(folders.state, 'runs'));
       if (existsSync(join(folders.state, outbox))) pin(`state/${outbox}`, join(folders.state, outbox));
       const tree = captureAll(folders, options);

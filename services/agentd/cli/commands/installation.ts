@@ -79,7 +79,7 @@ interface PruneOptions {
 
 export function forgetPrompts(program: Command, run: Run): void {
   withRun(program.command('forget-prompts'))
-    .description('delete what models and agents were sent and answered for a run; the record names it still')
+    .description('delete what models and agents were sent and answered for a run; the record still names it')
     .action(
       run(async (context, id: string | undefined, options: RunOption) => {
         const run_id = await runNamed(context, id, options, 'forget-prompts');

@@ -110,7 +110,7 @@ export function approvalWord(action: JudgedAction, now: Date): string {
   return progress === undefined ? approval : shortProgress(progress);
 }
 
-/** Green only for an approval that counts. */
+/** Color of an approval: green only if it counts. */
 export function approvalPaint(action: JudgedAction, { paint, now }: Terminal): (text: string) => string {
   const counts = !isLapsed(action, now()) && !isUnread(action);
   return { approved: counts ? paint.green : paint.yellow, rejected: paint.red, required: paint.yellow }[
@@ -124,7 +124,7 @@ export function problemText(action: JudgedAction, now: Date): string | null {
   return action.approval_problem?.message ?? 'the approval expired; approve it again';
 }
 
-/** One line for each reason why approvals do not count, with the actions that it is about. */
+/** One line for each reason why approvals do not count, with the numbers of the actions. */
 export function approvalProblemLines(actions: readonly JudgedAction[], terminal: Terminal): string[] {
   const problems = actions.flatMap((action) => {
     const text = problemText(action, terminal.now());

@@ -98,7 +98,7 @@ function signatureLines({ approvals }: Verification, terminal: Terminal): string
   return ['', ...table(['', '', wrapping], rows, terminal)];
 }
 
-/** What is there of a record beside what was acknowledged, and how to go on. */
+/** State of a record, compared with its newest acknowledged event, and the next steps. */
 export function recordView(record: RecordState, terminal: Terminal, suggestions: Suggestions): string {
   const { paint, symbols } = terminal;
   const { run_id, acknowledged, kept, problem, recovered } = record;

@@ -174,7 +174,7 @@ function firstReasons(actions: readonly JudgedAction[]): ReadonlyMap<string, str
   );
 }
 
-/** How far the rules about who must agree are met, and which approvals do not count, for what has not started. */
+/** Progress of approval rules, and approvals that do not count, for actions that have not started. */
 function agreementLines(run: JudgedRun, terminal: Terminal): string[] {
   const open = run.actions.filter(isOpen);
   const lines = [...progressLines(open, terminal), ...approvalProblemLines(open, terminal)];

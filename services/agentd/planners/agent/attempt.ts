@@ -15,7 +15,7 @@ import type { BoundName } from './bounds.ts';
 import { commandSession, promptFile } from './command-session.ts';
 
 export const agentSteps = ['start', 'session', 'prompt'] as const;
-/** What an agent has done when its process answers, its session is made, and the prompt is sent. */
+/** Step that an agent has reached: its process answers, its session exists, or the prompt is sent. */
 export type AgentStep = (typeof agentSteps)[number];
 
 export interface AttemptOptions {
@@ -28,9 +28,9 @@ export interface AttemptOptions {
   readonly model: { readonly name: string; readonly tier: string } | null;
   readonly key: RunKey | null;
   readonly room: AgentRoom;
-  /** Of the agent's bounds, before this attempt. */
+  /** Rest of the agent's bounds before this attempt. */
   readonly left: AgentBounds;
-  /** Of the run, before this attempt. */
+  /** Usage of the run before this attempt. */
   readonly usage: RunUsage | null;
   readonly prompt: string;
   /** Never throws. */
@@ -44,29 +44,29 @@ export interface Ended {
   readonly last_message: string;
   readonly seconds: number;
   readonly usage: RunUsage | null;
-  /** What to throw where it did not finish. */
+  /** Error to throw if the agent did not finish. */
   readonly error: unknown;
 }
 
-/** Milliseconds in which an agent may end by itself after it was asked to. */
+/** Time for an agent to end by itself after a request to stop, in ms. */
 const graceMs = 5_000;
 const lookMs = 1_500;
 const recordMs = 10_000;
-/** What an agent is given for a key: the door to the model puts the real one in its place. */
+/** Key that an agent gets. The model proxy replaces it with the real key. */
 const placeholderKey = 'core-run-key';
 
 /** One start of an agent, watched to its end and recorded. */
 export class AgentAttempt {
   readonly #options: AttemptOptions;
-  /** Asks it to stop. */
+  /** Asks the agent to stop. */
   readonly #stop = new AbortController();
-  /** Ends it. */
+  /** Kills the agent. */
   readonly #kill = new AbortController();
   readonly #log: AttemptLog;
   #bound: BoundName | null = null;
   /** A request that the budget has no room for, though most of it is left. */
   #tooLarge: Refused | null = null;
-  /** Why a call of the model had no whole answer, where the gateway was the reason. */
+  /** Why the gateway did not answer a call of the model completely; null if it always did. */
   #gatewayLoss: string | null = null;
 
   constructor(options: AttemptOptions) {
@@ -148,14 +148,14 @@ export class AgentAttempt {
     if (agent.protocol === 'command') return exited;
     const first = await Promise.race([answer.promise, exited.then(() => null)]);
     if (first === null) {
-      // What it said last may still be on its way.
+      // The last messages of the agent may still arrive.
       const late = await Promise.race([answer.promise, after(graceMs / 5)]);
       return late?.stop_reason != null ? late : exited;
     }
     const timer = setTimeout(() => this.#kill.abort(), graceMs / 5);
     const exit = await exited;
     clearTimeout(timer);
-    // An agent that died says more by its exit status than by the end of its messages.
+    // The exit status of a dead agent tells more than the end of its messages.
     const closed = first.error instanceof CoreError && first.error.facts.closed === true;
     const died = closed && !this.#kill.signal.aborted;
     return died && exit.error !== null ? exit : first;
@@ -215,7 +215,7 @@ export class AgentAttempt {
     crashPoint('agent.prompted');
   }
 
-  /** The gateway refused a call for a limit: of the money, where it is the run's. */
+  /** Called when the gateway refuses a call because of a limit. Acts only if the budget of the run is the limit. */
   refused(message: string): void {
     this.#log.note(`core-model-gateway: ${message}`);
     const { input, agent, model } = this.#options;
@@ -230,13 +230,13 @@ export class AgentAttempt {
     this.#askToStop();
   }
 
-  /** The gateway did not answer a call of the agent, or broke its answer off. */
+  /** Called when the gateway does not answer a call of the agent, or breaks off its answer. */
   lostGateway(message: string): void {
     this.#log.note(message);
     this.#gatewayLoss = message;
   }
 
-  /** What the agent says of a lost connection does not name the other end. */
+  /** Adds the gateway's failure to an error, because the agent's message about a lost connection does not name the gateway. */
   #withGatewayLoss(error: unknown): unknown {
     const loss = this.#gatewayLoss;
     if (loss === null || !(error instanceof Failed) || error.message.includes(loss)) return error;
@@ -268,7 +268,7 @@ export class AgentAttempt {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort();
     this.#log.show('stopping');
-    // A command knows no way to be asked.
+    // A command cannot be asked to stop.
     const patience = this.#options.agent.protocol === 'acp' ? graceMs : 0;
     setTimeout(() => this.#kill.abort(), patience).unref();
   }
@@ -325,7 +325,7 @@ export class AgentAttempt {
 }
 
 interface Outcome {
-  /** null where it did not come to an end of its own. */
+  /** null if the agent did not end by itself. */
   readonly stop_reason: string | null;
   readonly error: unknown;
 }

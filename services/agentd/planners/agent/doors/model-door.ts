@@ -8,15 +8,15 @@ import { FairSemaphore, type Release } from '#kit/jobs/fair-semaphore.ts';
 import { listenOn } from './listen-on.ts';
 
 export interface ModelDoorOptions {
-  /** Path of the Unix socket, in a folder that this user alone can enter. */
+  /** Path of the Unix socket, in a folder that only this user can enter. */
   readonly socket: string;
-  /** Of core-model-gateway, for example `http://127.0.0.1:8092`. */
+  /** URL of core-model-gateway, for example `http://127.0.0.1:8092`. */
   readonly gatewayUrl: string;
-  /** Of this run. It never enters the sandbox. */
+  /** Key of this run. It never enters the sandbox. */
   readonly key: string;
-  /** Called with the body where the gateway has no budget left for the run, or asks it to wait. */
+  /** Called with the body if the gateway has no budget left for the run, or asks it to wait. */
   readonly onRefused?: (body: string) => void;
-  /** Called with the reason where the gateway did not answer a call, or broke its answer off. */
+  /** Called with the reason if the gateway does not answer a call, or breaks off its answer. */
   readonly onLost?: (message: string) => void;
 }
 
@@ -25,7 +25,7 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** All that an agent may ask of the gateway. */
+/** Requests that an agent may send to the gateway. */
 const allowed: readonly { readonly method: string; readonly path: RegExp }[] = [
   { method: 'POST', path: /^\/v1\/(chat\/completions|messages|messages\/count_tokens|responses)$/ },
   {
@@ -35,24 +35,24 @@ const allowed: readonly { readonly method: string; readonly path: RegExp }[] = [
   { method: 'GET', path: /^\/v1(beta)?\/models(\/[^/]+)?$/ },
 ];
 
-/** What belongs to one connection alone (RFC 9110, 7.6.1), and every form in which an agent gives a credential. */
+/** Headers of a single connection (RFC 9110, 7.6.1), and all headers with credentials of the agent. */
 const kept = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...['expect', 'host', 'proxy-authenticate', 'proxy-authorization'],
   ...['authorization', 'x-api-key', 'x-goog-api-key', 'cookie', 'set-cookie'],
 ]);
-/** No budget, and too many requests. */
+/** Statuses for an exhausted budget and for too many requests. */
 const refusals = new Set([402, 429]);
 const credentialParameter = 'key';
-/** An agent has a few at a time. */
+/** Maximum number of connections. An agent has few at a time. */
 const maxConnections = 64;
-/** Others wait: the gateway holds each request whole, of up to 20 MB, several times over. */
+/** Maximum number of calls in flight; others wait. The gateway holds several copies of each request, of up to 20 MB. */
 const maxCalls = 16;
 const maxWaitMs = 2 ** 31 - 1;
 
 /**
- * Leads from a sandbox to core-model-gateway: passes on what asks a model, piece by piece in both directions, under the key of the
- * run in place of whatever credential came with it. Everything else is refused.
+ * Proxy from a sandbox to core-model-gateway. Streams model calls in both directions, with the key of the run instead of the agent's
+ * credential. Refuses all other requests.
  */
 export async function openModelDoor(options: ModelDoorOptions): Promise<Door> {
   // The gateway keeps the time of its upstreams.
@@ -88,7 +88,7 @@ async function answer(
 ): Promise<void> {
   const { method = '', url = '' } = request;
   const target = targetOf(url);
-  // Whether somebody is there: some agents ask that first.
+  // Some agents first check whether the server answers.
   if (method === 'HEAD' && target?.pathname === '/') return void response.writeHead(200).end();
   if (target === null || !allowed.some((rule) => rule.method === method && rule.path.test(target.pathname))) {
     const path = target?.pathname ?? url;
@@ -123,7 +123,7 @@ async function answer(
     response.flushHeaders();
     await pipeline(reply.body, response);
   } catch (error) {
-    // A broken answer must not look like a whole one.
+    // A broken answer must not look complete.
     if (response.headersSent) return void response.destroy();
     const message = `core-model-gateway did not answer: ${messageOf(error)}`;
     if (!left.signal.aborted) onLost?.(message);
@@ -133,7 +133,7 @@ async function answer(
   }
 }
 
-/** null for what names no path of this server. */
+/** URL of a request; null if it does not name a path of this server. */
 function targetOf(url: string): URL | null {
   if (!url.startsWith('/') || !URL.canParse(url, 'http://door')) return null;
   const target = new URL(url, 'http://door');
@@ -142,7 +142,7 @@ function targetOf(url: string): URL | null {
   return target;
 }
 
-/** Names and values in turn, as they came. */
+/** Forwarded headers: alternating names and values, in the received order. */
 function passedOn({ rawHeaders, headers }: IncomingMessage): string[] {
   const named = new Set((headers.connection ?? '').toLowerCase().split(/[\s,]+/));
   return rawHeaders.filter((_, index) => {
@@ -158,7 +158,7 @@ function passedOnObject(
   return Object.fromEntries(entries) as Record<string, string | string[]>;
 }
 
-/** In the shape of errors that the clients of all dialects read. */
+/** Answers with an error in a format that clients of all dialects read. */
 function refuse(response: ServerResponse, status: number, message: string): void {
   const type = status === 403 ? 'permission_error' : 'api_error';
   response
