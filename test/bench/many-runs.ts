@@ -8,7 +8,7 @@ import { summaryColumns, valuesOf } from '../../services/agentd/runs/rows/run-ro
 import { agentdSchema } from '../../services/agentd/schema.ts';
 import { planned, sampleRequest } from '../contract/run-store.sample.ts';
 
-/** Writes planned runs of some repositories as the store would, many in one transaction. */
+/** Writes planned runs of some repositories in the format of the store, many in one transaction. */
 export async function writeRuns(stateDir: string, howMany: number): Promise<void> {
   const database = openSqlite(join(stateDir, agentdSchema.file), agentdSchema);
   const start = Date.now() - howMany * 60_000;

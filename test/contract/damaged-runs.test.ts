@@ -19,7 +19,7 @@ import { asSqliteClient, tamper } from '../fixtures/runs/tamper.ts';
 import { everybody } from '../fixtures/world/world.ts';
 import { decided, executionStarted, planned, sampleRequest, turn } from './run-store.sample.ts';
 
-/** Rows that somebody or a disk changed while a process has the run in memory, and what recovery makes of them. */
+/** Rows that were damaged while a process has the run in memory, and their recovery. */
 describe('a run whose rows were damaged', () => {
   let stateDir: string;
   let store: DatabaseRunStore;
@@ -62,7 +62,7 @@ describe('a run whose rows were damaged', () => {
   const recover = (one: DatabaseRunStore) =>
     one.recover({ run_id: runId, by: everybody, reason: 'a bad disk' });
 
-  /** Puts the database back as it was when `before` was called. */
+  /** Copies the database; the returned function restores this copy. */
   function olderDatabase(): () => Promise<void> {
     const copy = join(stateDir, '..', 'older.sqlite');
     asSqliteClient(stateDir, (client) => client.exec(`VACUUM INTO '${copy}'`));
@@ -75,15 +75,18 @@ describe('a run whose rows were damaged', () => {
   }
 
   for (const [name, change] of [
-    ['edited', () => damage(2)],
-    ['deleted', () => tamper(stateDir, 'DELETE FROM run_events WHERE run_id = ? AND seq = 2', runId)],
+    ['an event was edited', () => damage(2)],
     [
-      'moved behind the end',
+      'an event was deleted',
+      () => tamper(stateDir, 'DELETE FROM run_events WHERE run_id = ? AND seq = 2', runId),
+    ],
+    [
+      'an event was moved to the end',
       () => tamper(stateDir, 'UPDATE run_events SET seq = 1000000 WHERE run_id = ? AND seq = 2', runId),
     ],
-    ['all gone', () => tamper(stateDir, 'DELETE FROM run_events WHERE run_id = ?', runId)],
+    ['all events were deleted', () => tamper(stateDir, 'DELETE FROM run_events WHERE run_id = ?', runId)],
   ] as const)
-    it(`is changed no more by a process that read it before, where an event is ${name}`, async () => {
+    it(`is not changed by a process that read it before: ${name}`, async () => {
       const { actions } = await store.read(runId);
       change();
       const before = events();
@@ -98,7 +101,7 @@ describe('a run whose rows were damaged', () => {
       expect(events()).to.equal(before);
     });
 
-  it('is changed no more where an event stands behind the newest', async () => {
+  it('is not changed if an event follows the head', async () => {
     const { head } = await store.append(runId, () => [turn()]);
     const older = (await store.events(runId)).at(-2)!;
     tamper(stateDir, 'UPDATE runs SET seq = ?, hash = ? WHERE run_id = ?', older.seq, older.hash, runId);
@@ -107,7 +110,7 @@ describe('a run whose rows were damaged', () => {
     expect(codeOf(await failure(opened().requireSound(runId)))).to.equal('record_cut');
   });
 
-  it('is no other run, whatever identifier its rows get', async () => {
+  it('is not accepted as another run if its rows get another identifier', async () => {
     const other = `${runId.slice(0, -3)}abc`;
     asSqliteClient(stateDir, (client) => {
       client.exec(`CREATE TEMP TABLE copy AS SELECT * FROM runs WHERE run_id = '${runId}';
@@ -119,7 +122,7 @@ describe('a run whose rows were damaged', () => {
     expect((error as Error).message).to.contain(`belongs to run ${runId}`);
   });
 
-  it('is not restored from a folder that ends before what the database acknowledged', async () => {
+  it('is not restored from a folder that ends before the newest acknowledged event', async () => {
     await store.append(runId, ({ actions }) => [decided(actions[0]!.definition)]);
     await store.append(runId, () => [executionStarted()]);
     damage(mirrored() + 1);
@@ -137,14 +140,14 @@ describe('a run whose rows were damaged', () => {
     expect(run.actions[0]).to.include({ approval: 'required' });
   });
 
-  it('is restored where the folder has all of it', async () => {
+  it('is restored if the folder has all events', async () => {
     damage(2);
     const fresh = opened();
     expect((await fresh.restore(runId)).status).to.equal('awaiting_approval');
     expect((await fresh.verify(runId)).problems).to.deep.equal([]);
   });
 
-  it('is restored where its row alone is gone', async () => {
+  it('is restored if only its row is gone', async () => {
     await store.close();
     open.splice(0);
     tamper(stateDir, 'DELETE FROM runs WHERE run_id = ?', runId);
@@ -158,7 +161,7 @@ describe('a run whose rows were damaged', () => {
     expect(codeOf(await failure(fresh.restore(runId)))).to.equal('record_whole');
   });
 
-  it('is restored also where the request was repeated meanwhile, which means the newer run from then on', async () => {
+  it('is restored after its request was repeated; the key keeps the newer run', async () => {
     await store.close();
     open.splice(0);
     for (const name of readdirSync(stateDir))
@@ -169,7 +172,7 @@ describe('a run whose rows were damaged', () => {
     expect((await fresh.withKey('key'))?.run_id).to.equal(again.run_id);
   });
 
-  it('is not found by the key of another request without that being named', async () => {
+  it('is reported if its row has the key of another request', async () => {
     const other = await store.create(sampleRequest());
     tamper(stateDir, 'UPDATE runs SET key_digest = ? WHERE run_id = ?', 'f'.repeat(64), other.run_id);
     const { problems } = await store.verify(other.run_id);
@@ -178,7 +181,7 @@ describe('a run whose rows were damaged', () => {
     ]);
   });
 
-  it('keeps aside what does not hold, and what only the folder has, where the loss is accepted', async () => {
+  it('sets aside damaged events and events that only the folder has, if the loss is accepted', async () => {
     const putBack = olderDatabase();
     await store.append(runId, () => [turn()]);
     await store.writeViews(runId);
@@ -194,7 +197,7 @@ describe('a run whose rows were damaged', () => {
     expect(aside).to.contain('"at":"3').and.contain(lost.hash);
   });
 
-  it('stays pruned where an older database is put back', async () => {
+  it('stays pruned if an older database is restored', async () => {
     const putBack = olderDatabase();
     await store.append(runId, ({ actions }) => [decided(actions[0]!.definition, 'reject')]);
     tamper(stateDir, "UPDATE runs SET updated_at = '2020-01-01T00:00:00.000Z' WHERE run_id = ?", runId);
@@ -209,7 +212,7 @@ describe('a run whose rows were damaged', () => {
     }
   });
 
-  it('is not pruned while the folder has more, nor because a list calls it pruned', async () => {
+  it('is not pruned while the folder has more events, nor because a list calls it pruned', async () => {
     const putBack = olderDatabase();
     await store.append(runId, () => [turn()]);
     await store.writeViews(runId);
@@ -233,9 +236,9 @@ describe('a run whose rows were damaged', () => {
     ['without its log', () => rmSync(join(folder(), 'events.jsonl'))],
     ['empty', () => replaced(folder(), mkdirSync)],
     ['a file', () => replaced(folder(), (path) => writeFileSync(path, ''))],
-    ['with a folder in place of its log', () => replaced(join(folder(), 'events.jsonl'), mkdirSync)],
+    ['with a folder instead of its log', () => replaced(join(folder(), 'events.jsonl'), mkdirSync)],
   ] as const)
-    it(`is verified by its rows where the folder is ${name}`, async () => {
+    it(`is verified by its rows if the folder is ${name}`, async () => {
       change();
       const { problems, events: count } = await opened().verify(runId);
       expect(count).to.equal(events());

@@ -276,14 +276,14 @@ describe('a database in a file', () => {
   });
   const codeFrom = async (database: Database) => codeOf(await failure(database.query('SELECT * FROM notes')));
 
-  it('is not made by looking, and reads as one without rows', async () => {
+  it('is not created by a read, which finds no rows', async () => {
     const database = open();
     expect(await database.query('SELECT * FROM notes')).to.deep.equal([]);
     expect(existsSync(path)).to.equal(false);
     await database.write(...add('a'));
     expect(existsSync(path)).to.equal(true);
     expect(await database.query('SELECT * FROM notes')).to.have.length(1);
-    // Of those that share it, each closes it.
+    // Each of its users closes it.
     await Promise.all([database.close(), database.close()]);
   });
 

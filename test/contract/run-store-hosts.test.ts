@@ -290,7 +290,7 @@ describeWith(['postgres'], 'runs in PostgreSQL', () => {
       await proxy.close();
     });
 
-    it('appends once where a commit never came, when the server has given up its transaction', async () => {
+    it('appends once if a commit never arrives, after the server has given up its transaction', async () => {
       const { run_id } = await store.create(sampleRequest());
       await store.append(run_id, () => planned(run_id));
       const proxy = await startCuttingProxy({ ...settings, statement_seconds: 1 });

@@ -498,7 +498,7 @@ export function runStoreContract(name: string, open: () => Promise<StoreUnderTes
       expect(looks).to.equal(before);
     });
 
-    it('forgets what a model was sent and answered, and nothing that another event needs', async () => {
+    it('forgets what a model was sent and answered, except artifacts that another event needs', async () => {
       const { run_id } = await store.create(sampleRequest());
       for (const content of ['content', 'an answer']) await store.putArtifact(run_id, content);
       await store.append(run_id, () => planned(run_id));

@@ -55,7 +55,7 @@ describe('run store in a file', () => {
   const file = (): string => join(state.stateDir, agentdSchema.file);
   const folderOf = (runId: string): string => join(state.stateDir, 'runs', runId);
 
-  /** What a plain SQLite client does to the rows. */
+  /** Changes rows with a plain SQLite client. */
   function tamper(...statements: string[]): void {
     const client = new DatabaseSync(file());
     client.exec('PRAGMA busy_timeout = 5000');
@@ -110,7 +110,7 @@ describe('run store in a file', () => {
     ['events_decided', false],
     ['events_committed', true],
   ] as const) {
-    it(`has all of an append or nothing after a crash at ${point}`, async () => {
+    it(`keeps all of an append or nothing after a crash at ${point}`, async () => {
       const { run_id } = await store.create(sampleRequest());
       const { ended } = startWriter(run_id, 1, 1, 10, { CORE_CRASH_AT: point });
       expect(await ended).to.deep.equal([]);
@@ -119,7 +119,7 @@ describe('run store in a file', () => {
     });
   }
 
-  describe('whose rows somebody changed', () => {
+  describe('with changed rows', () => {
     let runId: string;
     let sound: string;
 
@@ -144,16 +144,16 @@ describe('run store in a file', () => {
         `UPDATE run_events SET seq = 3 WHERE run_id = '${runId}' AND seq = 4`,
         `UPDATE run_events SET seq = 4 WHERE run_id = '${runId}' AND seq = 1000`,
       ],
-      'an event, which is gone': () => [`DELETE FROM run_events WHERE run_id = '${runId}' AND seq = 5`],
-      'the newest event, which is gone': () => [
+      'a deleted event': () => [`DELETE FROM run_events WHERE run_id = '${runId}' AND seq = 5`],
+      'the deleted newest event': () => [
         `DELETE FROM run_events WHERE run_id = '${runId}' AND seq = (SELECT seq FROM runs WHERE run_id = '${runId}')`,
       ],
       'the newest event and the head': () => [
         `DELETE FROM run_events WHERE run_id = '${runId}' AND seq = (SELECT seq FROM runs WHERE run_id = '${runId}')`,
         `UPDATE runs SET (seq, hash) = (SELECT seq, hash FROM run_events AS e WHERE e.run_id = '${runId}' ORDER BY seq DESC LIMIT 1) WHERE run_id = '${runId}'`,
       ],
-      'all events, which are gone': () => [`DELETE FROM run_events WHERE run_id = '${runId}'`],
-      'the row of the run, which is gone': () => [`DELETE FROM runs WHERE run_id = '${runId}'`],
+      'all events, deleted': () => [`DELETE FROM run_events WHERE run_id = '${runId}'`],
+      'the deleted row of the run': () => [`DELETE FROM runs WHERE run_id = '${runId}'`],
       'the events of another run': () => [
         `DELETE FROM run_events WHERE run_id = '${runId}'`,
         `INSERT INTO run_events SELECT '${runId}', seq, line, prev, hash FROM run_events WHERE run_id = '${sound}'`,
@@ -161,11 +161,11 @@ describe('run store in a file', () => {
       'an artifact': () => [
         `UPDATE run_artifacts SET content = CAST('evil' AS BLOB) WHERE run_id = '${runId}'`,
       ],
-      'an artifact, which is gone': () => [`DELETE FROM run_artifacts WHERE run_id = '${runId}'`],
+      'a deleted artifact': () => [`DELETE FROM run_artifacts WHERE run_id = '${runId}'`],
     };
 
     for (const [what, statements] of Object.entries(changes)) {
-      it(`refuses what follows from ${what}, says so, and still lists the others`, async () => {
+      it(`refuses a damaged run, reports it, and still lists the others: ${what}`, async () => {
         tamper(...statements());
         for (const reader of [store, state.open()]) {
           const error = await failure(reader.requireUnaltered(runId));
@@ -186,7 +186,7 @@ describe('run store in a file', () => {
       });
     }
 
-    it('names an event that was inserted behind the head, and never reads it', async () => {
+    it('names an event that was inserted after the head, and never reads it', async () => {
       tamper(
         `INSERT INTO run_events SELECT run_id, seq + 1, line, prev, hash FROM run_events WHERE run_id = '${runId}' ORDER BY seq DESC LIMIT 1`,
       );
@@ -199,7 +199,7 @@ describe('run store in a file', () => {
     });
   });
 
-  it('does not read the folder: an edited one changes nothing, is named, and is written again', async () => {
+  it('does not read the folder: an edited folder changes nothing, is named, and is written again', async () => {
     const { run_id } = await store.create(sampleRequest());
     await store.append(run_id, () => [turn()]);
     await store.writeViews(run_id);
@@ -217,7 +217,7 @@ describe('run store in a file', () => {
     expect(problems.filter(({ where }) => where.includes('line'))).to.deep.equal([]);
   });
 
-  it('stops when an older copy of the file was put back, until a person restores or accepts the loss', async () => {
+  it('stops after an older copy of the file was restored, until a person restores events or accepts the loss', async () => {
     const { run_id } = await store.create(sampleRequest());
     await store.writeViews(run_id);
     await store.close();
@@ -240,7 +240,7 @@ describe('run store in a file', () => {
     ).to.deep.equal([]);
   });
 
-  it('names the runs that it lost where its file is gone, by their beginnings too, and restores them', async () => {
+  it('names the runs that it lost with its file, resolves prefixes of them, and restores them', async () => {
     const runs = [];
     for (let count = 0; count < 7; count++) {
       const { run_id } = await store.create(sampleRequest());

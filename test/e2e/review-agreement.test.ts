@@ -143,7 +143,7 @@ describeWith(['chromium'], 'Who must agree, on the review page', function () {
     const { page } = await at.browsers.person('jo');
     await open(page, run);
     const first = page.locator('[data-action]').first();
-    // Before an execution tries it.
+    // The page shows this before an execution tries it.
     await first.getByText('approval lapsed').waitFor();
     await first.getByText(/the token 'leaver' was revoked/).waitFor();
     expect(await page.getByRole('button', { name: 'Execute', exact: true }).count()).to.equal(0);

@@ -57,7 +57,7 @@ describeWith(['tmux'], 'The terminal interface and its daemon', () => {
     await world.command(['token', 'revoke', 'tester']);
     daemon = await startDaemon(world);
     await line.open(daemon.url);
-    // What the token approved went with it.
+    // The approval lapsed with its token.
     await screen.shows('live', /7 comment_issue +low +\d+ +lapsed/);
     screen.keys('q', 'q');
     await screen.shows('ended with 0');

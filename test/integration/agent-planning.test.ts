@@ -212,7 +212,7 @@ describeWith(['bubblewrap'], 'planning with a coding agent in its sandbox', func
     await expectLostGateway(Array.from({ length: 200 }, () => [asked, { wait: 300 }]).flat());
   });
 
-  /** Whether the answer has begun when the gateway is killed is chance in both. */
+  /** In both tests, the answer may or may not have begun when the gateway is killed. */
   async function expectLostGateway(steps: readonly Step[]): Promise<void> {
     configure(steps, { dialect: 'chat' });
     const planning = world.command(planArgs(await world.newIssue('Greet strangers.')));

@@ -30,7 +30,7 @@ const views = /^(?!events\.jsonl$|artifacts\/)/;
 
 type Row = Readonly<Record<string, string | number | Uint8Array | null>>;
 
-/** A change of rows by a plain SQLite client. */
+/** Change of rows by a plain SQLite client. */
 interface RowAttack {
   readonly name: string;
   readonly make: (client: DatabaseSync) => void;
@@ -39,8 +39,8 @@ interface RowAttack {
 const tables = ['runs', 'run_events', 'run_artifacts'] as const;
 
 /**
- * A run whose build is done, whose publishing was approved and whose comment was rejected. Every row of it, and every file of its folder,
- * is changed between the approvals and the execution.
+ * Attacks on a run with a finished build, an approved publishing and a rejected comment. Each changes a row of the run, or a file of its
+ * folder, between the approvals and the execution.
  */
 describe('attacks on the record between approval and execution', function () {
   this.timeout(900_000);
@@ -138,7 +138,7 @@ describe('attacks on the record between approval and execution', function () {
     }
   }
 
-  it('executes nothing and calls nothing whole, whatever was done to whichever row', async () => {
+  it('executes nothing and finds the record damaged after any change of any row', async () => {
     const refusals = [
       ...[
         'record_cut',
@@ -166,7 +166,7 @@ describe('attacks on the record between approval and execution', function () {
     expect(published()).to.equal('');
   });
 
-  it('names each column of a list that the events do not give', async () => {
+  it('names each column of a list that differs from the events', async () => {
     const [row] = rows.runs;
     const names = Object.keys(row!).filter((name) => (summaryColumns as readonly string[]).includes(name));
     expect(names).to.have.length(summaryColumns.length);
@@ -181,7 +181,7 @@ describe('attacks on the record between approval and execution', function () {
     putBack();
   });
 
-  it('calls no folder whole that was changed, and runs by the rows whatever it says', async () => {
+  it('reports every changed folder, and executes from the rows', async () => {
     const files = filesBelow(kept, '');
     const attacks = files.flatMap((file) => attacksOn(file, readFileSync(join(kept, file)), elsewhere));
     attacks.push(
@@ -205,7 +205,7 @@ describe('attacks on the record between approval and execution', function () {
     expect(published()).to.equal('');
   });
 
-  it('executes what was approved and nothing that was rejected with no folder at all, and writes it again', async () => {
+  it('executes approved actions and no rejected action without the folder, and writes the folder again', async () => {
     putBack();
     rmSync(folder, { recursive: true });
     const done = await world.agent.execute(options(), quiet);

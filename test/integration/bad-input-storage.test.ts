@@ -146,7 +146,7 @@ describe('what does not belong among the runs', () => {
   });
   after(() => world?.close());
 
-  it('is no run, stays as it is, and hides none', async () => {
+  it('is not a run, stays unchanged, and hides no run', async () => {
     const runs = join(world.home, 'state/runs');
     const named = (last: string) => `run_0199f3c2-0000-7000-8000-00000000000${last}`;
     writeFileSync(join(runs, 'notes.txt'), 'mine\n');

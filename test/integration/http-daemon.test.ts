@@ -482,7 +482,7 @@ describe('The daemon over HTTP', () => {
   it('refuses a run whose record lost its tail, says what is missing, and lets an admin alone go on', async () => {
     const folders = { tokens: join(world.home, 'config/tokens') };
     const admin = createToken(folders, { name: 'keeper', scopes: ['admin'] }).text;
-    // By another process: this daemon reads the run when it is cut.
+    // Another process plans it, so that this daemon reads the run only after the cut.
     const number = await world.newIssue(`Greet strangers.\n\n\`\`\`diff\n${greetPatch}\`\`\`\n`);
     const issue = ['--owner', 'demo', '--repo', 'hello', '--number', String(number)];
     const { stdout } = await world.command(['plan-issue', ...issue, '--json']);

@@ -28,7 +28,7 @@ import { describeWith } from '../needs.ts';
 const everything: Scope[] = ['read', 'plan', 'approve', 'execute', 'admin'];
 const day = 86_400_000;
 
-describeWith(['git', 'ssh'], 'an approval that does not count any more', function () {
+describeWith(['git', 'ssh'], 'an approval that no longer counts', function () {
   this.timeout(600_000);
   let at: ReviewWorld;
   let client: HttpClient;
@@ -44,7 +44,7 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
   });
 
   beforeEach(async () => {
-    // Without .core.json, whose command would make the patch critical.
+    // Leaves out .core.json, because its command would make the patch critical.
     at = await makeReviewWorld({ 'src/greet.js': helloFiles['src/greet.js'] as string });
     at.policy({});
     texts = {};
@@ -74,7 +74,7 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
     return { name, ...identity };
   };
 
-  /** The notifier of this home; gives what it sent since. */
+  /** Runs the notifier of this home. The returned function gives the notices since the last call. */
   function notifications() {
     const home = { state: join(at.world.home, 'state'), config: config('.'), secrets: config('secrets') };
     writeFileSync(join(home.secrets, 'hook'), 'a-secret-for-signatures-of-webhooks');
@@ -84,7 +84,7 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
       JSON.stringify({ people: { jo: { channels: { webhook } }, kim: { channels: { webhook } } } }),
     );
     const store = runStoreIn(home.state);
-    // A minute passes between two looks, so that each sees what no run's record says.
+    // The clock advances a minute between two looks, so that each look judges approvals again.
     let now = Date.now() - 60_001;
     const notifier = openNotifications({
       ...{
@@ -128,7 +128,7 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
     await at.world.agent.decide({ ...request, actions: decided });
   }
 
-  /** What each view says about the build gate. */
+  /** Text of each view about the build gate. */
   async function views(run: Run): Promise<Record<string, string>> {
     const command = async (...args: string[]) => {
       const { code, stdout, stderr } = await at.world.command(args);
@@ -184,19 +184,19 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
   };
 
   interface Case {
-    /** policy.json when the run is planned and approved. */
+    /** Content of policy.json when the run is planned and approved. */
     readonly policy?: object;
-    /** Who approves; nobody where a standing approval does. */
+    /** People who approve; none if a standing approval does. */
     readonly by?: readonly string[];
     readonly signed?: boolean;
-    /** Until a signed approval ends; default 7. */
+    /** Days until a signed approval ends; default 7. */
     readonly days?: number;
     readonly lapse: () => unknown;
-    /** What every view says about why; null where the approval still counts. */
+    /** Reason that every view shows; null if the approval still counts. */
     readonly why: RegExp | null;
     /** Makes it count again, without a decision. */
     readonly mend?: () => void;
-    /** Who approves again. */
+    /** People who approve again. */
     readonly again?: readonly string[];
     readonly signedAgain?: boolean;
   }
@@ -301,14 +301,14 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
   };
 
   for (const [name, one] of Object.entries(cases))
-    it(`is shown as such by every view where ${name}`, async () => {
+    it(`is shown as such by every view if ${name}`, async () => {
       at.policy(one.policy ?? {});
       const run = await at.planned('Look.', undefined, who('jo'));
       for (const by of one.by ?? ['kim']) await approve(run, by, one.signed, one.days);
       if (one.days === undefined)
         for (const [view, text] of Object.entries(await views(run)))
           expect(text, `${view} before`).to.match(/^COUNTS/);
-      // Its clock runs ahead of the other views', by a minute for each look.
+      // The clock of the notifier is ahead of the other clocks, by a minute for each look.
       if (one.days === undefined) await notify();
       await one.lapse();
       const lapsed = await views(run);
@@ -330,7 +330,7 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
         expect(text, `${view} after`).to.match(/^COUNTS/);
     });
 
-  it('is shown as unknown where policy.json cannot be read, and counts again once it can', async () => {
+  it('is shown as unknown if policy.json cannot be read, and counts again once it can', async () => {
     const run = await at.planned('Look.', undefined, who('jo'));
     await approve(run, 'kim');
     const id = run.run_id;
@@ -364,7 +364,7 @@ describeWith(['git', 'ssh'], 'an approval that does not count any more', functio
       expect(text, `${view} after`).to.match(/^COUNTS/);
   });
 
-  it('makes its run the one of the issue that `approve` means, and another one that `execute-approved` means', async () => {
+  it('makes `approve` select its run of the issue, and `execute-approved` another run', async () => {
     const { agent } = at.world;
     const lapses = await at.planned('Look.', undefined, who('jo'));
     const number = lapses.request.number!;

@@ -347,7 +347,7 @@ describe('What a model is sent', () => {
     expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);
   });
 
-  /** @returns puts the content back */
+  /** @returns function that restores the content */
   function alter(digest: string): () => void {
     return asSqliteClient(join(world.home, 'state'), (client) => {
       const { content } = client.prepare('SELECT content FROM run_artifacts WHERE digest = ?').get(digest)!;

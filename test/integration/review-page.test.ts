@@ -205,7 +205,7 @@ describe('The review page over HTTP', () => {
         .filter(({ definition }) => definition.gate === 'publish')
         .map((action) => `${run_id} ${seen(action)}`);
     const state = join(review.world.home, 'state');
-    // With another head, the daemon reads the run again.
+    // The daemon reads the run again because its head differs.
     const turn = "UPDATE run_events SET line = replace(line, '{', '(') WHERE run_id = ? AND seq = 1";
     tamper(state, turn, damaged.run_id);
     tamper(state, "UPDATE runs SET hash = 'altered ' || hash WHERE run_id = ?", damaged.run_id);

@@ -31,7 +31,7 @@ describeWith(['postgres'], 'changes of runs in PostgreSQL', () => {
     await server.stop();
   });
 
-  /** Changes one run as an append does, in a transaction that stays open. */
+  /** Changes one run like an append, in a transaction that stays open. */
   async function heldOpen(runId: string): Promise<{ commit(): Promise<void> }> {
     const url = new URL(settings.url);
     url.password = readFileSync(settings.password_file!, 'utf8');

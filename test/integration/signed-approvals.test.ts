@@ -326,7 +326,7 @@ describeWith(['git', 'ssh'], 'signed approvals', function () {
   });
 
   describe('whoever can write into the state folder', () => {
-    /** Writes events as Core does, with a chain and a head that hold, by a plain SQLite client. */
+    /** Writes events with a valid chain and head, by a plain SQLite client. */
     function forge(run: Run, events: readonly NewEvent[]): void {
       const state = join(world.home, 'state');
       const at = new Date().toISOString();

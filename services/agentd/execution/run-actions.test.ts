@@ -489,7 +489,7 @@ describe('an action of which the outcome is not known', () => {
 
   type CreateBranch = ActionOf<'create_branch'>;
 
-  /** A run is planned with this definition under that seal, and approved. */
+  /** Plans a run with this definition and this seal, and approves it. */
   async function sealedWith(
     make: (action: CreateBranch) => readonly [definition: ActionDefinition, seal: string],
   ): Promise<void> {

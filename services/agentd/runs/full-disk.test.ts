@@ -15,7 +15,7 @@ describeWith(['mounts'], 'runs on a full disk', () => {
   });
   after(() => disk?.close());
 
-  it('can be looked at and verified; what writes says that the disk is full', async () => {
+  it('can be read and verified; a write fails because the disk is full', async () => {
     disk.fill(0);
     for (const command of ['show', 'verify']) {
       const { code, stderr } = await disk.command([command, runId]);

@@ -4,13 +4,13 @@ import { type Checked, remembered } from './good-signatures.ts';
 const noon = { local: '20261128120000', utc: '20261128110000' };
 let number = 0;
 
-/** One that no other test asks about. */
+/** Signature that no other test checks. */
 function sample(change: Partial<Checked> = {}): Checked {
   const checked = { text: 'a decision', namespace: 'core-approval', principal: 'kim', at: noon };
   return { ...checked, signers: 'kim ssh-ed25519 AAAA', signature: `signature ${number++}`, ...change };
 }
 
-/** How often these are checked one after the other, and what is found. */
+/** Number of checks that run for these signatures, one after the other. */
 function checks(...all: readonly Checked[]): number {
   let count = 0;
   for (const one of all) remembered(one, () => ({ key: `SHA256:${++count}` }));
@@ -55,7 +55,7 @@ describe('A signature that was found good', () => {
     'kim cert-authority ssh-ed25519 AAAA',
     'kim valid-before="tomorrow" ssh-ed25519 AAAA',
   ])
-    it(`is checked each time where its time is not understood: ${signers}`, () => {
+    it(`is checked each time if a limit of its validity is not understood: ${signers}`, () => {
       const one = sample({ signers });
       expect(checks(one, one)).to.equal(2);
     });

@@ -7,7 +7,7 @@ export function removeEverything(project: string, tag: string): void {
   remove(['image', 'rm'], images);
 }
 
-/** Containers, networks and volumes of a compose project. */
+/** Removes containers, networks and volumes of a compose project. */
 export function removeProject(project: string): void {
   removeContainers(project);
   const label = `label=com.docker.compose.project=${project}`;

@@ -43,11 +43,11 @@ function refusal(work: () => unknown): string {
 
 const placeOf = ({ seq, hash }: RunEvent) => ({ seq, hash });
 
-describe('the record of a run and what was acknowledged of it', () => {
+describe('the record of a run and its newest acknowledged event', () => {
   const events = eventsOf(...planned(run_id), turn());
   const last = events.at(-1)!;
 
-  it('is whole if the log ends with what was acknowledged', () => {
+  it('is whole if the log ends with the acknowledged event', () => {
     const record = recordOf(events, last);
     expect(stateOf(record)).to.deep.equal({
       run_id,
@@ -62,12 +62,12 @@ describe('the record of a run and what was acknowledged of it', () => {
     expect(refusal(() => recover(record))).to.equal('record_whole');
   });
 
-  it('says when it was recovered last and by whom', () => {
+  it('names the time and the person of its last recovery', () => {
     const record = recordOf(eventsOf(turn(), recovered('noor'), recovered('mira'), turn()), null);
     expect(stateOf(record)).to.deep.include({ problem: null, recovered: { seq: 4, at, by: 'mira' } });
   });
 
-  it('names events that are missing, that differ, and that nobody acknowledged', () => {
+  it('names events that are missing, that differ, and that were never acknowledged', () => {
     expect(stateOf(recordOf(events.slice(0, -1), last)).problem).to.contain(
       `run_events ends with event ${last.seq - 1}, and event ${last.seq} (planner_turn,`,
     );
@@ -78,7 +78,7 @@ describe('the record of a run and what was acknowledged of it', () => {
     expect(stateOf(recordOf(events, events.at(-2)!)).problem).to.contain('only');
   });
 
-  it('continues from its last sound event, and keeps what stood behind it', () => {
+  it('continues from its last sound event, and keeps the bytes after it', () => {
     const behind = events.slice(4).map(lineOf).join('');
     const record = recordOf(events.slice(0, 3), last, behind);
     expect(stateOf(record)).to.deep.include({

@@ -259,7 +259,7 @@ describe('verifying a run', () => {
     expect(found(null)[0]).to.contain('and events 1 to 19');
   });
 
-  it('knows no run without a log, and reads no log that is not a file', () => {
+  it('finds no run without a log, and reads no log that is not a file', () => {
     expect(codeOf(thrownBy(verified))).to.equal('run_not_found');
     mkdirSync(join(folder, logName));
     expect(codeOf(thrownBy(verified))).to.equal('run_damaged');

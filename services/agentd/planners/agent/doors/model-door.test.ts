@@ -213,7 +213,7 @@ describe('The door to the models', () => {
     expect(losses).to.deep.equal([]);
   });
 
-  it('breaks an answer off where the gateway dies in the middle of it, and reports that', async () => {
+  it('breaks off an answer if the gateway dies in the middle of it, and reports that', async () => {
     answer = (request, response) => {
       response.write('half', () => request.socket.destroy());
     };
@@ -236,7 +236,7 @@ describe('The door to the models', () => {
     expect(refusals).to.deep.equal(['the budget of the run is used up']);
   });
 
-  it('says that the gateway does not answer, and reports that', async () => {
+  it('answers that the gateway does not respond, and reports that', async () => {
     gateway.closeAllConnections();
     gateway.close();
     await once(gateway, 'close');
