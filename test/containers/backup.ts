@@ -20,7 +20,7 @@ export function backupTests(stack: ContainerStack): void {
     const refused = await stack.tools('core', 'restore', file, '--state-only');
     expect(refused.stderr).to.contain('[restore_not_empty]');
 
-    await stack.loseVolumes();
+    stack.loseVolumes();
     await stack.up('keeper');
     expect(await stack.toolsDone('core', 'restore', file, '--state-only')).to.contain('Restored /state');
     await stack.up();

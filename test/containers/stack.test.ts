@@ -50,7 +50,7 @@ function runningStack(engine: Engine): ContainerStack {
   });
   after(async function () {
     this.timeout(600_000);
-    if (stack.folder !== '') await stack.down();
+    if (stack.folder !== '') stack.down();
   });
   return stack;
 }
