@@ -35,8 +35,8 @@ const refused = () => new Error('the run of the tests has ended');
 /** Unit tests that one process runs before it ends. */
 const maxShared = 16;
 
-/** Places for files of each kind: tests of containers wait for them more than they compute, and run beside the others. */
-let places: Record<'containers' | 'others', FairSemaphore> | undefined;
+/** Places for files. Tests of containers take one at most, because each of them fills the memory of a small machine. */
+let places: Record<'containers' | 'all', FairSemaphore> | undefined;
 let ended = false;
 const running = new Set<WorkerPool>();
 /** Processes of unit tests between two files, with how many files each has run. */
@@ -51,23 +51,27 @@ function placesOf(concurrency: number): FairSemaphore {
 
 BufferedWorkerPool.prototype.run = function (file, options) {
   const { maxWorkers } = this.options;
-  places ??= { containers: placesOf(1), others: placesOf(maxWorkers) };
-  const kind = isBelow('test/containers/', file) ? 'containers' : 'others';
-  return places[kind].run('files', longestWait, async () => {
-    if (ended) throw refused();
-    const shared = isUnitTest(file) ? idle.pop() : undefined;
-    const pool = shared?.pool ?? new BufferedWorkerPool({ maxWorkers: 1, workerTerminateTimeout: endMs });
-    const files = (shared?.files ?? 0) + 1;
-    running.add(pool);
-    try {
-      return await run.call(pool, file, options);
-    } finally {
-      running.delete(pool);
-      if (isUnitTest(file) && files < maxShared && !ended) idle.push({ pool, files });
-      else await terminate.call(pool);
-    }
-  });
+  places ??= { containers: placesOf(1), all: placesOf(maxWorkers) };
+  const { containers, all } = places;
+  const inTurn = (kind: string) => all.run(kind, longestWait, () => runFile(file, options));
+  if (!isBelow('test/containers/', file)) return inTurn('others');
+  return containers.run('files', longestWait, () => inTurn('containers'));
 };
+
+async function runFile(file: string, options: unknown): Promise<unknown> {
+  if (ended) throw refused();
+  const shared = isUnitTest(file) ? idle.pop() : undefined;
+  const pool = shared?.pool ?? new BufferedWorkerPool({ maxWorkers: 1, workerTerminateTimeout: endMs });
+  const files = (shared?.files ?? 0) + 1;
+  running.add(pool);
+  try {
+    return await run.call(pool, file, options);
+  } finally {
+    running.delete(pool);
+    if (isUnitTest(file) && files < maxShared && !ended) idle.push({ pool, files });
+    else await terminate.call(pool);
+  }
+}
 
 BufferedWorkerPool.prototype.terminate = async function (force) {
   ended = true;
