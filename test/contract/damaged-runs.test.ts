@@ -74,6 +74,27 @@ describe('a run whose rows were damaged', () => {
     };
   }
 
+  for (const change of [
+    `UPDATE run_events SET line = CAST(line AS BLOB)`,
+    `UPDATE run_events SET seq = 'abc'`,
+    `UPDATE run_events SET hash = x'00'`,
+    `UPDATE runs SET tombstone = x'00'`,
+    `UPDATE runs SET size = 1.5`,
+    `UPDATE run_artifacts SET content = 'text'`,
+  ])
+    it(`does not take a value of another type: ${change}`, () => {
+      expect(() => tamper(stateDir, change)).to.throw(/cannot store/);
+    });
+
+  it('does not hide the other runs if its tombstone is no JSON', async () => {
+    tamper(stateDir, "UPDATE runs SET tombstone = '{'");
+    const other = await opened().create(sampleRequest());
+    expect((await opened().list({ limit: 10 })).runs.map(({ run_id }) => run_id)).to.include(other.run_id);
+    const error = await failure(opened().read(runId));
+    expect(codeOf(error)).to.equal('run_damaged');
+    expect(String(error)).to.contain(runId).and.contain('tombstone');
+  });
+
   for (const [name, change] of [
     ['an event was edited', () => damage(2)],
     [

@@ -309,11 +309,23 @@ describe('a database in a file', () => {
     expect(await codeFrom(open())).to.equal('notes_damaged');
   });
 
-  it('writes nothing once its file was replaced', async () => {
+  it('names its file if a number in it is larger than any that Core writes', async () => {
+    const database = open();
+    await database.write(...add('a'));
+    const client = new DatabaseSync(path);
+    client.exec('UPDATE notes SET size = 9223372036854775807');
+    client.close();
+    const error = await failure(database.query('SELECT size FROM notes'));
+    expect(codeOf(error)).to.equal('notes_damaged');
+    expect(String(error)).to.contain(path);
+  });
+
+  it('reads and writes nothing once its file was replaced', async () => {
     const database = open();
     await database.write(...add('a'));
     renameSync(path, `${path}.away`);
     expect(codeOf(await failure(database.write(...add('b'))))).to.equal('notes_replaced');
+    expect(codeOf(await failure(database.query('SELECT name FROM notes')))).to.equal('notes_replaced');
     renameSync(`${path}.away`, path);
     await database.write(...add('c'));
     expect(await database.query('SELECT name FROM notes')).to.deep.equal([{ name: 'a' }, { name: 'c' }]);

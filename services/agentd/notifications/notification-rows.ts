@@ -29,7 +29,7 @@ export interface NotTaken {
 
 /** Times are milliseconds since 1970, by the clock of the database. */
 export function notificationTables(types: ColumnTypes): string {
-  const { text, integer } = types;
+  const { text, integer, strict } = types;
   return `
     CREATE TABLE notification_jobs (${jobColumns(types)},
       person ${text} NOT NULL,
@@ -38,14 +38,14 @@ export function notificationTables(types: ColumnTypes): string {
       notice ${text} NOT NULL,
       created_at ${integer} NOT NULL,
       UNIQUE (person, channel, notice_id)
-    );
+    )${strict};
     ${jobIndexes('notification_jobs')}
     -- Since when somebody is notified.
-    CREATE TABLE notification_people (person ${text} PRIMARY KEY, since ${integer} NOT NULL);
+    CREATE TABLE notification_people (person ${text} PRIMARY KEY, since ${integer} NOT NULL)${strict};
     -- Bytes of each run's log as far as it was looked at.
-    CREATE TABLE notification_seen (run_id ${text} PRIMARY KEY, size ${integer} NOT NULL);
+    CREATE TABLE notification_seen (run_id ${text} PRIMARY KEY, size ${integer} NOT NULL)${strict};
     -- When the first person was to be notified, and how far changes of runs were looked at.
-    CREATE TABLE notification_begin (one ${integer} PRIMARY KEY CHECK (one = 1), at ${integer} NOT NULL, position ${text});`;
+    CREATE TABLE notification_begin (one ${integer} PRIMARY KEY CHECK (one = 1), at ${integer} NOT NULL, position ${text})${strict};`;
 }
 
 const now = '(SELECT core_clock_ms())';

@@ -46,7 +46,7 @@ export interface SignInInstead {
 export const limits = { sessions: 1_000, links: 100, attempts: 10_000 } as const;
 
 /** Tables of sign-ins, by digests. Times are milliseconds since 1970, by the clock of the database. */
-export function signInTables({ identity, text, integer }: ColumnTypes): string {
+export function signInTables({ identity, text, integer, strict }: ColumnTypes): string {
   return `
     CREATE TABLE review_sessions (
       seq ${identity},
@@ -55,7 +55,7 @@ export function signInTables({ identity, text, integer }: ColumnTypes): string {
       owner ${text} NOT NULL,
       created_at ${integer} NOT NULL,
       expires_at ${integer} NOT NULL
-    );
+    )${strict};
     CREATE INDEX review_sessions_owner ON review_sessions (owner_key);
 
     -- Links that were not used. browser is the one that opened it first.
@@ -66,7 +66,7 @@ export function signInTables({ identity, text, integer }: ColumnTypes): string {
       owner ${text} NOT NULL,
       browser ${text},
       expires_at ${integer} NOT NULL
-    );
+    )${strict};
 
     -- Sign-ins under way at the identity provider.
     CREATE TABLE review_attempts (
@@ -75,7 +75,7 @@ export function signInTables({ identity, text, integer }: ColumnTypes): string {
       browser ${text} NOT NULL,
       attempt ${text} NOT NULL,
       expires_at ${integer} NOT NULL
-    );
+    )${strict};
     CREATE INDEX review_attempts_browser ON review_attempts (browser);`;
 }
 

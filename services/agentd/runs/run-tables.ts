@@ -4,7 +4,7 @@ import type { ColumnTypes } from '#kit/database/schema.ts';
  * Tables of runs, which executions rely on. `runs` has the head of each chain and the columns of lists. One transaction changes both,
  * together with the events. `changed_at` and `begun_at` are milliseconds since 1970, by the clock of the database.
  */
-export function runTables({ text, integer, bytes }: ColumnTypes): string {
+export function runTables({ text, integer, bytes, strict }: ColumnTypes): string {
   return `
     CREATE TABLE runs (
       run_id ${text} PRIMARY KEY,
@@ -38,7 +38,7 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
       decided_by ${text} NOT NULL,
       -- Title and name of the issue, in lower case.
       words ${text} NOT NULL
-    );
+    )${strict};
     CREATE INDEX runs_by_repository ON runs (owner, repo, number, run_id);
     CREATE INDEX runs_by_status ON runs (status, run_id);
     CREATE INDEX runs_by_change ON runs (changed_in);
@@ -51,7 +51,7 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
       prev ${text} NOT NULL,
       hash ${text} NOT NULL,
       PRIMARY KEY (run_id, seq)
-    );
+    )${strict};
 
     -- Artifacts that are objects of an S3 bucket. The row of an object is written first, so that the object can be found and deleted.
     -- state: 'begun' is being written, 'named' is the content of an artifact, 'going' is deleted next and never named again.
@@ -61,7 +61,7 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
       bytes ${integer} NOT NULL,
       state ${text} NOT NULL CHECK (state IN ('begun', 'named', 'going')),
       begun_at ${integer} NOT NULL
-    );
+    )${strict};
     CREATE INDEX run_objects_unnamed ON run_objects (begun_at) WHERE state <> 'named';
     CREATE INDEX run_objects_of_run ON run_objects (run_id);
 
@@ -72,5 +72,5 @@ export function runTables({ text, integer, bytes }: ColumnTypes): string {
       object ${text},
       PRIMARY KEY (run_id, digest),
       CHECK ((content IS NULL) <> (object IS NULL))
-    );`;
+    )${strict};`;
 }

@@ -29,7 +29,7 @@ export interface PageOfEvents {
  * Times are milliseconds since 1970, by the clock of the database.
  */
 export function eventTables(types: ColumnTypes): string {
-  const { text, integer } = types;
+  const { text, integer, strict } = types;
   return `
     CREATE TABLE bridge_events (${jobColumns(types)},
       event_id ${text} NOT NULL UNIQUE,
@@ -48,7 +48,7 @@ export function eventTables(types: ColumnTypes): string {
       generation ${integer} NOT NULL DEFAULT 0,
       run_id ${text},
       UNIQUE (target, turn)
-    );
+    )${strict};
     ${jobIndexes('bridge_events')}
     -- A forge signs no time: two of its deliveries with the same body are one event, whatever their ids.
     CREATE UNIQUE INDEX bridge_events_bodies ON bridge_events (source, body_sha256)

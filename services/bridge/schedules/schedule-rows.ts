@@ -35,17 +35,17 @@ interface Row {
 }
 
 export function scheduleTables(types: ColumnTypes): string {
-  const { text, integer } = types;
+  const { text, integer, strict } = types;
   return `
     -- A job each, which is claimed while its schedule is evaluated, and pending otherwise.
     CREATE TABLE bridge_schedules (${jobColumns(types)},
       name ${text} NOT NULL UNIQUE,
       evaluated_until ${integer} NOT NULL,
       result ${text}
-    );
+    )${strict};
     ${jobIndexes('bridge_schedules')}
     -- When the bus last called for schedules, whichever bridge it called.
-    CREATE TABLE bridge_ticks (one ${integer} PRIMARY KEY CHECK (one = 1), at ${integer} NOT NULL);`;
+    CREATE TABLE bridge_ticks (one ${integer} PRIMARY KEY CHECK (one = 1), at ${integer} NOT NULL)${strict};`;
 }
 
 /** Longer than a forge may take for its answer, in milliseconds. */

@@ -10,7 +10,7 @@ export interface KnownRepository {
 }
 
 /** Position of each repository up to which its forge was asked for missing deliveries, by the forge's clock. */
-export function catchUpTables({ text, integer }: ColumnTypes): string {
+export function catchUpTables({ text, integer, strict }: ColumnTypes): string {
   return `
     CREATE TABLE bridge_catch_ups (
       forge ${text} NOT NULL,
@@ -18,7 +18,7 @@ export function catchUpTables({ text, integer }: ColumnTypes): string {
       repo ${text} NOT NULL,
       until ${integer} NOT NULL,
       PRIMARY KEY (forge, owner, repo)
-    );`;
+    )${strict};`;
 }
 
 /**

@@ -17,7 +17,7 @@ export interface NewDelivery extends Delivery {
 
 /** Times are milliseconds since 1970, by the clock of the database. */
 export function deliveryTables(types: ColumnTypes): string {
-  const { text, integer } = types;
+  const { text, integer, strict } = types;
   return `
     CREATE TABLE bridge_deliveries (${jobColumns(types)},
       dashboard ${text} NOT NULL,
@@ -27,14 +27,14 @@ export function deliveryTables(types: ColumnTypes): string {
       run_updated_at ${text} NOT NULL,
       created_at ${integer} NOT NULL,
       UNIQUE (dashboard, run_id, status)
-    );
+    )${strict};
     ${jobIndexes('bridge_deliveries')}
     CREATE INDEX bridge_deliveries_by_dashboard ON bridge_deliveries (dashboard, state, due_at, seq);
     CREATE INDEX bridge_deliveries_of_run ON bridge_deliveries (dashboard, run_id, seq)
       WHERE state IN ('pending', 'processing');
     CREATE INDEX bridge_deliveries_ended ON bridge_deliveries (state, changed_at) WHERE state IN ('done', 'skipped', 'dead');
     -- A row that is locked while deliveries are added.
-    CREATE TABLE bridge_delivery_lock (one ${integer} PRIMARY KEY CHECK (one = 1));`;
+    CREATE TABLE bridge_delivery_lock (one ${integer} PRIMARY KEY CHECK (one = 1))${strict};`;
 }
 
 /** Jobs of deliveries: the states of a run reach a dashboard in order. */

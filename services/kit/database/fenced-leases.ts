@@ -79,7 +79,7 @@ export const isExpired = 'leases.expires_at <= (SELECT core_clock_ms())';
  * Times are milliseconds since 1970, by the clock of the database. A row stays when its lease is released, so that its numbers rise.
  * The services of one PostgreSQL share the table.
  */
-export function leaseTables({ text, integer }: ColumnTypes): string {
+export function leaseTables({ text, integer, strict }: ColumnTypes): string {
   return `
     CREATE TABLE IF NOT EXISTS leases (
       name ${text} PRIMARY KEY,
@@ -92,7 +92,7 @@ export function leaseTables({ text, integer }: ColumnTypes): string {
       host ${text} NOT NULL,
       acquired_at ${integer} NOT NULL,
       expires_at ${integer} NOT NULL
-    );`;
+    )${strict};`;
 }
 
 /**

@@ -7,6 +7,8 @@ export interface ColumnTypes {
   readonly bytes: string;
   /** A number that the database gives, rising and never given twice; the primary key. */
   readonly identity: string;
+  /** Ends CREATE TABLE, so that both engines refuse a value of another type. */
+  readonly strict: string;
 }
 
 /** The tables of one service: each is defined once, for both engines. */

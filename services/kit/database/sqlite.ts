@@ -36,6 +36,7 @@ const types: ColumnTypes = {
   integer: 'INTEGER',
   bytes: 'BLOB',
   identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  strict: ' STRICT',
 };
 
 /** In the header of each file (sqlite.org/fileformat2.html): "Core". */
@@ -169,7 +170,9 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
   /** Reads rows. On a full disk SQLite cannot create its shared memory, so a separate connection locks the file for this statement. */
   function readRows<R extends object>(text: string, values: readonly unknown[]): R[] {
     try {
-      return opened().reader.rows<R>(text, values);
+      const { reader, inode } = opened();
+      requireSameFile(inode);
+      return reader.rows<R>(text, values);
     } catch (error) {
       if (codeOf(error) !== 'disk_full') throw error;
     }
@@ -188,7 +191,7 @@ export function openSqlite(path: string, schema: Schema, { now = Date.now }: Sql
     return open;
   }
 
-  /** @throws Failed (`…_replaced`), because a write to the old file would be lost */
+  /** @throws Failed (`…_replaced`), because a write to the old file would be lost, and its rows are no longer those of the service */
   function requireSameFile(inode: number): void {
     if (statSync(path, { throwIfNoEntry: false })?.ino === inode) return;
     throw new Failed(

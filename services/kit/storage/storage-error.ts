@@ -45,7 +45,8 @@ export function storageError(
   { codePrefix, name, whenDamaged }: StoredThing,
 ): unknown {
   if (error instanceof CoreError) return error;
-  if (isSqliteDamage(error)) {
+  // Core writes no integer that JavaScript cannot represent.
+  if (isSqliteDamage(error) || codeOf(error) === 'ERR_OUT_OF_RANGE') {
     return new Failed(`${codePrefix}_damaged`, `${name} in ${path} is damaged: ${messageOf(error)}`, {
       cause: error,
       facts: { path },

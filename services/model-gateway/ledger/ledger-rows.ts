@@ -7,7 +7,7 @@ import { dollarsOf, type Money } from './money.ts';
 import type { CallResult, LedgerCall, Settlement } from './settlement.ts';
 
 /** Money is in micro-dollars, times are milliseconds since 1970 by the clock of the database, days are in UTC. */
-export function ledgerTables({ text, integer }: ColumnTypes): string {
+export function ledgerTables({ text, integer, strict }: ColumnTypes): string {
   return `
     CREATE TABLE gateway_keys (
       id ${text} PRIMARY KEY,
@@ -18,7 +18,7 @@ export function ledgerTables({ text, integer }: ColumnTypes): string {
       created_at ${integer} NOT NULL,
       expires_at ${integer} NOT NULL,
       revoked_at ${integer}
-    );
+    )${strict};
     CREATE INDEX gateway_keys_of_run ON gateway_keys (run);
     CREATE INDEX gateway_keys_by_end ON gateway_keys (expires_at) WHERE revoked_at IS NULL;
     -- Budgets count against these: day:2026-11-22 and run:run_0199… A change locks its balances first, in the order of names.
@@ -26,7 +26,7 @@ export function ledgerTables({ text, integer }: ColumnTypes): string {
       name ${text} PRIMARY KEY,
       used ${integer} NOT NULL DEFAULT 0,
       reserved ${integer} NOT NULL DEFAULT 0
-    );
+    )${strict};
     -- A call in progress counts as if its gateway were killed: everything that was reserved.
     CREATE TABLE gateway_calls (
       id ${text} PRIMARY KEY,
@@ -49,7 +49,7 @@ export function ledgerTables({ text, integer }: ColumnTypes): string {
       sent_bytes ${integer} NOT NULL DEFAULT 0,
       ms ${integer} NOT NULL DEFAULT 0,
       first_token_ms ${integer}
-    );
+    )${strict};
     CREATE INDEX gateway_calls_under_way ON gateway_calls (gateway) WHERE state = 'under_way';
     CREATE INDEX gateway_calls_by_time ON gateway_calls (began_at);
     -- Sums of the calls that ended, written in the same commit; they stay when old calls are deleted.
@@ -61,7 +61,7 @@ export function ledgerTables({ text, integer }: ColumnTypes): string {
       run ${text},
       ${sums.map((name) => `${name} ${integer} NOT NULL`).join(', ')},
       PRIMARY KEY (account, day, model, upstream)
-    );
+    )${strict};
     CREATE INDEX gateway_totals_of_day ON gateway_totals (day);
     CREATE INDEX gateway_totals_of_run ON gateway_totals (run) WHERE run IS NOT NULL;`;
 }

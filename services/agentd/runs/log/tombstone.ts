@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { decodeJson, NonEmptyString, nullable, Sha256, Timestamp } from '#kit/decode.ts';
-import { NotFound } from '#kit/errors.ts';
+import { type CoreError, Failed, messageOf, NotFound } from '#kit/errors.ts';
 import type { Run } from '../run.ts';
 
 /** Remains of a pruned run. The head of its chain can be compared with the head in the pull request. */
@@ -22,9 +22,24 @@ export function tombstoneOf({ run_id, head, status, request }: Run, pruned_at: s
   return { run_id, head: head.hash, events: head.seq, status, pruned_at, forge, owner, repo, number };
 }
 
-/** @throws NotFound (`run_pruned`) if the run has a tombstone */
+/** @throws NotFound (`run_pruned`) if the run has a tombstone, Failed (`run_damaged`) if that cannot be read */
 export function requireKept(runId: string, tombstone: string | null): void {
-  if (tombstone !== null) throw wasPruned(decodeJson(Tombstone, tombstone, `tombstone of ${runId}`));
+  if (tombstone !== null) throw prunedBy(runId, tombstone);
+}
+
+function prunedBy(runId: string, tombstone: string): CoreError {
+  try {
+    return wasPruned(decodeJson(Tombstone, tombstone, 'tombstone'));
+  } catch (error) {
+    return new Failed(
+      'run_damaged',
+      `run ${runId} was pruned, and its tombstone cannot be read: ${messageOf(error)}`,
+      {
+        cause: error,
+        hint: 'Nothing else is left of a pruned run. A backup of the database from after its pruning has the tombstone.',
+      },
+    );
+  }
 }
 
 export function wasPruned(tombstone: Tombstone): NotFound {
