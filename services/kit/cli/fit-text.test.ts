@@ -30,6 +30,15 @@ describe('Text that is fitted to a width', () => {
     expect(wrapCommand(command, 80)).to.deep.equal([command]);
   });
 
+  it('breaks no words in double quotes, and keeps a quote without its pair', () => {
+    const command = 'core issue --title "Crash on \\"empty\\" input" --body it\'s';
+    expect(wrapCommand(command, 24)).to.deep.equal([
+      'core issue --title \\',
+      '  "Crash on \\"empty\\" input" \\',
+      "  --body it's",
+    ]);
+  });
+
   it('continues a command under its beginning behind a label', () => {
     expect(labelledCommand('look   ', './core status --home /a/long/folder', 30)).to.deep.equal([
       'look   ./core status --home \\',

@@ -78,7 +78,7 @@ export function fitted(text: string, { width, symbols }: Display): string {
 
 /** A command line on as many lines of at most `width` columns as it needs, so that it can still be pasted as it stands. */
 export function wrapCommand(command: string, width: number): string[] {
-  const words = command.match(/(?:\\.|'[^']*'|[^\s'])+/g) ?? [];
+  const words = command.match(/(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|\S)+/g) ?? [];
   const lines: string[] = [];
   for (const word of words) {
     const current = lines.at(-1);
