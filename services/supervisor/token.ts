@@ -80,8 +80,8 @@ async function revoke(
   }));
   const left = elsewhere.length === 0 ? [] : [`still in force: ${name} of ${elsewhere.join(', ')}`];
   return print(options, { ...shown(record, now), elsewhere }, [
-    `token ${record.name} opens nothing any more; running services know at once`,
-    'what it approved no longer counts, also if you create a token of this name again; approve again what is still wanted',
+    `token ${record.name} is revoked. Running services no longer accept it.`,
+    'Its approvals no longer count, even if you create a token with this name again. Approve the actions that you still want again.',
     ...left,
   ]);
 }
@@ -102,8 +102,8 @@ async function rotate(
   });
   const until = record.expires === null ? '' : ` until ${record.expires}`;
   return print(options, { ...shown(record, now), path }, [
-    `token ${record.name} has a new text${until}; what it approved still counts`,
-    `the text is in ${path}, readable by you alone; the old one opens nothing any more, and browsers that it signed in are signed out`,
+    `token ${record.name} has a new text${until}. Its approvals still count.`,
+    `The text is in ${path}, which only you can read. The old text is no longer accepted, and browsers that it signed in are signed out.`,
   ]);
 }
 

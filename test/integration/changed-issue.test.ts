@@ -18,17 +18,17 @@ const changes: readonly (readonly [
   [
     'is closed',
     (issue) => Object.assign(issue, { state: 'closed' }),
-    /^demo\/hello#1 is closed since it was planned$/,
+    /^demo\/hello#1 was closed after planning$/,
   ],
   [
     'is locked',
     (issue) => Object.assign(issue, { locked: true }),
-    /^demo\/hello#1 is locked since it was planned$/,
+    /^demo\/hello#1 was locked after planning$/,
   ],
   [
     'is closed and locked',
     (issue) => Object.assign(issue, { state: 'closed', locked: true }),
-    /^demo\/hello#1 is closed and is locked since it was planned$/,
+    /^demo\/hello#1 was closed and locked after planning$/,
   ],
   ['stays as it is', () => {}, null],
   ['gets other words', (issue) => Object.assign(issue, { title: 'Greeting is rude' }), null],
@@ -118,7 +118,7 @@ for (const [kind, start] of [
         expect(run.issue_changed).to.match(noted);
         expect(beforePush).to.deep.equal([run.issue_changed]);
         expect(await seen(run)).to.have.length(1);
-        expect(body).to.contain(`\n\nWhat became of the issue since: \`${run.issue_changed}\`\n\nRun \``);
+        expect(body).to.contain(`\n\nChanges of the issue: \`${run.issue_changed}\`\n\nRun \``);
         const shown = await world.command(['show', run.run_id]);
         expect(shown.stdout.replaceAll(/\s+/g, ' ')).to.contain(run.issue_changed);
         expect((await world.agent.verify(run.run_id)).problems).to.deep.equal([]);

@@ -151,13 +151,13 @@ describeWith(['git', 'ssh'], 'an approval that no longer counts', function () {
     const why = JSON.stringify(reported.approval_problem ?? null);
     const again = `approve ${id.slice(0, 17)} --gate build`;
     return {
-      show: marked(show.includes('lapsed') && show.includes(again), show),
+      show: marked(show.includes('(lapsed)') && show.includes(again), show),
       'show --json': marked(
         shown.waits_for === 'build' && shown.actions[0].approval_lapsed === true,
         JSON.stringify(shown.actions[0].approval_problem),
       ),
       actions: marked(actions.includes('lapsed') && actions.includes(again), actions),
-      'one action': marked(one.includes('lapsed'), one),
+      'one action': marked(/^ *approval +lapsed; (?!.*expires)/m.test(one), one),
       runs: marked(listed.waits_for === 'build' && listed.waiting === detail.actions.length, why),
       inbox: marked(inbox.kind === 'lapsed', inbox.text),
       HTTP: marked(detail.waits_for === 'build', why),

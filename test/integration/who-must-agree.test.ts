@@ -289,7 +289,7 @@ describe('who must agree', () => {
       await refusal(two, 'approver_revoked', "the token 'jo' was revoked");
       await refusal(alone, 'approver_revoked', "the token 'jo' was revoked");
       createToken(folders(), { name: 'jo', scopes: ['read'] });
-      await refusal(alone, 'approver_revoked', 'a later token of that name does not stand for it');
+      await refusal(alone, 'approver_revoked', 'a new token with that name does not restore its approvals');
       expect((await execute(await decide(alone, mira))).actions[0]!.state).to.equal('succeeded');
     });
 
@@ -305,8 +305,8 @@ describe('who must agree', () => {
       const alone = await decide(await planned(), first);
       revokeToken(folders(), 'jo');
       const second = tokenOf('jo');
-      await refusal(two, 'approver_revoked', 'a later token of that name does not stand for it');
-      await refusal(alone, 'approver_revoked', 'a later token of that name does not stand for it');
+      await refusal(two, 'approver_revoked', 'a new token with that name does not restore its approvals');
+      await refusal(alone, 'approver_revoked', 'a new token with that name does not restore its approvals');
       for (const run of [two, alone]) {
         const done = await execute(await decide(run, second));
         expect(done.actions[0]!.state).to.equal('succeeded');

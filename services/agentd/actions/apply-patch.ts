@@ -101,7 +101,7 @@ export function assessPatch(change: ChangeFacts, { risk: table }: Policy): RiskA
   const critical = new Set([...change.critical, ...change.validation_files, ...change.install_scripts]);
   if (critical.size > 0) {
     score = Math.max(score, table.levels.critical);
-    reasons.push(`decides what runs elsewhere: ${[...critical].join(', ')}`);
+    reasons.push(`decides what CI, an installation or the validation runs: ${[...critical].join(', ')}`);
   }
   const links = files.filter((file) => file.new_mode === '120000').map((file) => file.path);
   if (links.length > 0) {

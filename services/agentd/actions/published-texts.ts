@@ -14,7 +14,7 @@ export const slots = {
   statement: 'sha256 of the in-toto statement of the run when the text was written',
   pull_request: 'address of the pull request',
   changed_since: 'files of the patch that changed on the base branch since',
-  issue_since: 'what became of the issue since, where it changed',
+  issue_since: 'changes of the issue after planning, if there are any',
 } as const;
 type SlotValues = Readonly<Partial<Record<keyof typeof slots, string>>>;
 
@@ -55,7 +55,7 @@ export function changedSinceText(files: readonly string[]): string {
 
 /** Value of the slot `issue_since`: a paragraph, or nothing if the issue did not change. */
 export function issueSinceText(changed: string | null): string {
-  return changed === null ? '' : `\nWhat became of the issue since: ${inlineCode(changed)}\n`;
+  return changed === null ? '' : `\nChanges of the issue: ${inlineCode(changed)}\n`;
 }
 
 function approvedBy(run: RunSoFar): string {

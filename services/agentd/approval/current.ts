@@ -49,7 +49,7 @@ export function whyTokenMayNot(
   const another =
     current.sha256 === digest || current.revoked !== null
       ? ''
-      : `, and a later token of that name does not stand for it`;
+      : `, and a new token with that name does not restore its approvals`;
   if (revoked !== null) return `the token '${name}' was revoked at ${revoked}${another}`;
   if (current.scopes.includes(scope) || current.scopes.includes('admin')) return null;
   return `the token '${name}' has the scopes ${current.scopes.join(', ')} now, without ${scope}`;

@@ -190,7 +190,7 @@ describe('An approval', () => {
     const [action] = scene.run.actions;
     const problem = problemNow(scene.run, action!, new Date().toISOString(), () => scene.current);
     expect(problem?.code).to.equal('approver_revoked');
-    expect(problem?.message).to.contain('a later token of that name does not stand for it');
+    expect(problem?.message).to.contain('a new token with that name does not restore its approvals');
   });
 
   it('counts after rotations, which the record names once each', () => {

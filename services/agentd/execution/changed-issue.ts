@@ -4,10 +4,10 @@ import type { Forge } from '../ports/forge.ts';
 import type { NewEvent } from '../runs/event.ts';
 import type { Run } from '../runs/run.ts';
 
-/** What became of the issue since it was planned, as text; null where it is as it was, and for a task. */
+/** Returns changes of the issue after planning, as text; null if there are none, and for a task. */
 export type LookAtIssue = (run: Run, signal: AbortSignal) => Promise<string | null>;
 
-/** @throws what forges throw, but for an issue that is gone, which is what became of it */
+/** @throws the errors of forges, except for an issue that is gone: that is one of the changes */
 export async function lookAtIssue(
   forge: Pick<Forge, 'issue'>,
   run: Run,
@@ -20,14 +20,14 @@ export async function lookAtIssue(
     const { state, locked } = await forge.issue(run.plan.target, number, signal);
     const before = run.issue?.state ?? 'open';
     const changes = [
-      ...(state === before ? [] : [state === 'closed' ? 'is closed' : 'was opened again']),
-      ...(locked ? ['is locked'] : []),
+      ...(state === before ? [] : [state === 'closed' ? 'closed' : 'opened again']),
+      ...(locked ? ['locked'] : []),
     ];
-    return changes.length === 0 ? null : `${name} ${changes.join(' and ')} since it was planned`;
+    return changes.length === 0 ? null : `${name} was ${changes.join(' and ')} after planning`;
   } catch (error) {
     // Deleted, moved to another repository, or made a pull request or a discussion.
     if (['issue_not_found', 'issue_is_pull_request'].includes(codeOf(error) ?? ''))
-      return `since it was planned, ${name} is gone: ${messageOf(error)}`;
+      return `${name} is gone: ${messageOf(error)}`;
     throw error;
   }
 }

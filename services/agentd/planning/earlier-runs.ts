@@ -176,7 +176,7 @@ export async function requireNeedOfPlan(
 
 function notNeeded(code: string, what: string): Refused {
   return new Refused(code, `${what}; nothing is proposed`, {
-    hint: 'plan-issue --anyway plans it all the same; over HTTP and the bus "anyway": true.',
+    hint: 'To plan it anyway, add --anyway to the command; over HTTP and the bus, "anyway": true.',
   });
 }
 

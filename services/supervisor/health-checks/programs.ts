@@ -37,7 +37,7 @@ export function checkJj(): Promise<Finding> {
     if (version === testedJj) return finding('jj', 'works', version);
     if (version === undefined) {
       const install = `cargo install --locked --bin jj jj-cli@${testedJj}, or a release from github.com/jj-vcs/jj`;
-      return finding('jj', 'missing', 'not found; git does its work, without an operation log', install);
+      return finding('jj', 'missing', 'not found; git is used instead, without an operation log', install);
     }
     const fix = `If runs fail in jj: install ${testedJj}, or set "vcs": "git" in core.json.`;
     return finding('jj', 'warning', `${version}; tested was ${testedJj}`, fix);

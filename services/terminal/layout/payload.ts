@@ -244,7 +244,7 @@ const slotMeanings: Readonly<Record<string, string>> = {
   statement: 'the digest of the in-toto statement of this run',
   pull_request: 'the address of the pull request',
   changed_since: 'files of the patch that changed on the base branch since',
-  issue_since: 'what became of the issue since, where it changed',
+  issue_since: 'changes of the issue after planning, if there are any',
 };
 
 /** A text with its slots standing out, and what will fill each. */

@@ -107,7 +107,7 @@ export function undo(program: Command, run: Run): void {
   withRun(program.command('undo'))
     .description('take back what a run did: pull request, remote branch, delivered branch')
     .option('--dry-run', 'only show what would be taken back')
-    .option('--yes', 'without asking, as where there is no terminal to ask on')
+    .option('--yes', 'do not ask; without a terminal, this is the default')
     .action(
       run(async (context, id: string | undefined, options: UndoOptions) => {
         const { services, terminal, json } = context;

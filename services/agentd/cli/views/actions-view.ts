@@ -169,11 +169,17 @@ function problemRows(action: JudgedAction, now: Date): Row[] {
 }
 
 function approvalText(action: JudgedAction, now: Date): string {
-  const { approval, decision, terms, progress } = action;
+  const counts = problemText(action, now) === null;
+  const decided = decidedText(action, counts ? now : null);
+  return counts ? decided : `${approvalWord(action, now)}; ${decided}`;
+}
+
+/** @param now to say when the approval expires; null if it does not count */
+function decidedText({ approval, decision, terms, progress }: JudgedAction, now: Date | null): string {
   if (progress !== undefined && approval !== 'rejected') return `${approval}, ${progress.text}`;
   if (decision === null) return approval;
-  const end = terms === null && decision.expires_at !== null;
-  return `${approval} by ${deciderText(decision, end ? now : null)}`;
+  const expires = terms === null && decision.expires_at !== null;
+  return `${approval} by ${deciderText(decision, expires ? now : null)}`;
 }
 
 /** What rules ask, and who has agreed so far. */

@@ -18,6 +18,7 @@ import {
   approvalPaint,
   approvalProblemLines,
   approvalWord,
+  problemText,
   progressLines,
   standings,
   whatColumn,
@@ -76,7 +77,7 @@ export function runView(
       : [`${paint.red('failed')}  ${visibleLine(failure.message)}  ${paint.dim(`[${failure.code}]`)}`, '']),
     ...(run.actions.length > 0 && !brief ? [...stateLines(run, terminal), ''] : []),
     ...agreementLines(run, terminal),
-    ...resultLines(run, terminal, brief ? [] : decisionRows(run)),
+    ...resultLines(run, terminal, brief ? [] : decisionRows(run, terminal.now())),
     ...keptLines(run, terminal),
     ...(failed === null ? [] : failedStepLines(failed, terminal)),
     ...movedLines(run, terminal),
@@ -182,14 +183,16 @@ function agreementLines(run: JudgedRun, terminal: Terminal): string[] {
 }
 
 /** Who decided, and the reason that they gave; actions with the same in one row. */
-function decisionRows({ actions }: JudgedRun): [label: string, text: string][] {
-  const made = actions.flatMap(({ definition, approval, terms, decision, decisions }) => {
+function decisionRows({ actions }: JudgedRun, now: Date): [label: string, text: string][] {
+  const made = actions.flatMap((action) => {
+    const { definition, approval, terms, decision, decisions } = action;
     if (approval === 'required' || decision === null) return [];
     const all = terms === null ? [decision] : decisions;
+    const counts = problemText(action, now) === null ? '' : ` (${approvalWord(action, now)})`;
     return all.map(({ reason, ...one }) => ({
       ordinal: definition.ordinal,
       word: one.decision === 'approve' ? 'approved' : 'rejected',
-      by: `by ${approverText(one)}${reason ? `: ${reason}` : ''}`,
+      by: `by ${approverText(one)}${counts}${reason ? `: ${reason}` : ''}`,
     }));
   });
   const alike = Map.groupBy(made, ({ word, by }) => `${word} ${by}`);

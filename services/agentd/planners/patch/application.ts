@@ -78,7 +78,7 @@ export class Application {
     const entity = this.#entities.length === 0 ? null : suspectEntity(parts.flat().flatMap(textsOf));
     if (problems.length === 0 && entity !== null) {
       problems.push(
-        `${this.#entities[0]}: the patch adds \`${entity}\`, and has no \`<\`, \`>\` or \`&\` of its own: its text seems to be escaped for HTML. Give it as plain text; if \`${entity}\` is meant, with the \`index\` line of \`git diff\``,
+        `${this.#entities[0]}: the patch adds \`${entity}\`, and has no \`<\`, \`>\` or \`&\` of its own: its text seems to be escaped for HTML. Give the patch as plain text. If the file really has \`${entity}\`, keep the \`index\` line of \`git diff\` in the patch`,
       );
       this.repairable = false;
     }
