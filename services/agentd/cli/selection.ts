@@ -35,6 +35,7 @@ export function selectActions(
     throw new NotFound(
       'gate_empty',
       `run ${run.run_id} has no action in the gate ${selection.gate}; it has actions in ${gates || 'none'}`,
+      { hint: `./core show ${run.run_id} lists its actions, and why others were not proposed.` },
     );
   }
   const open = group.filter(isOpen);
