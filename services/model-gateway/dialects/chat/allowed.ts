@@ -26,7 +26,7 @@ const cacheControl = object(plainly('type', 'ttl'));
 /** Hints about caching, on a part, a message or a tool. */
 const caching = {
   cache_control: cacheControl,
-  copilot_cache_control: cacheControl,
+  copilot_cache_control: object({ ...plainly('type'), ttl: values('5m') }),
   prompt_cache_breakpoint: breakpoint,
 };
 

@@ -70,7 +70,11 @@ const format = kinds({
   json_schema: object({ ...plainly('type', 'name', 'description', 'strict'), schema }),
 });
 const text = object({ ...plainly('verbosity'), format });
-const reasoning = object(plainly('context', 'effort', 'generate_summary', 'mode', 'summary'));
+// The mode `pro` may have another price.
+const reasoning = object({
+  ...plainly('context', 'effort', 'generate_summary', 'summary'),
+  mode: values('standard'),
+});
 const called = { ...facts, caller, ...plainly('name', 'namespace', 'async') };
 
 const items = kinds(
