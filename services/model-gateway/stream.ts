@@ -9,7 +9,7 @@ import type { Lane, Model } from './calls/models.ts';
 import { dialectFor } from './dialects/registry.ts';
 import type { Account } from './ledger/accounts.ts';
 import type { Reservation } from './ledger/ledger.ts';
-import type { CallResult, LostAttempt } from './ledger/settlement.ts';
+import { type CallResult, type LostAttempt, statesOutput } from './ledger/settlement.ts';
 import type { CallMetrics } from './metrics.ts';
 import type { DialectName, Endpoint } from './providers/endpoints.ts';
 import { ownCodes, ownWords, UpstreamFailure, upstreamCodes } from './providers/failure.ts';
@@ -86,8 +86,8 @@ export class CallUnderWay {
     const { failure, sentBytes } = await relay({ ...answer, headers }, client, call).finally(leave);
     const usage = answer.usage();
     const endIsUnknown = call.stream
-      ? failure !== null || (left.aborted && usage === null)
-      : failure !== null && usage === null;
+      ? failure !== null || (left.aborted && !statesOutput(usage))
+      : failure !== null && !statesOutput(usage);
     const mayHaveOutput = endIsUnknown && this.#countsWhole(call);
     if (failure instanceof UpstreamFailure) this.#report(this.upstream, failure, 'given up');
     const contentBytes = answer.contentBytes?.() ?? null;

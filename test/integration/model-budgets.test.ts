@@ -1,9 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import type { UsageLine } from '#kit/contracts/model-gateway/usage.ts';
 import { startAnthropicServer } from '../fixtures/model-upstream/anthropic-server.ts';
 import { startGateway, type TestGateway } from '../fixtures/model-upstream/gateway.ts';
-import { chunk, completion, eventOf, sendJson } from '../fixtures/model-upstream/openai-answers.ts';
+import {
+  chunk,
+  completion,
+  eventOf,
+  sendEvents,
+  sendJson,
+} from '../fixtures/model-upstream/openai-answers.ts';
 import { type ModelUpstream, startModelUpstream } from '../fixtures/model-upstream/openai-server.ts';
 import { until } from '../fixtures/until.ts';
 
@@ -202,6 +209,50 @@ describe('What the model gateway counts against budgets', () => {
     await usedBy(id);
     const { rows } = (await (await gateway.ask('/v1/usage?by=run')).json()) as { rows: object[] };
     expect(rows[0]).to.include({ calls: 2, input_tokens: 200, output_tokens: 3_020, contradictory: 1 });
+  });
+
+  describe('charges every number that can be read, and marks those that cannot', () => {
+    const impossible: readonly (readonly [usage: object, input: number, output: number])[] = [
+      [{ prompt_tokens: -1, completion_tokens: 5_000 }, 0, 5_000],
+      [{ prompt_tokens: 100.5, completion_tokens: 5_000 }, 101, 5_000],
+      [{ prompt_tokens: 'n/a', completion_tokens: 10, reasoning_tokens: 5_000 }, 0, 5_010],
+      [{ prompt_tokens: 90_000, completion_tokens: -1 }, 90_000, 0],
+      [{ prompt_tokens: -1, completion_tokens: 10, total_tokens: 5_110 }, 0, 5_110],
+      [{ prompt_tokens: 100, completion_tokens: 10, total_tokens: 5_110.5 }, 100, 5_011],
+      [{ prompt_tokens: 100, completion_tokens: 10, thinking_tokens: 5_000 }, 100, 5_010],
+      [{ prompt_tokens: -1, completion_tokens: 'x' }, 0, 0],
+    ];
+    const possible: typeof impossible = [
+      [{ completion_tokens: 10, total_tokens: 5_110 }, 0, 5_110],
+      [{ prompt_tokens: 100, completion_tokens: '10.0', total_tokens: '5110.0' }, 100, 5_010],
+      [{ prompt_token_count: 100, candidates_token_count: 10, thoughts_token_count: 5_000 }, 100, 5_010],
+    ];
+    const cases = [
+      ...impossible.map((one) => [...one, 1] as const),
+      ...possible.map((one) => [...one, 0] as const),
+    ];
+    for (const [usage, input, output, contradictory] of cases)
+      for (const stream of [false, true])
+        it(`${stream ? 'at the end of a stream' : 'in a whole answer'}: ${JSON.stringify(usage)}`, async () => {
+          const { key: token, id } = await key();
+          upstream.next((_, response) => {
+            if (!stream) return sendJson(response, 200, { ...completion('Hello'), usage });
+            const end = { ...chunk('m', {}), choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+            const counted = { ...chunk('m', {}), choices: [], usage };
+            sendEvents(response, [chunk('m', { role: 'assistant', content: 'Hello' }), end, counted]);
+          });
+          const answer = await call(token, { max_tokens: 9_000, stream });
+          expect(answer.status).to.equal(200);
+          await answer.text();
+          await usedBy(id);
+          const { rows } = (await (await gateway.ask('/v1/usage?by=run')).json()) as { rows: UsageLine[] };
+          const [row] = rows;
+          expect(row).to.include({ calls: 1, contradictory, estimated: input === 0 || output === 0 ? 1 : 0 });
+          if (input > 0) expect(row!.input_tokens).to.equal(input);
+          else expect(row!.input_tokens).to.be.within(1, 100);
+          if (output > 0) expect(row!.output_tokens).to.equal(output);
+          else expect(row!.output_tokens).to.be.within(1, 200);
+        });
   });
 
   it('counts what was sent to an upstream that closes the connection, and sets aside for each attempt', async () => {

@@ -18,6 +18,17 @@ export function estimatedTokens(inputBytes: number, outputBytes: number): TokenC
   return { input: Math.ceil(inputBytes / 4), output: Math.ceil(outputBytes / 4), cached: 0 };
 }
 
+/** What the endpoint counted; of what it did not state, at least the estimate. */
+export function countedTokens(usage: Usage | null, estimate: TokenCount): TokenCount {
+  if (usage === null) return estimate;
+  const { input, output, cached, inputIsPartial, outputIsPartial } = usage;
+  return {
+    cached,
+    input: inputIsPartial ? Math.max(input, estimate.input) : input,
+    output: outputIsPartial ? Math.max(output, estimate.output) : output,
+  };
+}
+
 /** US dollars for a million tokens. */
 export interface TokenPrice {
   readonly input: number;
@@ -64,7 +75,7 @@ export class Answer {
     return this.#answer.finishReason;
   }
 
-  get tokens(): TokenCount | null {
+  get usage(): Usage | null {
     return this.#answer.usage;
   }
 

@@ -142,6 +142,20 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     expect(end.usage.cost).to.be.greaterThan(0);
   });
 
+  it('estimates only the side that the endpoint states with an impossible number', async () => {
+    const counted = async (usage: object) => {
+      const raw = `data: ${JSON.stringify({ choices: [{ delta: { content: 'x'.repeat(400) }, finish_reason: 'stop' }], usage })}\n\n`;
+      const end = (await ask({ raw })).at(-1)!;
+      if (end.type !== 'end') throw new Error('no end');
+      return end.usage;
+    };
+    const noInput = await counted({ prompt_tokens: -1, completion_tokens: 5_000 });
+    expect(noInput.output_tokens).to.equal(5_000);
+    expect(noInput.input_tokens).to.be.greaterThan(50);
+    const noOutput = await counted({ prompt_tokens: 90_000, completion_tokens: 'x' });
+    expect(noOutput).to.deep.include({ input_tokens: 90_000, output_tokens: 100 });
+  });
+
   it('asks for the key before each call and sends it as a bearer token', async () => {
     await ask({ text: 'hi' }, { credential: async () => 'sk-test-1' });
     expect(server!.requests[0]!.headers.authorization).to.equal('Bearer sk-test-1');

@@ -18,6 +18,7 @@ import type { Model, ModelEvent, ModelRequest } from '../planning/model.ts';
 import {
   Answer,
   ChatCompletion,
+  countedTokens,
   errorWords,
   estimatedTokens,
   priced,
@@ -126,7 +127,7 @@ async function* exchange(
   const rest = answer.end();
   if (rest !== '') yield { type: 'text', text: rest };
   for (const toolCall of answer.calls()) yield { type: 'tool_call', call: toolCall };
-  const tokens = answer.tokens ?? estimatedTokens(Buffer.byteLength(body), answer.bytes);
+  const tokens = countedTokens(answer.usage, estimatedTokens(Buffer.byteLength(body), answer.bytes));
   const usage = priced(tokens, price);
   yield { type: 'end', finish_reason: answer.finish_reason!, usage, model: answer.model ?? model, provider };
 }

@@ -12,6 +12,8 @@ const openAi = (prompt: number, completion: number, total: number, more: object 
   ...{ prompt_tokens: prompt, completion_tokens: completion, total_tokens: total },
   ...more,
 });
+const noInput = { inputIsPartial: true } as const;
+const noOutput = { outputIsPartial: true } as const;
 const thoughts = (reasoning_tokens: number) => ({ completion_tokens_details: { reasoning_tokens } });
 
 /** By what an upstream reports. Numbers in it agree with each other. */
@@ -32,7 +34,8 @@ const agreeing: readonly (readonly [title: string, usage: object, expected: Expe
   ],
   ['Moonshot', openAi(1_000, 5, 1_005, { cached_tokens: 800 }), [1_000, 5, 800]],
   ['Mistral', openAi(1_000, 5, 1_005, { num_cached_tokens: 800 }), [1_000, 5, 800]],
-  ['an output and a total', { completion_tokens: 5, total_tokens: 105 }, [100, 5]],
+  // Without an input, nothing says how much of the total is output: all of it is charged at the price of output.
+  ['an output and a total', { completion_tokens: 5, total_tokens: 105 }, [0, 105]],
   ['vectors', { prompt_tokens: 8, total_tokens: 8 }, [8, 0]],
   [
     'Responses',
@@ -68,6 +71,11 @@ const agreeing: readonly (readonly [title: string, usage: object, expected: Expe
     [90, 5, 0, 80],
   ],
   ['numbers as texts', openAi('100' as never, '5' as never, '3110' as never), [100, 3_010]],
+  [
+    'numbers as texts with fractions of zero, spaces and exponents',
+    openAi(' 100 ' as never, '10.0' as never, '3.11e3' as never, thoughts('3000.0' as never)),
+    [100, 3_010],
+  ],
   ['a total alone, at the higher price', { total_tokens: 3_110 }, [0, 3_110]],
   ['Google’s total alone', { totalTokenCount: '3110' }, [0, 3_110]],
   [
@@ -82,6 +90,27 @@ const agreeing: readonly (readonly [title: string, usage: object, expected: Expe
       ...{ candidatesTokenCount: 18, thoughtsTokenCount: 3, totalTokenCount: 141 },
     },
     [120, 21, 60],
+  ],
+  [
+    'Google in snake case',
+    {
+      ...{ prompt_token_count: 100, cached_content_token_count: 60, tool_use_prompt_token_count: 20 },
+      ...{ candidates_token_count: 18, thoughts_token_count: 3, total_token_count: 141 },
+    },
+    [120, 21, 60],
+  ],
+  [
+    'Bedrock, whose input leaves the cache out',
+    {
+      ...{ inputTokens: 10, outputTokens: 30, totalTokens: 145 },
+      ...{ cacheReadInputTokens: 100, cacheWriteInputTokens: 5 },
+    },
+    [115, 30, 100, 5],
+  ],
+  [
+    'OpenAI in camel case',
+    { promptTokens: 100, completionTokens: 10, totalTokens: 410, cachedInputTokens: 80 },
+    [100, 310, 80],
   ],
   [
     'Google, where the total alone has the thoughts',
@@ -123,10 +152,100 @@ const contradicting: readonly (readonly [title: string, usage: object, expected:
   ['more from a cache than was read', openAi(100, 5, 105, { cached_tokens: 900 }), [1_000, 5, 900]],
   ['a negative number', openAi(100, -5, 100), [100, 0]],
   ['a total beside impossible numbers', openAi(-1, Number.NaN, 5), [0, 5]],
-  ['a total beside an impossible input', openAi(-1, 10, 3_110), [3_100, 10]],
+  // The input may be 0, and then all the rest of the total is output, which costs more.
+  ['a total beside an impossible input', openAi(-1, 10, 3_110), [0, 3_110]],
   ['a text that is not a number', openAi(100, '5 tokens' as never, 105), [100, 5]],
   ['a number that is not whole', openAi(100, 5, 105, { cached_tokens: 0.5 }), [100, 5]],
   ['a number without end', openAi(100, 5, 1e300), [100, 5]],
+  ['a total that is not whole', openAi(100, 10, 5_110.5), [100, 5_011]],
+  ['an input that is not whole', openAi(100.5, 5_000, 5_101), [101, 5_000]],
+  ['thoughts that are not whole', openAi(100, 10, 110, thoughts('4999.5' as never)), [100, 5_010]],
+  ['thinking_tokens', openAi(100, 10, 110, { thinking_tokens: 3_000 }), [100, 3_010]],
+  [
+    'thinking_tokens in the details',
+    {
+      ...{ input_tokens: 100, output_tokens: 10, total_tokens: 110 },
+      output_tokens_details: { thinking_tokens: 3_000 },
+    },
+    [100, 3_010],
+  ],
+  ['two spellings', { prompt_tokens: 100, promptTokens: 120, completion_tokens: 5 }, [120, 5]],
+  ['an impossible name beside a possible one', { ...openAi(-1, 5, 105), input_tokens: 100 }, [100, 5]],
+];
+
+/** By what is left to estimate: no number states that side, so what was read of it is only a part. */
+const incomplete: readonly (readonly [
+  title: string,
+  usage: object,
+  expected: Expected,
+  missing: Partial<Usage>,
+])[] = [
+  ['a negative input', { prompt_tokens: -1, completion_tokens: 5_000 }, [0, 5_000], noInput],
+  ['an input that is a text', { prompt_tokens: 'n/a', completion_tokens: 5_000 }, [0, 5_000], noInput],
+  ['an empty input', { prompt_tokens: '', completion_tokens: 5_000 }, [0, 5_000], noInput],
+  ['an input without end', { prompt_tokens: Infinity, completion_tokens: 5_000 }, [0, 5_000], noInput],
+  ['an input that is true', { prompt_tokens: true, completion_tokens: 5_000 }, [0, 5_000], noInput],
+  ['an input with a comma', { prompt_tokens: '1,000', completion_tokens: 5_000 }, [0, 5_000], noInput],
+  ['an input of objects', { prompt_tokens: {}, completion_tokens: 5_000 }, [0, 5_000], noInput],
+  [
+    'an impossible input beside thoughts',
+    { prompt_tokens: 'n/a', completion_tokens: 10, ...thoughts(5_000) },
+    [0, 5_010],
+    noInput,
+  ],
+  [
+    'an impossible input beside a cache',
+    { prompt_tokens: -1, completion_tokens: 10, cached_tokens: 900 },
+    [900, 10, 900],
+    noInput,
+  ],
+  ['an impossible input, and an impossible total', openAi(-1, 5_000, Number.NaN), [0, 5_000], noInput],
+  [
+    'an impossible input beside a cache, and a total of 0',
+    openAi(-1, 10, 0, { cached_tokens: 900 }),
+    [900, 10, 900],
+    noInput,
+  ],
+  ['a negative output', { prompt_tokens: 90_000, completion_tokens: -1 }, [90_000, 0], noOutput],
+  ['an output that is a text', { prompt_tokens: 90_000, completion_tokens: 'x' }, [90_000, 0], noOutput],
+  [
+    'an impossible output beside thoughts',
+    { prompt_tokens: 100, completion_tokens: -1, ...thoughts(3_000) },
+    [100, 3_000],
+    noOutput,
+  ],
+  [
+    'Google’s impossible thoughts',
+    { promptTokenCount: 100, candidatesTokenCount: 10, thoughtsTokenCount: -1 },
+    [100, 10],
+    noOutput,
+  ],
+  [
+    'Google’s impossible input of tools',
+    { promptTokenCount: 100, candidatesTokenCount: 10, toolUsePromptTokenCount: -1 },
+    [100, 10],
+    noInput,
+  ],
+  [
+    'Anthropic’s impossible cache, which stands beside the input',
+    { input_tokens: 10, cache_read_input_tokens: -1, output_tokens: 30 },
+    [10, 30],
+    noInput,
+  ],
+  [
+    'Anthropic’s impossible input',
+    { input_tokens: -1, cache_read_input_tokens: 100, output_tokens: 30 },
+    [100, 30, 100],
+    noInput,
+  ],
+  [
+    'a step that is impossible',
+    { input_tokens: 10, output_tokens: 30, iterations: [{ input_tokens: -1, output_tokens: 70 }] },
+    [10, 70],
+    noInput,
+  ],
+  ['both sides', { prompt_tokens: -1, completion_tokens: 'x' }, [0, 0], { ...noInput, ...noOutput }],
+  ['a total alone that is impossible', { total_tokens: -5 }, [0, 0], { ...noInput, ...noOutput }],
 ];
 
 const usageOf = ([input, output, cached = 0, cache_writes = 0]: Expected): Usage => ({
@@ -153,8 +272,35 @@ describe('What an upstream reports of tokens', () => {
       expect(readUsage(usage)).to.deep.equal({ ...usageOf(expected), contradictory: true });
     });
 
-  it('is nothing where neither input, output nor total is a number', () => {
-    for (const value of [null, undefined, 'x', [], {}, { total_tokens: -5 }, { prompt_tokens: '' }])
+  for (const [title, usage, expected, missing] of incomplete)
+    it(`is read without its impossible number, marked, and leaves only that side to an estimate: ${title}`, () => {
+      expect(readUsage(usage)).to.deep.equal({ ...usageOf(expected), contradictory: true, ...missing });
+    });
+
+  it('is read from thoughts, a cache or steps alone, which leave the rest to an estimate', () => {
+    const both = { ...noInput, ...noOutput };
+    expect(readUsage(thoughts(5_000))).to.deep.include({ input: 0, output: 5_000, ...both });
+    expect(readUsage({ cached_tokens: 900 })).to.deep.include({ input: 900, cached: 900, ...both });
+    expect(readUsage({ prompt_tokens: 100 })).to.deep.equal({ ...usageOf([100, 0]), ...noOutput });
+    const iterations = [{ input_tokens: 10, output_tokens: 5_000 }];
+    expect(readUsage({ iterations })).to.deep.equal(usageOf([10, 5_000]));
+  });
+
+  it('takes from a later event of a stream what an earlier one could not say', () => {
+    const impossible = readUsage({ prompt_tokens: -1, completion_tokens: 5 });
+    const marked = { contradictory: true } as const;
+    expect(readUsage(openAi(100, 9, 109), impossible)).to.deep.equal({ ...usageOf([100, 9]), ...marked });
+    expect(readUsage({ completion_tokens: 9 }, impossible)).to.deep.equal({
+      ...{ ...usageOf([0, 9]), ...marked },
+      ...noInput,
+    });
+    expect(readUsage({ prompt_tokens: -1, completion_tokens: 9 }, usageOf([100, 5]))).to.deep.equal({
+      ...{ ...usageOf([100, 9]), ...marked },
+    });
+  });
+
+  it('is nothing where no member of it is known', () => {
+    for (const value of [null, undefined, 'x', [], {}, { prompt_tokens: null }, { cost: 5 }])
       expect(readUsage(value), JSON.stringify(value)).to.equal(null);
   });
 

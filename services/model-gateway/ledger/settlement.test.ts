@@ -18,6 +18,27 @@ function outputOf(change: Partial<CallResult>): number {
 }
 
 describe('The settlement of a model call', () => {
+  it('takes the higher of the estimate and what was read of a side that no number states, and keeps the mark', () => {
+    const usage = { ...reportedUsage, contradictory: true } as const;
+    const sent = { sentBytes: 700, contentBytes: 70 };
+    const input = { ...usage, inputIsPartial: true, output: 5_000 } as const;
+    const marked = { cached: 0, cache_writes: 0, contradictory: true };
+    const noEstimate = { ...marked, input: 2_000, output: 5_000 };
+    expect(settled({ ...sent, usage: input })).to.deep.equal({
+      usage: { ...marked, input: 1_000, output: 5_000 },
+      estimated: true,
+      cost: 1_000 * 2 + 5_000 * 10,
+    });
+    expect(settled({ ...sent, usage: { ...input, input: 2_000 } }).usage).to.deep.equal(noEstimate);
+    const output = { ...usage, outputIsPartial: true } as const;
+    expect(settled({ ...sent, usage: { ...output, output: 3 } })).to.deep.include({
+      usage: { ...marked, input: 10, output: 20 },
+      estimated: true,
+    });
+    expect(outputOf({ ...sent, usage: { ...output, output: 3_000 } })).to.equal(3_000);
+    expect(outputOf({ sentBytes: 700, usage: { ...output, output: 3 } })).to.equal(200);
+  });
+
   it('counts as output what was sent where nothing was reported, and none where nothing was sent', () => {
     expect(settled({ usage: null })).to.deep.equal({
       usage: { ...reportedUsage, input: 1_000 },

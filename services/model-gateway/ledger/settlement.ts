@@ -45,16 +45,19 @@ type PriceOf = (upstream: string) => Price | null;
 
 /**
  * What a call used. Where the upstream reported nothing, the input is as estimated before, and the output what the bytes sent could
- * hold, at most what was reserved. An answer that ended early, or went on after its usage was reported, used at least the words
+ * hold, at most what was reserved; the same for the side that it reported only in part, unless that part is more. An answer that ended early, or went on after its usage was reported, used at least the words
  * that were sent, or all that was reserved if it may have. Attempts that were lost count their input, and what they may have written.
  */
 export function settlementOf(call: LedgerCall, result: CallResult, priceOf: PriceOf): Settlement {
   const reported = result.usage === null ? null : clampedUsage(result.usage);
-  const least = result.usage === null ? (result.contentBytes ?? result.sentBytes) : leastWords(result);
+  const least = statesOutput(result.usage) ? leastWords(result) : (result.contentBytes ?? result.sentBytes);
   const possible = result.mayHaveOutput === true ? call.outputTokens : tokensIn(least, call);
   const output = Math.max(reported?.output ?? 0, possible);
-  const inputNotReported = reported === null || (reported.input === 0 && result.usage !== noUsage);
-  const input = inputNotReported ? call.inputTokens : reported.input;
+  const inputNotReported =
+    reported === null ||
+    result.usage?.inputIsPartial === true ||
+    (reported.input === 0 && result.usage !== noUsage);
+  const input = inputNotReported ? Math.max(call.inputTokens, reported?.input ?? 0) : reported.input;
   const answered: Usage = { ...(reported ?? noUsage), input, output };
   const lost = (result.lost ?? []).map((attempt) => usageOfLost(call, attempt));
   return {
@@ -75,6 +78,11 @@ function usageOfLost(call: LedgerCall, { mayHaveOutput }: LostAttempt): Usage {
   return { ...noUsage, input: call.inputTokens, output: mayHaveOutput ? call.outputTokens : 0 };
 }
 
+/** False where the output must be estimated, and what is known of it is the least that it can be. */
+export function statesOutput(usage: Usage | null): usage is Usage {
+  return usage !== null && usage.outputIsPartial !== true;
+}
+
 /** Bytes of output that were sent beyond doubt. Some upstreams report a running count that starts at 0; others always report 0. */
 function leastWords(result: CallResult): number {
   const { outcome, readToEnd = outcome === 'done', usage, usageIsPartial, sentBytes, contentBytes } = result;
@@ -90,9 +98,9 @@ function added(usage: Usage, { input, output }: Usage): Usage {
   return { ...usage, input: usage.input + input, output: usage.output + output };
 }
 
-function clampedUsage({ input, output, cached, cache_writes, ...mark }: Usage): Usage {
+function clampedUsage({ input, output, cached, cache_writes, contradictory }: Usage): Usage {
   return {
-    ...mark,
+    ...(contradictory && { contradictory }),
     input: possibleTokens(input),
     output: possibleTokens(output),
     cached: possibleTokens(cached),

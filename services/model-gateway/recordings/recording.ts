@@ -15,7 +15,9 @@ const Chunk = t.union([t.tuple([t.number, t.string]), t.tuple([t.number, t.stric
 export type Chunk = t.TypeOf<typeof Chunk>;
 
 const counts = { input: Count, output: Count, cached: Count, cache_writes: Count };
-const Usage = t.union([t.strict({ ...counts, contradictory: t.literal(true) }), t.strict(counts)]);
+const mark = t.literal(true);
+const marks = { contradictory: mark, inputIsPartial: mark, outputIsPartial: mark };
+const Usage = t.exact(t.intersection([t.type(counts), t.partial(marks)]));
 
 /** The upstream's own words, where it said it in the dialect of the client. */
 const OwnWords = t.strict({ dialect: oneOf([...new Set(Object.values(dialectOf))]), body: t.UnknownRecord });

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { Usage } from '#kit/model-answers/usage.ts';
 import { Redactor } from '#kit/redaction/redactor.ts';
 import { UpstreamFailure } from '../providers/failure.ts';
 import type { ModelCall, Upstream, UpstreamAnswer } from '../providers/upstream.ts';
@@ -33,6 +34,10 @@ async function bytesOf(answer: UpstreamAnswer): Promise<Buffer[]> {
 
 /** An upstream that answers with these pieces, one list for each call. */
 function answering(...answers: (readonly (Buffer | Error)[])[]): Upstream {
+  return counting(usage, ...answers);
+}
+
+function counting(usage: Usage, ...answers: (readonly (Buffer | Error)[])[]): Upstream {
   let asked = 0;
   return {
     name: 'example.org/model',
@@ -93,6 +98,17 @@ describe('recordings', () => {
     expect(await bytesOf(again)).to.deep.equal(pieces);
     expect(again.usage()).to.deep.equal(usage);
     expect(again.headers).to.deep.equal({ 'content-type': 'application/json' });
+  });
+
+  it('keep the marks of a usage that is impossible or not whole', async () => {
+    for (const marks of [{ contradictory: true }, { inputIsPartial: true, outputIsPartial: true }] as const) {
+      const marked = { ...usage, ...marks };
+      const name = Object.keys(marks).join(' ');
+      await bytesOf(
+        await recorded(counting(marked, [Buffer.from('yes')])).send(call({ user: 'mira', name })),
+      );
+      expect((await replayed().send(call({ user: 'mira', name }))).usage()).to.deep.equal(marked);
+    }
   });
 
   it('answer identical requests in their order, and the last one from then on; also after the recorder starts again', async () => {

@@ -22,7 +22,7 @@ export const UsageLine = t.strict({
   failed: t.number,
   /** Of these: with tokens that were estimated, because the upstream reported none. */
   estimated: t.number,
-  /** Of these: with tokens that the upstream reported in numbers that contradict each other; they count at their highest reading. */
+  /** Of these: with tokens that the upstream reported in impossible numbers, or in numbers that contradict each other; they count at their highest reading. */
   contradictory: t.number,
   /** Of these: cut off by the end of the gateway, and counted at what was reserved. */
   unsettled: t.number,

@@ -38,7 +38,15 @@ describe('The usage of a stream of Messages', () => {
   });
 
   it('is none where no event counts', () => {
-    expect(usageAfter(start({}), delta({ output_tokens: 'nine' }), { type: 'ping' })).to.equal(null);
-    expect(usageAfter(start({ input_tokens: -1, output_tokens: 1e300 }))).to.equal(null);
+    expect(usageAfter(start({}), delta({}), { type: 'ping' })).to.equal(null);
+  });
+
+  it('has nothing but marks where each event counts with impossible numbers, so that the ledger shows them', () => {
+    const marked = {
+      ...{ input: 0, output: 0, cached: 0, cache_writes: 0 },
+      ...{ contradictory: true, inputIsPartial: true, outputIsPartial: true },
+    };
+    expect(usageAfter(start({}), delta({ output_tokens: 'nine' }))).to.deep.equal(marked);
+    expect(usageAfter(start({ input_tokens: -1, output_tokens: 1e300 }))).to.deep.equal(marked);
   });
 });

@@ -146,18 +146,30 @@ describe('What reached an Anthropic upstream', () => {
     expect(text).to.contain('"finish_reason":"stop"').and.contain('[DONE]');
   });
 
-  it('has no usage if it reports impossible numbers', async () => {
+  // Discarding all of the usage for one impossible number charged an estimate that was far too low.
+  it('has the usage that is left without its impossible numbers, and gives the client only a whole one', async () => {
+    const marked = { ...noUsage, contradictory: true };
     const usages = [
-      { input_tokens: 1e15, output_tokens: 5 },
-      { input_tokens: 10, output_tokens: -5 },
-      { input_tokens: 1.5, output_tokens: 5 },
-    ];
-    for (const usage of usages) {
+      [
+        { input_tokens: 1e15, output_tokens: 5 },
+        { ...marked, output: 5, inputIsPartial: true },
+      ],
+      [
+        { input_tokens: 10, output_tokens: -5 },
+        { ...marked, input: 10, outputIsPartial: true },
+      ],
+      [{ input_tokens: 1.5, output_tokens: 5 }, { ...marked, input: 2, output: 5 }, { prompt_tokens: 2 }],
+    ] as const;
+    for (const [usage, expected, given] of usages) {
       respond = (response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         response.end(JSON.stringify({ ...(messageOf('m', answer) as object), usage }));
       };
-      expect((await send(false)).usage(), JSON.stringify(usage)).to.equal(null);
+      const answered = await send(false);
+      expect(answered.usage(), JSON.stringify(usage)).to.deep.equal(expected);
+      const { usage: sent } = JSON.parse(await textOf(answered)) as { usage?: object };
+      if (given === undefined) expect(sent).to.equal(undefined);
+      else expect(sent).to.include(given);
     }
     const events = eventsOf('m', answer).map((event) =>
       event.replace(/"output_tokens":20/, '"output_tokens":-20'),
@@ -167,7 +179,7 @@ describe('What reached an Anthropic upstream', () => {
     expect(await textOf(spoilt))
       .to.contain('[DONE]')
       .and.not.contain('-20');
-    expect(spoilt.usage()).to.deep.equal({ ...noUsage, input: 100, output: 1 });
+    expect(spoilt.usage()).to.deep.equal({ ...marked, input: 100, output: 1, outputIsPartial: true });
     expect(spoilt.usageIsPartial!()).to.equal(true);
   });
 });

@@ -1,4 +1,4 @@
-import { openAiUsage, readUsage, type Usage } from '#kit/model-answers/usage.ts';
+import { isWhole, openAiUsage, readUsage, type Usage } from '#kit/model-answers/usage.ts';
 import type { Mask, MaskStream } from '../mask.ts';
 import { endedEarly, StreamCutOff } from './failures.ts';
 import { isNews } from './fetch.ts';
@@ -128,11 +128,11 @@ export class CompletionChunks {
     this.finished = true;
     const reported = usageFrom(part.usage, this.usage);
     this.usage = reported ?? this.usage;
-    this.usageIsPartial = reported === null;
+    this.usageIsPartial = reported === null || reported.outputIsPartial === true;
     const refusal = refusalOf(part.providerMetadata);
     const reason = finishReasonOf(part.finishReason, this.#calls.size > 0);
     const usage =
-      this.#options.includeUsage && reported !== null
+      this.#options.includeUsage && reported !== null && isWhole(reported)
         ? this.#event([], { usage: wireUsage(reported, part.usage) })
         : '';
     return (
@@ -198,7 +198,7 @@ export function completionOf(result: GenerateResult, model: string): Record<stri
         finish_reason: finishReasonOf(result.finishReason, calls.length > 0),
       },
     ],
-    ...(usage !== null && { usage: wireUsage(usage, result.usage) }),
+    ...(usage !== null && isWhole(usage) && { usage: wireUsage(usage, result.usage) }),
   };
 }
 
