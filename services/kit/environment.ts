@@ -50,6 +50,8 @@ export const environment = {
   /** Where sockets go whose path below the state folder would be too long. */
   XDG_RUNTIME_DIR: process.env.XDG_RUNTIME_DIR,
   HOME: process.env.HOME,
+  /** Where rustup keeps toolchains, in place of `~/.rustup`. */
+  RUSTUP_HOME: process.env.RUSTUP_HOME,
   PATH: process.env.PATH,
   NO_COLOR: process.env.NO_COLOR,
   CI: process.env.CI,
@@ -117,6 +119,8 @@ const passedOn: readonly RegExp[] = [
   /^(HTTPS?_PROXY|ALL_PROXY|NO_PROXY|https?_proxy|all_proxy|no_proxy)$/,
   /^(NODE_EXTRA_CA_CERTS|NODE_USE_SYSTEM_CA|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/,
   /^(GIT_SSL_CAINFO|npm_config_cafile|NPM_CONFIG_CAFILE|PIP_CERT|CARGO_HTTP_CAINFO)$/,
+  // Where missing programs are looked for.
+  /^RUSTUP_HOME$/,
   // How git reaches a remote as the person does, and core-status their Docker.
   /^(SSH_AUTH_SOCK|GIT_SSH_COMMAND|DBUS_SESSION_BUS_ADDRESS)$/,
   /^(DOCKER_HOST|DOCKER_CONTEXT|DOCKER_CONFIG|COMPOSE_[A-Z_]+)$/,

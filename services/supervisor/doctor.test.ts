@@ -112,13 +112,13 @@ describe('core doctor', () => {
     const put = (path: string) =>
       writeFileSync(join(home, 'config/validation.json'), JSON.stringify({ tool_paths: [path] }));
     const check = () => checkToolPaths(folders());
-    expect(check()).to.include({ state: 'works' });
+    expect(await check()).to.include({ state: 'works' });
     put(home);
-    expect(check()).to.include({ state: 'broken' });
-    expect(check().detail).to.contain('which sandboxed code never sees');
+    expect(await check()).to.include({ state: 'broken' });
+    expect((await check()).detail).to.contain('which sandboxed code never sees');
     put(join(home, 'nothing'));
-    expect(check().detail).to.contain('is not a folder on this machine');
-    expect(check().fix).to.contain('~/.cargo/bin');
+    expect((await check()).detail).to.contain('is not a folder on this machine');
+    expect((await check()).fix).to.contain('~/.cargo/bin');
   });
 
   it('never calls the port of a halted service free, nor the service gone', async function () {

@@ -217,7 +217,7 @@ async function draftChange(
     ...programNotices(validation?.programs),
     ...differences,
     ...(missing === null ? [] : [missing.text]),
-    ...credentialNotices(validated ? sandbox : null),
+    ...(await credentialNotices(validated ? sandbox : null)),
     ...branch_notices,
   ];
   const checks = [
@@ -328,8 +328,9 @@ function checksOf(files: number, bytes: number, { limits }: Policy, validated: b
 }
 
 /** Without a sandbox nothing is hidden. */
-function credentialNotices(sandbox: SandboxTerms | null): string[] {
-  const text = sandbox === null || sandbox.kind === 'none' ? null : hiddenCredentialsText(sandbox.tool_paths);
+async function credentialNotices(sandbox: SandboxTerms | null): Promise<string[]> {
+  const text =
+    sandbox === null || sandbox.kind === 'none' ? null : await hiddenCredentialsText(sandbox.tool_paths);
   return text === null ? [] : [text];
 }
 

@@ -50,11 +50,11 @@ async function runInBubblewrap(run: SandboxRun, options: SandboxOptions): Promis
   const { guests, variables, home, relay } = guestsOf(run);
   // In the order of their descriptors.
   const inputs = [filter, nulSeparated(variables), ...home.map(({ bytes }) => bytes)];
-  return runInNamespace(run, options, 'bwrap', (mounts) => ({
+  return runInNamespace(run, options, 'bwrap', async (mounts) => ({
     file,
     args: [
       ...isolation(run, known),
-      ...view(run, { mounts, guests, home }, options, known),
+      ...(await view(run, { mounts, guests, home }, options, known)),
       ...['--seccomp', String(inputDescriptor), '--args', String(inputDescriptor + 1)],
       '--',
       '/bin/sh',
@@ -85,13 +85,13 @@ function isolation(run: SandboxRun, known: string): string[] {
   ];
 }
 
-function view(
+async function view(
   run: SandboxRun,
   { mounts, guests, home }: { readonly mounts: readonly Mount[] } & Pick<Guests, 'guests' | 'home'>,
   options: SandboxOptions,
   known: string,
-): string[] {
-  const system = systemView(options, run.network);
+): Promise<string[]> {
+  const system = await systemView(options, run.network);
   const { readOnly, hiddenFolders, hiddenFiles } = existingProcEntries();
   const bytes = String(run.limits.memory_mib * 1024 * 1024);
   const memory = (path: string) => [...(known.includes('--size') ? ['--size', bytes] : []), '--tmpfs', path];

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { messageOf, Refused } from '#kit/errors.ts';
+import { InvalidInput, messageOf, Refused } from '#kit/errors.ts';
 import { shellWord } from '#kit/shell-word.ts';
 import { makeTemporaryFolder } from '#kit/temporary-folder.ts';
 import type { Sandbox, SandboxRun } from '../ports/sandbox.ts';
@@ -61,6 +61,7 @@ export const errorDescriptor = 4;
 /**
  * Tries a sandbox for real: a command that succeeds only when it can write the workspace, cannot write the system, sees no other
  * process and no network but a loopback that is up. `null` when it kept all of that, else why not.
+ * @throws InvalidInput for folders of tools that no sandbox may show: another sandbox would not help
  */
 export async function failedPromise(sandbox: Pick<Sandbox, 'run'>): Promise<string | null> {
   const workspace = makeTemporaryFolder('core-sandbox-');
@@ -75,6 +76,7 @@ export async function failedPromise(sandbox: Pick<Sandbox, 'run'>): Promise<stri
     if (exit_code === 0) return null;
     return Buffer.from(output).toString('utf8').trim() || `the trial ended with status ${exit_code}`;
   } catch (error) {
+    if (error instanceof InvalidInput) throw error;
     return messageOf(error);
   } finally {
     await rm(workspace, { recursive: true, force: true });

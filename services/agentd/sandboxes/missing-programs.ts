@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
-import { credentialFiles } from '#kit/credential-files.ts';
+import { credentialFiles, isInPackage } from '#kit/credential-files.ts';
 import { environment } from '#kit/environment.ts';
 import { findProgram } from '#kit/find-program.ts';
 import { allowedToolPath, containsPath } from '#kit/tool-path.ts';
@@ -107,10 +107,10 @@ function isOwnFolder(folder: string, hidden: readonly string[]): boolean {
   return isWhole || !hidden.includes(dirname(folder));
 }
 
-/** Without what sandboxed code never sees, and without credentials. */
+/** Without what sandboxed code never sees, and without credentials but samples that the author of a package published. */
 function mayBeSeen(folder: string, hidden: readonly string[]): boolean {
   try {
-    return credentialFiles(allowedToolPath(folder, hidden)).length === 0;
+    return credentialFiles(allowedToolPath(folder, hidden)).every(({ path }) => isInPackage(path));
   } catch {
     return false;
   }

@@ -85,10 +85,11 @@ export async function runInNamespace(
   run: SandboxRun,
   options: SandboxOptions,
   tool: string,
-  launch: (mounts: readonly Mount[]) => Pick<Launch, 'file' | 'args' | 'inputs'>,
+  launch: (mounts: readonly Mount[]) => Promise<Pick<Launch, 'file' | 'args' | 'inputs'>>,
 ): Promise<SandboxResult> {
   if (run.signal?.aborted) return cancelledResult();
-  const program = launch(await makeMountPoints(run));
+  const program = await launch(await makeMountPoints(run));
+  if (run.signal?.aborted) return cancelledResult();
   // Whoever makes the namespace ties it to the life of this process only after some milliseconds.
   const guard = startGuard(randomUUID());
   const env = {

@@ -1,5 +1,8 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { Refused } from '#kit/errors.ts';
+import { InvalidInput, Refused } from '#kit/errors.ts';
 import { has } from '../../../test/needs.ts';
 import { chooseSandbox } from './registry.ts';
 
@@ -47,6 +50,21 @@ describe('Choosing a sandbox', () => {
       const error = await refusal(choice);
       expect((error as Refused).message).to.contain(`${kind}: `);
       expect((error as Refused).hint).to.contain('bubblewrap');
+    }
+  });
+
+  it('takes no weaker one where folders of tools hold more credentials than a sandbox can hide', async function () {
+    if (!has('bubblewrap') && !has('unshare')) return this.skip();
+    const root = realpathSync(mkdtempSync(join(tmpdir(), 'core-registry-test-')));
+    try {
+      for (let number = 0; number < 501; number += 1) {
+        mkdirSync(join(root, `${number}`));
+        writeFileSync(join(root, `${number}/.netrc`), '');
+      }
+      const error = await refusal(chooseSandbox('auto', true, { tool_paths: [root] }));
+      expect(error).to.be.instanceOf(InvalidInput).and.include({ code: 'tool_path_not_allowed' });
+    } finally {
+      rmSync(root, { recursive: true, force: true });
     }
   });
 });

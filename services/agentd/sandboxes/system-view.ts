@@ -57,7 +57,11 @@ const procHidden = ['acpi', 'asound', 'scsi', 'kcore', 'keys', 'key-users', 'kal
 
 export const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
-export function systemView({ tools, certificates = {} }: SandboxOptions, network: boolean): SystemView {
+/** @throws InvalidInput (`tool_path_too_large`, `tool_path_not_allowed`) where credentials cannot be hidden */
+export async function systemView(
+  { tools, certificates = {} }: SandboxOptions,
+  network: boolean,
+): Promise<SystemView> {
   const mounts: { source: string; target: string }[] = [];
   const links: { path: string; target: string }[] = [];
   for (const folder of systemFolders) {
@@ -81,7 +85,7 @@ export function systemView({ tools, certificates = {} }: SandboxOptions, network
   for (const path of tools) mounts.push({ source: realpathSync(path), target: path });
   for (const [variable, path] of network ? Object.entries(certificates) : [])
     mounts.push({ source: realpathSync(path), target: shownCertificate(variable) });
-  return { mounts, links, hidden: hiddenCredentials(tools) };
+  return { mounts, links, hidden: await hiddenCredentials(tools) };
 }
 
 /** Variables that commands with network see in addition. @param shown where the file of a variable is for them */

@@ -50,13 +50,13 @@ async function runUnshared(run: SandboxRun, options: SandboxOptions): Promise<Sa
   const file = findProgram('setpriv');
   if (!file) throw new Refused('sandbox_unavailable', 'setpriv is not installed (package util-linux)');
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
-  return runInNamespace(run, options, 'unshare', (mounts) => ({
+  return runInNamespace(run, options, 'unshare', async (mounts) => ({
     file,
     args: [
       // Ends with this process; unshare itself knows only how to take its child along.
       ...['--pdeathsig', 'KILL', '--', 'unshare', ...namespaces, '--fork', '--kill-child'],
       ...(run.network ? [] : ['--net']),
-      ...['--', '/bin/sh', '-c', setup(run, mounts, options), 'sh'],
+      ...['--', '/bin/sh', '-c', await setup(run, mounts, options), 'sh'],
       ...shellArguments(run, true),
     ],
   }));
@@ -66,9 +66,9 @@ async function runUnshared(run: SandboxRun, options: SandboxOptions): Promise<Sa
  * Builds the new root on a tmpfs and moves there. `/sys` is where it is built: a folder that every system has, and the one from
  * which nothing is shown. The command runs in a second user namespace, which has no power over these mounts.
  */
-function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions): string {
+async function setup(run: SandboxRun, mounts: readonly Mount[], options: SandboxOptions): Promise<string> {
   const root = '/sys';
-  const system = systemView(options, run.network);
+  const system = await systemView(options, run.network);
   const { readOnly, hiddenFolders, hiddenFiles } = existingProcEntries();
   const memory = `mode=1777,nosuid,nodev,size=${run.limits.memory_mib}m`;
   const mount = (...words: string[]) => `mount -n ${words.map(shellWord).join(' ')}`;

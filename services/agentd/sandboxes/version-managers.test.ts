@@ -2,6 +2,7 @@ import { linkSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { environment } from '#kit/environment.ts';
 import { missingPrograms } from './missing-programs.ts';
 import { searchPath } from './tool-paths.ts';
 
@@ -13,6 +14,7 @@ interface Home {
   readonly onPath: string;
   readonly files: Readonly<Record<string, string>>;
   readonly links?: Readonly<Record<string, string>>;
+  readonly variables?: { readonly RUSTUP_HOME?: string };
   /** What is proposed; none where the sandbox may see no folder of it. */
   readonly folder: string | null;
 }
@@ -51,6 +53,38 @@ const homes: readonly Home[] = [
     folder: null,
   },
   {
+    manager: 'rustup outside the home, with its folders side by side',
+    program: 'corecargo',
+    onPath: 'opt/cargo/bin/corecargo',
+    files: {
+      'opt/cargo/bin/rustup': 'rustup',
+      'opt/cargo/credentials.toml': 'token = "swordfish"',
+      'opt/rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/corecargo': 'cargo',
+    },
+    links: { 'opt/cargo/bin/corecargo': 'rustup' },
+    folder: 'opt/rustup/toolchains/stable-x86_64-unknown-linux-gnu',
+  },
+  {
+    manager: 'rustup with only its proxies outside the home',
+    program: 'corecargo',
+    onPath: 'opt/cargo/bin/corecargo',
+    files: { 'opt/cargo/bin/rustup': 'rustup', [`${toolchain}/bin/corecargo`]: 'cargo' },
+    links: { 'opt/cargo/bin/corecargo': 'rustup' },
+    folder: toolchain,
+  },
+  {
+    manager: 'rustup in folders that RUSTUP_HOME and CARGO_HOME name',
+    program: 'corecargo',
+    onPath: 'opt/crates/bin/corecargo',
+    files: {
+      'opt/crates/bin/rustup': 'rustup',
+      'srv/rust/toolchains/stable-x86_64-unknown-linux-gnu/bin/corecargo': 'cargo',
+    },
+    links: { 'opt/crates/bin/corecargo': 'rustup' },
+    variables: { RUSTUP_HOME: 'srv/rust' },
+    folder: 'srv/rust/toolchains/stable-x86_64-unknown-linux-gnu',
+  },
+  {
     manager: 'cargo install',
     program: 'cargo-nextest',
     onPath: '.cargo/bin/cargo-nextest',
@@ -84,6 +118,38 @@ const homes: readonly Home[] = [
     },
     links: { '.volta/bin/corenode': 'volta-shim' },
     folder: '.volta/tools/image/node/20.11.1',
+  },
+  {
+    manager: 'volta in a folder of another name',
+    program: 'corenode',
+    onPath: 'opt/volta/bin/corenode',
+    files: {
+      'opt/volta/bin/volta-shim': 'shim',
+      'opt/volta/tools/image/node/22.1.0/bin/corenode': 'node',
+    },
+    links: { 'opt/volta/bin/corenode': 'volta-shim' },
+    folder: 'opt/volta/tools/image/node/22.1.0',
+  },
+  {
+    manager: 'nvm in a folder of another name, with a fixture of a package that looks like a key',
+    program: 'corenode',
+    onPath: 'opt/nvm-of-all/versions/node/v22.1.0/bin/corenode',
+    files: {
+      'opt/nvm-of-all/versions/node/v22.1.0/bin/corenode': 'node',
+      'opt/nvm-of-all/versions/node/v22.1.0/lib/node_modules/ssh2/package.json': '{}',
+      'opt/nvm-of-all/versions/node/v22.1.0/lib/node_modules/ssh2/test/fixtures/id_rsa': 'key',
+    },
+    folder: 'opt/nvm-of-all/versions/node/v22.1.0',
+  },
+  {
+    manager: 'nvm, with a token below its node_modules',
+    program: 'corenode',
+    onPath: '.nvm/versions/node/v22.1.0/bin/corenode',
+    files: {
+      '.nvm/versions/node/v22.1.0/bin/corenode': 'node',
+      '.nvm/versions/node/v22.1.0/lib/node_modules/.npmrc': '_authToken=swordfish',
+    },
+    folder: null,
   },
   {
     manager: 'pyenv',
@@ -144,15 +210,22 @@ const homes: readonly Home[] = [
 
 describe('A program of a version manager', () => {
   let home = '';
+  const before = { ...environment };
   beforeEach(() => {
     home = realpathSync(mkdtempSync(join(tmpdir(), 'core-managers-')));
+    Object.assign(environment, { HOME: home, RUSTUP_HOME: undefined });
   });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
+  afterEach(() => {
+    Object.assign(environment, before);
+    rmSync(home, { recursive: true, force: true });
+  });
 
-  for (const { manager, program, onPath, files, links = {}, folder } of homes) {
+  for (const { manager, program, onPath, files, links = {}, variables = {}, folder } of homes) {
     it(`is found in a folder without credentials: ${manager}`, () => {
       for (const [path, text] of Object.entries(files)) write(path, text);
       for (const [path, target] of Object.entries(links)) link(path, target);
+      if (variables.RUSTUP_HOME)
+        Object.assign(environment, { RUSTUP_HOME: join(home, variables.RUSTUP_HOME) });
       const missing = (tool_paths: readonly string[]) =>
         missingPrograms([`${program} test`], { kind: 'bubblewrap', tool_paths }, [home], () =>
           join(home, onPath),

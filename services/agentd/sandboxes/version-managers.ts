@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { environment } from '#kit/environment.ts';
 import { readSmallFile } from '#kit/small-file.ts';
 
 /**
@@ -17,25 +18,36 @@ export function managedInstallation(name: string, path: string): string | null |
 
 type Manager = (name: string, path: string) => string | null | undefined;
 
-/** `~/.cargo/bin/cargo` is rustup under another name; the toolchains lie in `~/.rustup`. */
+/**
+ * `~/.cargo/bin/cargo` is rustup under another name. The toolchains lie where RUSTUP_HOME says, in `~/.rustup`, or beside the folder
+ * of cargo, as `/opt/rustup` for `/opt/cargo`.
+ */
 const rustup: Manager = (name, path) => {
   const proxy = join(dirname(path), 'rustup');
   if (name === 'rustup' || !isSameFile(path, proxy)) return undefined;
-  const home = join(dirname(path), '../../.rustup');
+  const beside = [dirname(path), dirname(realOf(path))].flatMap((bin) => [
+    join(bin, '../../.rustup'),
+    join(bin, '../../rustup'),
+  ]);
+  const own = environment.HOME ? [join(environment.HOME, '.rustup')] : [];
+  const homes = [...(environment.RUSTUP_HOME ? [environment.RUSTUP_HOME] : []), ...beside, ...own];
+  return firstWith(name, homes.flatMap(toolchainsIn));
+};
+
+/** The default toolchain first. */
+function toolchainsIn(home: string): string[] {
   const settings = textOf(join(home, 'settings.toml'));
   const [, wanted] = /^default_toolchain\s*=\s*"([^"]+)"/m.exec(settings) ?? [];
   const toolchains = join(home, 'toolchains');
   const names = namesIn(toolchains).sort((a, b) => Number(b === wanted) - Number(a === wanted));
-  return firstWith(
-    name,
-    names.map((toolchain) => join(toolchains, toolchain)),
-  );
-};
+  return names.map((toolchain) => join(toolchains, toolchain));
+}
 
-/** `~/.volta/bin/node` is a shim; `platform.json` names the default versions. */
+/** `~/.volta/bin/node` is a shim; `platform.json` names the default versions. VOLTA_HOME may be a folder of another name. */
 const volta: Manager = (name, path) => {
-  const home = /^(.*\/\.volta)\/bin\/[^/]+$/.exec(path)?.[1];
-  if (home === undefined) return undefined;
+  const home = dirname(dirname(path));
+  if (basename(dirname(path)) !== 'bin') return undefined;
+  if (basename(home) !== '.volta' && basename(realOf(path)) !== 'volta-shim') return undefined;
   const image = join(home, 'tools/image');
   const wanted = new Set(textOf(join(home, 'tools/user/platform.json')).match(/\d+\.\d+\.\d+[\w.+-]*/g));
   const versions = ['node', 'npm', 'pnpm', 'yarn'].flatMap((tool) => versionsIn(join(image, tool), wanted));
@@ -68,10 +80,13 @@ const mise: Manager = (name, path) => {
   return firstWith(name, versions);
 };
 
+/** In folders of any name: NVM_DIR, FNM_DIR and SDKMAN_DIR name others. */
+const ofLinks =
+  /\/(\.nvm|\.?fnm|fnm_multishells|versions\/node\/v[\d.]+|node-versions\/[^/]+\/installation|\.sdkman|candidates\/[^/]+\/[^/]+|sdk\/go[^/]*|toolchain@[^/]*)\//;
+
 /** nvm, fnm, SDKMAN and go: PATH, or a link in it, leads to a version's own folder. */
 const links: Manager = (name, path) => {
-  if (!/\/(\.nvm|\.?fnm|fnm_multishells|\.sdkman|sdk\/go[^/]*|toolchain@[^/]*)\//.test(path))
-    return undefined;
+  if (!ofLinks.test(path)) return undefined;
   const folder = dirname(realOf(path));
   return basename(folder) === 'bin'
     ? firstWith(name, [dirname(folder)])

@@ -72,12 +72,12 @@ export async function checkSandbox(): Promise<Finding> {
 const ToolPaths = t.type({ tool_paths: t.array(t.string) });
 
 /** The folders of tools that sandboxes show beside the system's. */
-export function checkToolPaths(folders: Folders): Finding {
+export async function checkToolPaths(folders: Folders): Promise<Finding> {
   try {
     const { tool_paths } = readConcernPart(ToolPaths, 'validation', folders);
     const hidden = [environment.HOME ?? folders.state, folders.state, folders.config];
     for (const path of tool_paths) allowedToolPath(path, hidden);
-    const credentials = hiddenCredentialsText(tool_paths.map((path) => allowedToolPath(path, hidden)));
+    const credentials = await hiddenCredentialsText(tool_paths.map((path) => allowedToolPath(path, hidden)));
     if (credentials !== null)
       return finding('tool paths', 'warning', credentials, 'Correct tool_paths in validation.json.');
     const none = 'none; sandboxes find the programs of the system, Node and npm';
