@@ -194,13 +194,21 @@ export async function hiddenCredentials(tools: readonly string[]): Promise<Crede
       }
     }
   }
-  const paths = [...hidden.values()];
+  // A mount in a folder that is covered would fail.
+  const paths = [...hidden.values()].filter(({ path }) => !isCovered(path, hidden));
   if (paths.length <= maxHidden) return paths;
   throw new InvalidInput(
     'tool_path_not_allowed',
     `tool_paths show ${paths.length} credentials files; a sandbox can hide at most ${maxHidden}`,
     { hint: `List folders without them. The first: ${namedPaths(paths.map(({ path }) => path))}` },
   );
+}
+
+function isCovered(path: string, hidden: ReadonlyMap<string, CredentialPath>): boolean {
+  for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) {
+    if (hidden.has(folder)) return true;
+  }
+  return false;
 }
 
 /** For plan and doctor; null where there is nothing that another list of folders would change. */

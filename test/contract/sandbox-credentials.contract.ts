@@ -175,6 +175,9 @@ export function credentialsContract(create: (tools: readonly string[]) => Sandbo
     mkdirSync(join(folder, 'data'));
     writeFileSync(join(folder, 'data/config.json'), 'swordfish');
     symlinkSync('data', join(folder, '.docker'));
+    // Leads into a folder that is hidden as a whole.
+    symlinkSync('ci/users/bob/home/x/.ssh/id_rsa', join(folder, '_netrc'));
+    symlinkSync('../doc/.ssh/id_rsa', join(folder, 'mod/_netrc'));
     tools = [folder];
     const { text } = await bench.run(`cd ${quoted(folder)} && grep -rsl fish . | sort`);
     const shown = text.trim().split('\n');
