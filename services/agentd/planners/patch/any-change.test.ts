@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { git } from '#kit/git/git.ts';
-import { planningInput } from '../../../../test/fixtures/planning/planning-input.ts';
+import { planningInput, scratchText } from '../../../../test/fixtures/planning/planning-input.ts';
 import {
   type FileContent,
   makeRepository,
@@ -101,11 +101,14 @@ function repositoryOf(commits: readonly Readonly<Record<string, FileContent>>[])
   return source;
 }
 
-async function planned(source: TestRepository, patch: string, crlf = false) {
+/** @param paths files whose text is returned too */
+async function planned(source: TestRepository, patch: string, crlf = false, paths: readonly string[] = []) {
   const body = `Please:\n\n\`\`\`diff\n${patch}\`\`\`\n`;
   const input = await planningInput(source, { body: crlf ? body.replaceAll('\n', '\r\n') : body });
   const proposal = await createPatchPlanner().propose(input);
-  return { proposal, tree: (await input.scratch.diff()).tree };
+  const texts: Record<string, string | null> = {};
+  for (const path of paths) texts[path] = await scratchText(input.scratch, path);
+  return { proposal, tree: (await input.scratch.diff()).tree, texts };
 }
 
 describeWith(['time'], 'any change that git can write', () => {
@@ -132,6 +135,59 @@ describeWith(['time'], 'any change that git can write', () => {
       ),
       { numRuns: 60 },
     );
+  });
+
+  it('is applied at its line without index lines and markers, also where it repeats its neighbours', async () => {
+    const near = fc.record({ at: fc.nat(25), count: fc.nat(2), remove: fc.nat(1), behind: fc.boolean() });
+    const marker = /^\\ No newline at end of file\n/gm;
+    let repaired = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        files,
+        fc.array(near, { minLength: 1, maxLength: 3 }),
+        diffOptions,
+        fc.constantFrom(true, true, false),
+        async (all, edits, options, lost) => {
+          const [before] = pairOf(all, all);
+          const after = Object.fromEntries(
+            Object.entries(before).map(([path, text]) => {
+              const lines = text.split('\n');
+              for (const { at, count, remove, behind } of edits) {
+                const start = at % lines.length;
+                const copied = lines.slice(start, start + count);
+                lines.splice(start + (behind ? count : 0), remove, ...copied);
+              }
+              return [path, lines.join('\n') || 'x'];
+            }),
+          );
+          const source = repositoryOf([before, after]);
+          const args = ['diff', ...options, 'HEAD~1', 'HEAD'];
+          const made = (await git(args, { gitDir: source.gitDir })).stdout.toString('utf8');
+          const named = made.replace(/^index .*\n/gm, '');
+          const patch = lost ? named.replace(marker, '') : named;
+          fc.pre(patch !== '');
+          const wanted = source.git('rev-parse', 'HEAD^{tree}');
+          source.git('reset', '-q', '--hard', 'HEAD~1');
+          const { proposal, tree, texts } = await planned(source, patch, false, Object.keys(after));
+          if (patch === named) {
+            expect(proposal.kind, proposal.kind === 'comment' ? proposal.body + patch : '').to.equal(
+              'change',
+            );
+            expect(tree, patch).to.equal(wanted);
+          } else if (proposal.kind === 'comment') {
+            expect(proposal.body, patch).to.match(/no newline|changes nothing/);
+          } else {
+            if (proposal.repair !== null) repaired += 1;
+            const bare = (text: string | null | undefined) => text?.replace(/\n$/, '');
+            for (const [path, text] of Object.entries(after)) {
+              expect(bare(texts[path]), patch).to.equal(bare(text));
+            }
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+    expect(repaired).to.be.above(0);
   });
 
   it('comes out of a log of several commits exactly as it went in', async () => {

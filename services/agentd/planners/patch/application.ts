@@ -6,7 +6,9 @@ import { type Edit, edited, linesOf } from './file-lines.ts';
 import { mismatchOf } from './mismatch.ts';
 import { isResult, movesSince } from './named-blobs.ts';
 import {
+  type HunkProblem,
   isApplied,
+  isBare,
   type LineEnds,
   type Placement,
   type PlacingOptions,
@@ -26,7 +28,7 @@ export class Application {
   readonly notes: string[] = [];
   /** Files that are already as the patch makes them. */
   readonly already: string[] = [];
-  /** True if it changed a file. */
+  /** True if it changed a file that was not already as the patch makes it. */
   changes = false;
   /** True if only hunks are missing, so that reading the text in another way can help. */
   repairable = true;
@@ -37,6 +39,8 @@ export class Application {
   readonly #written: LineEnds;
   /** Added lines with an HTML entity that neither the file nor the `index` line of the patch accounts for. */
   readonly #entities: string[] = [];
+  /** Parts that only insert without context, where the file has these lines already. They fit, and may be applied. */
+  readonly #repeated = new Set<FilePatch>();
   /** For each file that the part changed so far, the index in the file before the part of each line; -1 for a new line. */
   #origins = new Map<string, readonly number[]>();
   /** What each part changes in the lines of its file. */
@@ -115,6 +119,7 @@ export class Application {
       }
     }
     if (problems.length > 0) this.repairable = false;
+    this.changes ||= patches.length > 0;
     return problems.length > 0 ? problems : this.#apply(patches);
   }
 
@@ -139,7 +144,10 @@ export class Application {
       }
       if (hunks === 'already') this.already.push(path);
       else if (Array.isArray(hunks)) problems.push(...hunks);
-      else patches.push(renderPatch(resolved, hunks as Buffer));
+      else {
+        patches.push(renderPatch(resolved, hunks as Buffer));
+        if (!this.#repeated.has(file)) this.changes = true;
+      }
     }
     if (problems.length > 0) return problems;
     this.#followLines(step);
@@ -148,7 +156,6 @@ export class Application {
 
   async #apply(patches: readonly Buffer[]): Promise<string[]> {
     if (patches.length === 0) return [];
-    this.changes = true;
     try {
       await this.#scratch.edit({ kind: 'patch', patch: Buffer.concat(patches) });
       return [];
@@ -187,9 +194,11 @@ export class Application {
       positions: this.#positions(old_path),
     });
     if ('problems' in placed) {
-      const isAbsent = placed.problems.filter(({ kind }) => kind === 'absent').length === file.hunks.length;
-      if (changesText && isAbsent && isApplied(lines, file.hunks, written)) return 'already';
-      if (placed.problems.some(({ kind }) => kind !== 'absent')) this.repairable = false;
+      const absent = new Set(placed.problems.filter(({ kind }) => isNowhere(kind)).map(({ hunk }) => hunk));
+      const mayBeApplied = absent.size > 0 && file.hunks.every((hunk) => absent.has(hunk) || isBare(hunk));
+      if (changesText && mayBeApplied && isApplied(lines, file.hunks, written)) return 'already';
+      if (placed.problems.some(({ kind }) => kind !== 'absent' && kind !== 'no newline'))
+        this.repairable = false;
       return placed.problems.slice(0, maxReported).map(({ hunk, kind, text }) => {
         if (kind !== 'absent') return `${old_path}, ${text}`;
         if (isApplied(lines, [hunk], written))
@@ -197,6 +206,8 @@ export class Application {
         return `${old_path}, ${text}\n${mismatchOf(lines, hunk)}`;
       });
     }
+    if (changesText && file.hunks.every(isBare) && isApplied(lines, file.hunks, written))
+      this.#repeated.add(file);
     const after = edited(lines, placed.edits);
     if (new_path === null && after.length > 0) {
       return this.#refused([`${old_path}: the patch deletes the file, but not ${after.length} of its lines`]);
@@ -304,6 +315,10 @@ function placeIn(
   return isAbsent && written === 'exact'
     ? placeHunks(lines, hunks, { ...options, ends: 'of the file' })
     : placed;
+}
+
+function isNowhere(kind: HunkProblem['kind']): boolean {
+  return kind === 'absent' || kind === 'no line';
 }
 
 /** Files of the same name in other folders. */

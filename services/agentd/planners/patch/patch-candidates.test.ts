@@ -15,6 +15,7 @@ const mail = (tag: string, text: string) => `Subject: [${tag}] a change\n\n${fen
 
 describe('the patches of an issue', () => {
   const source = makeRepository({ 'steps.txt': steps, 'notes.md': '# Notes\n' });
+  const notesId = source.git('rev-parse', 'HEAD:notes.md');
 
   async function plan(text: IssueText) {
     const input = await planningInput(source, text);
@@ -46,7 +47,24 @@ describe('the patches of an issue', () => {
         'a change further down',
         fenced('--- a/steps.txt\n+++ b/steps.txt\n@@ -7,3 +7,3 @@\n step 2\n-old step 3\n+step 3\n step 4\n'),
       ],
-      ['an insertion without context', fenced('--- a/steps.txt\n+++ b/steps.txt\n@@ -2,0 +3 @@\n+step 3\n')],
+      [
+        'an insertion without context beside a change',
+        fenced(`${diff('old step 3', 'step 3', 3)}@@ -4,0 +5 @@\n+step 5\n`),
+      ],
+      [
+        'an insertion without context in another file than a change',
+        fenced(`${diff('old', 'step 2', 2)}--- a/notes.md\n+++ b/notes.md\n@@ -0,0 +1 @@\n+# Notes\n`),
+      ],
+      [
+        'an insertion without context at a line that the file does not have',
+        fenced('--- a/steps.txt\n+++ b/steps.txt\n@@ -14,0 +12 @@\n+step 12\n'),
+      ],
+      [
+        'an insertion without context into a file that the patch names as its result',
+        fenced(
+          `diff --git a/notes.md b/notes.md\nindex 1234567..${notesId} 100644\n--- a/notes.md\n+++ b/notes.md\n@@ -0,0 +1 @@\n+# Notes\n`,
+        ),
+      ],
       ['a new file', fenced('--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+# Notes\n')],
       ['a deleted file', fenced('--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n')],
       [
@@ -71,10 +89,18 @@ describe('the patches of an issue', () => {
       );
     });
 
-    it('are refused if the file is as they make it, and the old lines are elsewhere', async () => {
-      const body = fenced(diff('step 9', 'step 3', 3));
-      expect(await comment({ body })).to.match(
-        /line 3: the hunk seems to be applied already, .* only at line 9/,
+    it('are applied at the only place of the old lines, with a note that the file may be as they make it', async () => {
+      const { steps: after, notices } = await change({ body: fenced(diff('step 9', 'step 3', 3)) });
+      expect(after).to.equal(steps.replace('step 9', 'step 3'));
+      expect(notices!.join('\n')).to.match(
+        /says line 3; applied at line 9, the only place .* line 3 is already as the patch makes it/,
+      );
+    });
+
+    it('are refused if one file is as they make it and another is not', async () => {
+      const other = '--- a/notes.md\n+++ b/notes.md\n@@ -0,0 +1 @@\n+# News\n';
+      expect(await comment({ body: fenced(diff('old', 'step 2', 2) + other) })).to.match(
+        /steps\.txt: this part is already applied/,
       );
     });
 

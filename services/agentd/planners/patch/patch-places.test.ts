@@ -13,6 +13,10 @@ const files = {
   'empty.txt': '',
   'open.txt': 'one\ntwo',
   'crlf.txt': 'one\r\ntwo\r\nthree\r\n',
+  'twins.c': 'int a;\n}\n\nint b;\n',
+  'calls.c': 'a();\na();\nb();\n',
+  'drifted.c': 'NEW\nfn a {\n}\nfn b {\n}',
+  'toggle.txt': 'x\nnew\nq\nold\n',
   'many.txt': Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join(''),
 };
 
@@ -108,6 +112,41 @@ const applied: readonly [string, Path, string, string, RegExp?][] = [
     'one\r\ntwo\r\nhalf\r\nthree\r\n',
     /not verified/,
   ],
+  [
+    'an insertion of a blank line before a blank line',
+    'twins.c',
+    '@@ -2,0 +3 @@\n+\n',
+    'int a;\n}\n\n\nint b;\n',
+    /after line 2 .* not verified.* may be applied already/,
+  ],
+  [
+    'an insertion of a line that follows already',
+    'calls.c',
+    '@@ -1,0 +2 @@\n+a();\n',
+    'a();\na();\na();\nb();\n',
+    /after line 1 .* may be applied already/,
+  ],
+  [
+    'an insertion of a line that stands before it',
+    'calls.c',
+    '@@ -2,0 +3 @@\n+a();\n',
+    'a();\na();\na();\nb();\n',
+    /after line 2 as the patch says; it has no context lines, so the place is not verified$/,
+  ],
+  [
+    'an insertion at the top of the line that is there',
+    'calls.c',
+    '@@ -0,0 +1 @@\n+a();\n',
+    'a();\na();\na();\nb();\n',
+    /may be applied already/,
+  ],
+  [
+    'a change whose new line stands at its line, and whose old line is in one other place',
+    'toggle.txt',
+    '@@ -2 +2 @@\n-old\n+new\n',
+    'x\nnew\nq\nnew\n',
+    /says line 2; applied at line 4, the only place .* line 2 is already as the patch makes it/,
+  ],
   ['a line that carries its CRLF', 'crlf.txt', '@@ -2 +2 @@\n-two\r\n+2\r\n', 'one\r\n2\r\nthree\r\n'],
 ];
 
@@ -129,13 +168,25 @@ const refused: readonly [string, Path, string, RegExp][] = [
     'that inserts behind a last line without a line break',
     'open.txt',
     '@@ -2,0 +3 @@\n+three\n',
-    /open\.txt, line 2: /,
+    /open\.txt, line 2: the last line of the file has no newline/,
   ],
   [
     'that removes the line break of a line in the middle',
     'f.c',
     '@@ -3 +3 @@\n-  return 1;\n+  return 1;\n\\ No newline at end of file\n',
     /f\.c, line 3: /,
+  ],
+  [
+    'whose marker of a missing newline is lost, in a file that has moved and has its lines elsewhere',
+    'drifted.c',
+    '@@ -4 +4 @@\n-}\n+};\n',
+    /drifted\.c, line 4: .* in 2 places: lines 3, 5/,
+  ],
+  [
+    'whose line is the last one but for its newline too, in a file whose other parts have moved',
+    'drifted.c',
+    '@@ -1 +1 @@\n-fn a {\n+fn A {\n@@ -3 +3 @@\n-}\n+};\n',
+    /drifted\.c, line 3: .* 2 places .* have moved/,
   ],
   [
     'that matches at its line and elsewhere, in a file whose other parts have moved',

@@ -4,7 +4,11 @@ import { bytesText, type Edit, occurrences } from './file-lines.ts';
 /** Why a hunk has no certain place. */
 export interface HunkProblem {
   readonly hunk: Hunk;
-  readonly kind: 'absent' | 'several' | 'uncertain' | 'overlap';
+  /**
+   * `no line`: an insertion without context at a line that the file does not have. `no newline`: the hunk fits at the end of the
+   * file, except that the file has no newline there.
+   */
+  readonly kind: 'absent' | 'no line' | 'no newline' | 'several' | 'uncertain' | 'overlap';
   /** Begins with the line of the file that the header names. */
   readonly text: string;
 }
@@ -20,9 +24,11 @@ export type LineEnds = 'exact' | 'of the file';
 export interface Reading {
   readonly bytes: (text: string) => string;
   readonly key: (line: string) => string;
+  /** True if a last line without a newline fits a line of a hunk that has one. The file then ends without a newline as before. */
+  readonly isOpen: boolean;
 }
 
-export const plainReading: Reading = { bytes: bytesText, key: (line) => line };
+export const plainReading: Reading = { bytes: bytesText, key: (line) => line, isOpen: false };
 
 export interface PlacingOptions {
   readonly ends: LineEnds;
@@ -38,7 +44,8 @@ export interface PlacingOptions {
 
 /**
  * Places each hunk at the line in its header if it matches there, otherwise at the only place where it matches. Several places or
- * none are a problem. The lines of all hunks are those of the file before the change.
+ * none are a problem. The lines of all hunks are those of the file before the change. A last line without a newline counts as a
+ * place of a hunk that has one, so that a lost `\ No newline at end of file` moves no hunk to another place.
  */
 export function placeHunks(
   lines: readonly string[],
@@ -50,24 +57,28 @@ export function placeHunks(
   const known = new Set(keys);
   const found = hunks.map((hunk) => {
     const body = bodyOf(hunk, options);
-    const done = isDone(keys, body, hunk);
-    return { hunk, body, done, ...placesOf({ keys, known }, body, hunk, options) };
+    const places = placesOf({ keys, known }, body, hunk, options);
+    const done = isDone(keys, body, isBare(hunk) ? places.atHeader[0] : Math.max(0, hunk.new_start - 1));
+    return { hunk, body, done, ...withOpenEnd(places, keys, body, hunk, options) };
   });
   const moved = found.some(({ atHeader, places }) => atHeader.length === 0 && places.length === 1);
   const problems: HunkProblem[] = [];
   const notes: string[] = [];
   const placed: PlacedHunk[] = [];
   for (const one of found) {
-    const chosen = choose(one, options.moves, moved);
+    const chosen = choose(one, options, moved);
     if ('kind' in chosen) problems.push({ hunk: one.hunk, ...chosen });
     else {
-      placed.push({ hunk: one.hunk, body: one.body, at: chosen.at });
+      placed.push({ hunk: one.hunk, body: one.body, at: chosen.at, isOpen: chosen.at === one.openEnd });
       if (chosen.note !== null) notes.push(chosen.note);
     }
   }
   problems.push(...overlaps(placed));
   if (problems.length > 0) return { problems };
-  const edits = placed.flatMap(({ body, at }) => editsOf(body, at, lines, options.ends));
+  const edits = placed.flatMap(({ body, at, isOpen }) => {
+    const own = editsOf(body, at, lines, options.ends);
+    return isOpen ? editsOfOpenEnd(own, lines) : own;
+  });
   return { edits: edits.toSorted((a, b) => a.from - b.from || a.to - b.to), notes };
 }
 
@@ -91,6 +102,11 @@ export function isApplied(lines: readonly string[], hunks: readonly Hunk[], ends
   });
 }
 
+/** True for an insertion without context. */
+export function isBare({ lines }: Hunk): boolean {
+  return lines.every((line) => /^[+\\]/.test(line));
+}
+
 function isContext(line: BodyLine | undefined): boolean {
   return line?.sign === ' ';
 }
@@ -110,10 +126,14 @@ interface BodyLine {
   readonly key: string;
 }
 
+type Places = Pick<Found, 'atHeader' | 'places'>;
+
 interface PlacedHunk {
   readonly hunk: Hunk;
   readonly body: readonly BodyLine[];
   readonly at: number;
+  /** True if its last old line is the last one of the file, which has no newline. */
+  readonly isOpen: boolean;
 }
 
 interface Found {
@@ -123,7 +143,9 @@ interface Found {
   readonly atHeader: readonly number[];
   /** Everywhere that it matches, at most `maxPlaces`; empty for an insertion without context. */
   readonly places: readonly number[];
-  /** True if the file is at its line as the hunk makes it. */
+  /** The place where only the newline at the end of the file is missing; null if there is none. */
+  readonly openEnd: number | null;
+  /** True if the file is at its line as the hunk makes it; for an insertion without context, if its lines follow already. */
   readonly done: boolean;
 }
 
@@ -131,15 +153,24 @@ type Chosen = { readonly at: number; readonly note: string | null } | Omit<HunkP
 
 const maxPlaces = 50;
 
-function choose(
-  { hunk, body, atHeader, places, done }: Found,
+function choose(found: Found, { moves, reading }: PlacingOptions, moved: boolean): Chosen {
+  const chosen = chooseAny(found, moves, moved);
+  if ('kind' in chosen || chosen.at !== found.openEnd || reading.isOpen) return chosen;
+  return {
+    kind: 'no newline',
+    text: `line ${found.hunk.old_start}: the hunk fits at line ${chosen.at + 1}, but the last line of the file has no newline. The patch has no line \`\\ No newline at end of file\`, or was made for a file that ends with one`,
+  };
+}
+
+function chooseAny(
+  { hunk, body, atHeader, places, openEnd, done }: Found,
   moves: PlacingOptions['moves'],
   moved: boolean,
 ): Chosen {
   const line = hunk.old_start;
   const where = `line ${line}`;
   const count = oldSide(body).length;
-  const bare = count === 0;
+  const bare = isBare(hunk);
   const unmoved = moves === null ? [] : atHeader.filter((at) => stayed(hunk, count, at, moves));
   if (atHeader.length > 1 && unmoved.length !== 1) {
     return {
@@ -151,17 +182,19 @@ function choose(
   if (at === undefined) {
     if (bare) {
       return {
-        kind: 'uncertain',
-        text: `${where}: the file has no such line, and an insertion without context fits nowhere else`,
+        kind: 'no line',
+        text:
+          openEnd !== null
+            ? `${where}: the last line of the file has no newline, so a line cannot follow it, and an insertion without context fits nowhere else`
+            : `${where}: the file has no such line, and an insertion without context fits nowhere else`,
       };
     }
-    if (places.length === 1 && done) {
-      return {
-        kind: 'uncertain',
-        text: `${where}: the hunk seems to be applied already, and its old lines are only at line ${places[0]! + 1}`,
-      };
+    if (places.length === 1) {
+      const isThere = done
+        ? `; line ${hunk.new_start} is already as the patch makes it, so the patch may be applied already`
+        : '';
+      return { at: places[0]!, note: `${movedNote(line, places[0]!)}${isThere}` };
     }
-    if (places.length === 1) return { at: places[0]!, note: movedNote(line, places[0]!) };
     if (places.length === 0) return { kind: 'absent', text: `${where}: the lines of the hunk are not there` };
     return {
       kind: 'several',
@@ -176,7 +209,6 @@ function choose(
       text: `${where}: the file has changed since the patch was made, and what was at this line then is elsewhere now`,
     };
   }
-  if (bare && done) return { kind: 'absent', text: `${where}: the lines to insert are already there` };
   if (bare) {
     if (moved) {
       return {
@@ -184,9 +216,10 @@ function choose(
         text: `${where}: the insertion has no context, and other parts of the file have moved since the patch was made`,
       };
     }
+    const isThere = done ? '; the same lines follow there, so the patch may be applied already' : '';
     return {
       at,
-      note: `inserted after line ${at} as the patch says; it has no context lines, so the place is not verified`,
+      note: `inserted after line ${at} as the patch says; it has no context lines, so the place is not verified${isThere}`,
     };
   }
   if (moved) {
@@ -233,7 +266,7 @@ function placesOf(
   body: readonly BodyLine[],
   hunk: Hunk,
   { positions }: PlacingOptions,
-): Pick<Found, 'atHeader' | 'places'> {
+): Places {
   const old = oldSide(body);
   const open = newSide(body).findIndex((line) => !line.endsWith('\n'));
   // A line without a line break is the last of the file.
@@ -252,8 +285,31 @@ function placesOf(
   return { atHeader: [...new Set(atHeader)], places: places.filter(fits) };
 }
 
-function isDone(keys: readonly string[], body: readonly BodyLine[], { new_start }: Hunk): boolean {
-  return body.some(({ sign }) => sign === '+') && matchesAt(keys, newSide(body), Math.max(0, new_start - 1));
+/** Adds the place at the end of a file without a newline, if the hunk fits there except for the newline. */
+function withOpenEnd(
+  { atHeader, places }: Places,
+  keys: readonly string[],
+  body: readonly BodyLine[],
+  hunk: Hunk,
+  { positions }: PlacingOptions,
+): Omit<Found, 'hunk' | 'body' | 'done'> {
+  const old = oldSide(body);
+  const at = keys.length - old.length;
+  const last = keys.at(-1);
+  if (last === undefined || last.endsWith('\n') || at < 0) return { atHeader, places, openEnd: null };
+  if (old.length === 0) return { atHeader, places, openEnd: hunk.old_start === at ? at : null };
+  const isOpenEnd =
+    old.at(-1)?.endsWith('\n') === true &&
+    old.at(-1)!.replace(/\r?\n$/, '') === withoutReturn(last) &&
+    old.slice(0, -1).every((line, index) => keys[at + index] === line);
+  if (!isOpenEnd) return { atHeader, places, openEnd: null };
+  const isAtHeader = positions(hunk.old_start - 1).includes(at);
+  return { atHeader: isAtHeader ? [...atHeader, at] : atHeader, places: [...places, at], openEnd: at };
+}
+
+/** @param at where the hunk would have made its change; undefined if there is no such line */
+function isDone(keys: readonly string[], body: readonly BodyLine[], at: number | undefined): boolean {
+  return at !== undefined && body.some(({ sign }) => sign === '+') && matchesAt(keys, newSide(body), at);
 }
 
 /** False behind a last line that has no line break. */
@@ -325,6 +381,18 @@ function editsOf(body: readonly BodyLine[], at: number, lines: readonly string[]
   }
   close();
   return edits;
+}
+
+/** Edits of a hunk that treats the last line as if it had a newline, for the file without it. */
+function editsOfOpenEnd(edits: readonly Edit[], lines: readonly string[]): Edit[] {
+  const end = lines.length;
+  return edits.map(({ from, to, lines: added }) => {
+    if (to < end) return { from, to, lines: added };
+    const kept = from === end ? [`${lines[end - 1]}${endNear(lines, end)}`] : [];
+    const all = [...kept, ...added];
+    const last = all.at(-1)?.replace(/\r?\n$/, '');
+    return { from: Math.min(from, end - 1), to, lines: last === undefined ? [] : all.with(-1, last) };
+  });
 }
 
 /** The line end of the line before, or else of the line behind. */

@@ -14,6 +14,11 @@ const files = {
   'trailing.txt': 'first  \nsecond\nthird\t\nfourth\n',
   'bom.txt': '\ufefffirst\nsecond\nthird\n',
   'open.txt': 'first\nlast',
+  'blocks.rs': 'fn a {\n}\nfn b {\n}',
+  'bodies.rs': 'fn a {\n  x\n}\nfn b {\n  x\n}',
+  'calls.js': 'a\nlog();\nb\nlog();',
+  'crlf.rs': 'fn a {\r\n}\r\nfn b {\r\n}',
+  'mixed.rs': 'fn a {\r\n}\nfn b {\r\n}',
 };
 type Path = keyof typeof files;
 
@@ -21,6 +26,8 @@ const part = (path: string, hunk: string) => `\`\`\`diff\n--- a/${path}\n+++ b/$
 const hunk =
   '@@ -2,4 +2,4 @@\n {\n \tif (a < b && a > "x"[0])\n-\t\treturn a;\n+\t\treturn a + 0;\n \treturn b;\n';
 const escaped = hunk.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+const newline = /missing newline at the end of the file/;
 
 /** A damaged patch, the words for its repair, and the file that comes out, in bytes. */
 const repaired: readonly [string, Path, string, RegExp, string | Buffer][] = [
@@ -102,6 +109,84 @@ const repaired: readonly [string, Path, string, RegExp, string | Buffer][] = [
     /trailing white space/,
     'first  \n2nd\nthird\t\nfourth\n',
   ],
+  ['a lost marker of a missing newline', 'open.txt', '@@ -2 +2 @@\n-last\n+end\n', newline, 'first\nend'],
+  [
+    'a lost marker, where the last line is in another place too',
+    'blocks.rs',
+    '@@ -4 +4 @@\n-}\n+};\n',
+    newline,
+    'fn a {\n}\nfn b {\n};',
+  ],
+  [
+    'a lost marker on the old side only',
+    'blocks.rs',
+    '@@ -4 +4 @@\n-}\n+};\n\\ No newline at end of file\n',
+    newline,
+    'fn a {\n}\nfn b {\n};',
+  ],
+  [
+    'a lost marker, where lines are added behind the last one',
+    'blocks.rs',
+    '@@ -4 +4,2 @@\n }\n+// end of b\n',
+    newline,
+    'fn a {\n}\nfn b {\n}\n// end of b',
+  ],
+  [
+    'a lost marker, where lines are added before and behind the last one',
+    'blocks.rs',
+    '@@ -4 +4,3 @@\n+  y\n }\n+// end of b\n',
+    newline,
+    'fn a {\n}\nfn b {\n  y\n}\n// end of b',
+  ],
+  [
+    'a lost marker, with a line of context',
+    'bodies.rs',
+    '@@ -5,2 +5,2 @@\n   x\n-}\n+};\n',
+    newline,
+    'fn a {\n  x\n}\nfn b {\n  x\n};',
+  ],
+  [
+    'a lost marker, where the last line is context',
+    'bodies.rs',
+    '@@ -5,2 +5,2 @@\n-  x\n+  y\n }\n',
+    newline,
+    'fn a {\n  x\n}\nfn b {\n  y\n}',
+  ],
+  [
+    'a lost marker, where the last line is removed',
+    'calls.js',
+    '@@ -4 +3,0 @@\n-log();\n',
+    newline,
+    'a\nlog();\nb\n',
+  ],
+  [
+    'a lost marker at the only place, which has moved',
+    'open.txt',
+    '@@ -1 +1 @@\n-last\n+end\n',
+    newline,
+    'first\nend',
+  ],
+  [
+    'a lost marker in a file with CRLF',
+    'crlf.rs',
+    '@@ -4 +4,2 @@\n }\n+// end of b\n',
+    newline,
+    'fn a {\r\n}\r\nfn b {\r\n}\r\n// end of b',
+  ],
+  [
+    'a lost marker in a patch that shows CRLF',
+    'crlf.rs',
+    '@@ -4 +4,2 @@\n-}\r\n+};\r\n+// end of b\r\n',
+    newline,
+    'fn a {\r\n}\r\nfn b {\r\n};\r\n// end of b',
+  ],
+  [
+    'a lost marker in a file with CRLF and LF',
+    'mixed.rs',
+    '@@ -3,2 +3,2 @@\n-fn b {\r\n-}\n+fn c {\r\n+};\n',
+    newline,
+    'fn a {\r\n}\nfn c {\r\n};',
+  ],
 ];
 
 /** A patch that fits in no way or in several, and what the comment says of it. */
@@ -130,10 +215,20 @@ const reported: readonly [string, Path, string, RegExp[]][] = [
     [/bom\.txt, line 1/, /found: +"\\u\{feff\}first"/, /a byte order mark in the file/],
   ],
   [
-    'the line break at the end of the file',
+    'the newline at the end of the file, beside another difference',
     'open.txt',
-    '@@ -2 +2 @@\n-last\n+end\n',
-    [/open\.txt, line 2/, /line 2: only the line break at its end differs/],
+    '@@ -1 +1 @@\n-1st\n+one\n@@ -2 +2 @@\n-last\n+end\n',
+    [
+      /open\.txt, line 2: the hunk fits at line 2, but the last line of the file has no newline/,
+      /No newline at end of file/,
+      /expected: "1st"/,
+    ],
+  ],
+  [
+    'a newline at the end of the file that the patch does not have',
+    'quotes.py',
+    '@@ -3 +3 @@\n-print("done")\n\\ No newline at end of file\n+print("ready")\n',
+    [/quotes\.py, line 3/, /line 3: only the line break at its end differs/],
   ],
   [
     'lines behind the end of the file',

@@ -1,5 +1,5 @@
 import { bytesText } from './file-lines.ts';
-import type { Reading } from './place-hunks.ts';
+import { plainReading, type Reading } from './place-hunks.ts';
 
 /** What forges, mail programs and editors do to a patch, and how to read it in spite of that. */
 export interface Repair extends Reading {
@@ -16,7 +16,7 @@ export const repairs: readonly Repair[] = [
   ),
   textual('Unicode form NFD instead of NFC', (text) => text.normalize('NFC')),
   textual('Unicode form NFC instead of NFD', (text) => text.normalize('NFD')),
-  { name: 'encoding: the file is not UTF-8', bytes: windows1252, key: same },
+  { ...plainReading, name: 'encoding: the file is not UTF-8', bytes: windows1252 },
   textual('tabs copied from a terminal', (text) =>
     text.replace(/^ {7}(?: {8})*/, (indent) => '\t'.repeat((indent.length + 1) / 8)),
   ),
@@ -31,12 +31,17 @@ export const repairs: readonly Repair[] = [
       text.replace(/^\t+/, (indent) => ' '.repeat(indent.length * width)),
     ),
   ]),
-  { name: 'trailing white space', bytes: bytesText, key: (line) => line.replace(/[ \t\r]+(?=\n?$)/, '') },
+  {
+    ...plainReading,
+    name: 'trailing white space',
+    key: (line) => line.replace(/[ \t\r]+(?=\n?$)/, ''),
+  },
+  { ...plainReading, name: 'missing newline at the end of the file', isOpen: true },
 ];
 
 /** True if the repair reads a line of the hunks in another way. */
-export function concerns({ bytes, key }: Repair, texts: readonly string[]): boolean {
-  return key !== same || texts.some((text) => bytes(text) !== bytesText(text));
+export function concerns({ bytes, key, isOpen }: Repair, texts: readonly string[]): boolean {
+  return isOpen || key !== plainReading.key || texts.some((text) => bytes(text) !== bytesText(text));
 }
 
 /** What makes a line of a patch differ from a line of the file, in words. @param found bytes without the line end */
@@ -58,11 +63,7 @@ export function suspectEntity(texts: readonly string[]): string | null {
 }
 
 function textual(name: string, change: (text: string) => string): Repair {
-  return { name, bytes: (text) => bytesText(change(text)), key: same };
-}
-
-function same(line: string): string {
-  return line;
+  return { ...plainReading, name, bytes: (text) => bytesText(change(text)) };
 }
 
 const named: Readonly<Record<string, string>> = {
