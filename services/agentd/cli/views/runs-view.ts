@@ -18,12 +18,18 @@ const columns: readonly Column[] = [
   { title: 'title', gives: { turn: 1, to: 12 } },
 ];
 
+export interface ListedRuns extends RunPage {
+  readonly runs_count: number;
+  /** Number of failed plannings that the whole list leaves out, if this is all of it; default 0. */
+  readonly left_out?: number;
+}
+
 /**
  * The list of runs, newest first.
  * @param asked the options that this page was asked for with; the next one is suggested with the same
  */
 export function runsView(
-  { runs, next_cursor, problems, runs_count }: RunPage & { readonly runs_count: number },
+  { runs, next_cursor, problems, runs_count, left_out = 0 }: ListedRuns,
   terminal: Terminal,
   suggestions: Suggestions,
   asked: readonly string[] = [],
@@ -63,6 +69,12 @@ export function runsView(
         ],
         terminal,
       ),
+    );
+  if (runs.length > 0 && left_out > 0)
+    lines.push(
+      '',
+      `${counted(left_out, 'run')} whose planning failed ${left_out === 1 ? 'is' : 'are'} not listed.`,
+      ...stepLines([{ label: 'all', command: command('--all') }], terminal),
     );
   for (const problem of problems) lines.push(`${paint.yellow('note')}  ${visibleLine(problem)}`);
   return `${lines.join('\n')}\n`;

@@ -368,6 +368,15 @@ Nothing was written to the repository. Run ${runId}, approvals expire in 7 days.
     expect(none).to.equal('No run has a plan, of 2 runs in all.\n  all  ./core runs --all\n');
   });
 
+  it('says how many failed plannings a whole list leaves out, and how to see them', () => {
+    const page = { runs: [summary('T')], next_cursor: null, problems: [], runs_count: 3 };
+    const shown = runsView({ ...page, left_out: 2 }, terminal(), suggestions);
+    expect(shown)
+      .to.contain('2 runs whose planning failed are not listed.\n')
+      .and.contain('./core runs --all');
+    expect(runsView(page, terminal(), suggestions)).to.not.contain('not listed');
+  });
+
   it('says what was filtered where a filter leaves no run, and how to see all', () => {
     const page = { runs: [], next_cursor: null, problems: [] };
     const filters = '--status failed --owner demo';
