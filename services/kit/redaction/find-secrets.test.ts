@@ -20,6 +20,45 @@ describe('findSecrets', () => {
       ).to.deep.equal(['github_token']);
   });
 
+  it('finds a secret behind escapes, and masks neither an escape nor what follows it', () => {
+    const drawn = ['k3Jx9QpL', 'm2Zt8VbW'].join('');
+    const lines = `password: |\n  ${drawn}\nDB_PASSWORD=${drawn}\nX=1\n`;
+    const inner = JSON.stringify({ password: drawn, 'api-key': drawn, lines });
+    for (const text of [
+      inner,
+      JSON.stringify({ inner }),
+      JSON.stringify({ outer: JSON.stringify({ inner }) }),
+    ]) {
+      const found = findSecrets(`first\n${text}`);
+      expect(
+        found.map(({ line, start, end }) => [line, `first\n${text}`.slice(start, end)]),
+        text,
+      ).to.deep.equal(Array(4).fill([2, drawn]));
+      expect(() => JSON.parse(maskSpans(text, secretSpans(text)))).not.to.throw();
+    }
+  });
+
+  it('takes time in proportion to a text of near matches', () => {
+    for (const part of [
+      '\\',
+      '\\\\n',
+      'password=',
+      'password["',
+      '|password|a1',
+      'password=a1(',
+      'PASSWORD_MYSQL_',
+    ]) {
+      const [short, long] = [10_000, 80_000].map((length) => {
+        const text = part.repeat(length / part.length);
+        const started = performance.now();
+        secretSpans(text);
+        return performance.now() - started;
+      });
+      // Quadratic time would be 64 times as long; a busy machine distorts short times.
+      expect(long, part).to.be.lessThan(Math.max(2_000, short! * 32));
+    }
+  }).timeout(60_000);
+
   it('says line, place and fingerprint of each secret', () => {
     const text = `first ${token}\nsecond\nthird ${token} ${token}\n\n${token}`;
     const found = findSecrets(text);

@@ -68,7 +68,63 @@ export interface SecretSpan {
   readonly end: number;
 }
 
+/** Spans of secrets, of those too whose name or value stands behind escapes, as JSON inside JSON has them. */
 export function secretSpans(text: string, rules: readonly SecretRule[] = secretRules): SecretSpan[] {
+  const plainSpans = spansIn(text, rules);
+  const escapedSpans = spansBehindEscapes(text, rules);
+  if (escapedSpans.length === 0) return withoutOverlaps(plainSpans);
+  // A span that runs on over an escape ends too late.
+  const others = plainSpans.filter(
+    ({ start, end }) =>
+      !anyEscape.test(text.slice(start, end)) ||
+      !escapedSpans.some((span) => span.start < end && start < span.end),
+  );
+  return withoutOverlaps([...others, ...escapedSpans]);
+}
+
+/** What writers of strings escape, also several times. */
+const escapes = /(?<!\\)\\{1,64}(?:(["'`/nrt])|u([0-9a-fA-F]{4}))/g;
+const anyEscape = new RegExp(escapes.source);
+const linesWithEscapes = new RegExp(`^.*${anyEscape.source}.*$`, 'gm');
+const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
+
+function spansBehindEscapes(text: string, rules: readonly SecretRule[]): SecretSpan[] {
+  const { any } = keywordsOf(rules);
+  return [...text.matchAll(linesWithEscapes)].flatMap(({ 0: line, index }) => {
+    if (!any.test(line.toLowerCase())) return [];
+    const { plain, origins } = withoutEscapes(line);
+    return spansIn(plain, rules).map(({ kind, start, end }) => ({
+      kind,
+      start: index + origins[start]!,
+      end: index + origins[end]!,
+    }));
+  });
+}
+
+/** The text without escapes, and where each of its characters, and its end, was in the text. */
+function withoutEscapes(text: string): { plain: string; origins: Uint32Array } {
+  const origins = new Uint32Array(text.length + 1);
+  const parts: string[] = [];
+  let length = 0;
+  let from = 0;
+  const copy = (until: number) => {
+    parts.push(text.slice(from, until));
+    for (let at = from; at < until; at++) origins[length++] = at;
+  };
+  for (const { 0: escaped, 1: sign, 2: code, index } of text.matchAll(escapes)) {
+    copy(index);
+    parts.push(
+      sign === undefined ? String.fromCharCode(Number.parseInt(code!, 16)) : (controls[sign] ?? sign),
+    );
+    origins[length++] = index;
+    from = index + escaped.length;
+  }
+  copy(text.length);
+  origins[length] = text.length;
+  return { plain: parts.join(''), origins };
+}
+
+function spansIn(text: string, rules: readonly SecretRule[]): SecretSpan[] {
   const lower = text.toLowerCase();
   const { any, words } = keywordsOf(rules);
   if (!any.test(lower)) return [];
@@ -84,7 +140,7 @@ export function secretSpans(text: string, rules: readonly SecretRule[] = secretR
       spans.push({ kind, start, end });
     }
   }
-  return withoutOverlaps(spans);
+  return spans;
 }
 
 interface Keywords {

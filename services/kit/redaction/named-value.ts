@@ -1,7 +1,9 @@
 /** Values beside a name such as `password`: which of them are secrets, and which are placeholders, references or words. */
 
+import { randomBits } from './random-bits.ts';
+
 /** What stands for a value in documents, tests and templates. */
-const placeholder = /x{4}|\*{4}|\.\.\.|redacted|0123456789|1234567890|abcdefgh/i;
+const placeholder = /x{4,}|\*{4,}|\.{3,}|redacted|0123456789|1234567890|abcdefgh/gi;
 /** Words of such values, which may also stand by chance in a random one. */
 const placeholderWords =
   /example|placeholder|change[_-]?(?:me|it|this)|your[_-]|replace|insert|dummy|sample|fake|mock|todo/gi;
@@ -9,51 +11,64 @@ const placeholderWords =
 const testWords =
   /pass(?:word|wd|phrase)?|pwd|secret|token|test(?:ing)?|user(?:name)?|admin|root|key|qwerty|letmein|welcome|foo|bar|baz|abc|xyz|default|demo|auth|hello|world|my|the|new|old|1234+/gi;
 
-/** Values that name a place where the secret is, in the syntax of some language or tool. */
-const references: readonly RegExp[] = [
-  // ${X}, $(x), {{ x }}, #{x}, %(x)s, <x>, <%= x %>, ENC[...], a call, a pattern, a path of Windows.
-  /\\|[$#%@!]\s?[{([]|\{\{|<%|%[\w-]+%|^[{[<(].*[}\]>)]$|^[A-Za-z_][\w.:]*(?:\(.*\)|\[.*\]|<.*>|\{.*\})$/,
-  // vault:kv/data/app#key, file:/run/x, arn:aws:…, std::env
-  /^(?:[a-z][a-z+.-]+|[A-Z]{2,}|s3|k8s|[A-Za-z_]\w*:):/,
-  // Names of classes and settings, and of variables of the environment.
-  /^[A-Za-z_$]+(?:\.[A-Za-z_$]+)+$/,
-  /^\$[A-Z_]+[A-Z0-9_]*$|^[$@][a-z_]+\d*$/,
-  // Paths.
-  /^\.{1,2}\/|^~?\/.*\/|^[a-z][a-z.-]{2,}\/|\/.*\/.*\.|\.(?:pem|key|txt|json|ya?ml|env|crt|ts|js|py)$/,
-  // Escapes of addresses and formats.
-  /%[0-9a-f]{2}|%[sdxvfq]/i,
-];
-/** References without quotes; in quotes they are values. */
-const bareReferences: readonly RegExp[] = [
-  /[{}()[\]|<>]|^[$%@!&*#~]/,
-  /^[A-Za-z][A-Za-z0-9+.-]*:/,
-  // process.env.X, os.environ, settings.database1
-  /^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+(?:[-+]\d+)?[.?!]?$/,
-];
-const constant = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
-
-/** Ids, versions, times and digests. */
-const ids: readonly RegExp[] = [
+/** Values that name a place where the secret is, in the syntax of some language or tool, and ids: whole, or by a clear beginning. */
+const clearReferences: readonly RegExp[] = [
+  // ${X}, $(x), {{ x }}, #{x}, %(x)s, <%= x %>, ENC[...]
+  /^(?:[$#%@!]\s?[{([]|\{\{|<%|ENC\[|process\.env\b|import\.meta\b|os\.(?:environ|getenv)\b|System\.getenv\b)/,
+  // vault:kv/data/app#key, file:/run/x, arn:aws:…, std::env, https://…
+  /^(?:vault|op|file|arn|env|secrets?|(?:aws|azure|gcp)[a-z-]*|s3|k8s|kms|sops|doppler|keychain|keyring|ssm|ref|path|data|npm|git|urn|mailto):/i,
+  /^[a-z][a-z0-9+.-]*:\/\/|^[A-Za-z_]\w*::/,
+  /^\.{1,2}\/|^~\//,
+  /^\$[A-Z_]+[A-Z0-9_]*$|^[$@][a-z_]+\d*$|^%[\w-]+%$/,
+  // Examples and account ids of AWS.
+  /EXAMPLE(?:KEY)?=*$|^amzn1\./,
+  // Pages of manuals.
+  /^[a-z]+(?:[_-][a-z]+)*\.\d[a-z]?(?:\.gz)?$/,
   /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i,
   /^[v^~=]?\d+(?:\.\d+)+(?:[-+][\w.-]*)?$/i,
   /^\d{4}-\d\d-\d\d/,
   /^(?:sha(?:1|224|256|384|512)|md5|blake[23][bs]?)[-:=]/i,
   /^(?:0x)?[\d_.,:-]+$/,
+];
+/** References inside a value, such as `postgres-${X}`. What is left beside them is judged. */
+const inner = /[$#%@!]\s?\{[^{}]*\}|[$%]\([^()]*\)s?|\{\{.*?\}\}|<[^<>]*>|%[A-Za-z_][\w-]*%|%[0-9a-f]{2}/gi;
+/** What looks like a reference, a path or code. A random value can have the same signs. */
+const likeReferences: readonly RegExp[] = [
+  // A call, a pattern, a path of Windows.
+  /\\|[$#%@!]\s?[{([]|\{\{|<%|%[\w-]+%|^[{[<(].*[}\]>)]$|^[A-Za-z_][\w.:]*(?:\(.*\)|\[.*\]|<.*>|\{.*\})$/,
+  /^(?:[a-z][a-z+.-]+|[A-Z]{2,}|[A-Za-z_]\w*):/,
+  // Names of classes and settings.
+  /^[A-Za-z_$]+(?:\.[A-Za-z_$]+)+$/,
+  // Paths.
+  /^\/.*\/|^[a-z][a-z.-]{2,}\/|\/.*\/.*\.|\.(?:pem|key|txt|json|ya?ml|env|crt|ts|js|py)$/,
+  // Escapes of addresses and formats.
+  /%[0-9a-f]{2}|%[sdxvfq]/i,
   // Package@version, mail addresses.
   /@[\^~]?\d|^[^@]+@[\w-]+\.[a-z]/i,
 ];
+/** The same without quotes; in quotes they are values. */
+const likeBareReferences: readonly RegExp[] = [
+  /[{}()[\]|<>]|^[$%@!&*#~]/,
+  /^[A-Za-z][A-Za-z0-9+.-]*:/,
+  // settings.database1
+  /^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+(?:[-+]\d+)?[.?!]?$/,
+];
+const constant = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
 
 /** Technical names with a number. */
 const technical =
-  /(?:(?<![A-Za-z0-9])|(?=[A-Z][a-z]))(?:utf|base|sha|md|oauth|u?int|float|http|ed|aes|rsa|[hepr]s|iso|ipv)[-_]?\d{1,5}/gi;
+  /(?:(?<![A-Za-z0-9])|(?=[A-Z][a-z]))(?:(?:utf|base|sha|md|x?oauth|u?int|float|http|ed|aes|rsa|[hepr]s|iso|ipv)[-_]?\d{1,5}|v\d{1,2}(?:alpha|beta)\d{0,2})/gi;
 
 /** True for a value of at least 8 characters that neither stands for another nor is made of words. */
 export function isSecretValue(value: string, isQuoted = false): boolean {
   if (isNumberByChance(value)) return true;
   if (isHarmless(value, isQuoted)) return false;
   if (/^[0-9a-f]{10,}$/i.test(value)) return true;
+  if (isDrawn(value)) return true;
   const plain = value.replaceAll(placeholderWords, '');
   if (plain !== value) return isRandom(plain);
+  // Names in the casing of code, such as V2alpha1ApiKey.
+  if (/^\w+$/.test(value) && isOfThreeKinds(value)) return false;
   // A word with digits and a sign is a password, such as Summer2024!
   if (isWordWithSigns(value, isQuoted)) return true;
   const rest = value.replace(testWords, '').replace(/[^A-Za-z0-9]|\d+$/g, '');
@@ -80,9 +95,13 @@ export function isMoreThanTestWords(value: string): boolean {
 /** True for a password where only an option or a place in an address says that it is one. */
 export function isOptionValue(value: string): boolean {
   if (isHarmless(value, false) || placeholderIn(value)) return false;
-  const isOfThreeKinds = [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(value)) && value.length >= 8;
   const isMore = value.replaceAll(testWords, '').replace(technical, '').length >= 4;
-  return isRandom(value) || isWordWithSigns(value, false) || isDatedWord(value) || (isOfThreeKinds && isMore);
+  return (
+    isRandom(value) ||
+    isWordWithSigns(value, false) ||
+    isDatedWord(value) ||
+    (value.length >= 8 && isOfThreeKinds(value) && isMore)
+  );
 }
 
 /** True for a word with a number at its end that is neither a placeholder nor a technical name, such as Summer2026. */
@@ -98,12 +117,37 @@ function placeholderIn(value: string): boolean {
 }
 
 function isHarmless(value: string, isQuoted: boolean): boolean {
-  const harmless = [placeholder, ...references, ...ids, ...(isQuoted ? [] : bareReferences)];
-  if (harmless.some((form) => form.test(value))) return true;
+  if (clearReferences.some((form) => form.test(value)) || isEncodedProse(value)) return true;
+  const rest = value.replaceAll(placeholder, ' ');
+  if (rest !== value) return !isDrawn(rest, 8);
+  const forms = [...likeReferences, ...(isQuoted ? [] : likeBareReferences)];
+  // Each sign of code is a reason more to take the value for code.
+  if (forms.some((form) => form.test(value)))
+    return !isDrawn(value.replaceAll(inner, ' '), 8 + 4 * (value.match(/[{}()[\]|.]/g) ?? []).length);
   return constant.test(value) && !isRandom(value);
 }
 
+/** Base64 of words, as tests have it. */
+function isEncodedProse(value: string): boolean {
+  return (
+    /^[A-Za-z0-9+/]{12,}={0,2}$/.test(value) &&
+    /^[a-z]+(?: [a-z]+)+[.!]?$/i.test(Buffer.from(value, 'base64').toString('latin1'))
+  );
+}
+
+/** True for at least 8 letters and digits, of both cases and with a digit, that chance explains better than words do. */
+export function isDrawn(value: string, bits = 0): boolean {
+  if (value.replace(/[^A-Za-z0-9]/g, '').length < 8) return false;
+  const bare = value.replaceAll(technical, '');
+  return isOfThreeKinds(bare) && randomBits(bare) > bits;
+}
+
+function isOfThreeKinds(value: string): boolean {
+  return /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
+}
+
 function isRandom(value: string): boolean {
+  if (isDrawn(value, 4)) return true;
   const bare = value.replace(technical, '').replaceAll(testWords, '');
   const alphanumeric = bare.replace(/[^A-Za-z0-9]/g, '');
   if (alphanumeric.length < 6 || isPhrase(bare)) return false;

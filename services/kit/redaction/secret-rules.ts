@@ -1,5 +1,6 @@
 import {
   isDatedWord,
+  isDrawn,
   isMoreThanTestWords,
   isOptionValue,
   isPassword,
@@ -69,28 +70,39 @@ const nameWords = ['pass', 'kennwort', 'contrase', 'пароль', 'pwd', 'secre
 /** Behind the telling word: `DB_PASSWORD_PROD2`, and not `token_id`, `passwordHash`, `PASSWORD_MIN_LENGTH`. */
 const suffix =
   '(?:[_.-]?(?:key|value|text|prod(?:uction)?|dev|test|staging|live|main|new|old|primary|secondary|base|db|database|root|admin|for_[a-z]{1,12}|[0-9]{1,3})){0,2}s?';
+/** Words that say that the value is something else about the secret. */
+const otherThings =
+  'files?|path|dir|folder|ids?|names?|url|uri|host|port|hash(?:ed)?|digest|sha\\d*|md5|checksum|fingerprint|thumbprint|salt|arn|ref|version|length|len|size|min|max|count|limit|type|kind|format|regex|pattern|field|column|label|class|icon|algorithm|alg|method|policy|provider|issuer|audience|scopes?|expir\\w*|ttl|age|timeout|date|time|at|usage|cost|public|pub|hint|placeholder|example|mask|prefix|suffix|index|offset|position|env|var|uuid|guid|address|contract|symbol|cursor|page|state|status|error|message|test_id|selector|xpath';
+/** Any other words behind the name, as in `GITHUB_TOKEN_CI` and `API_KEY_OPENAI`. */
+const words = `(?:[_-](?!(?:${otherThings})(?![A-Za-z]))[a-z0-9]{1,20}){1,3}`;
 /** Types between name and value, in TypeScript, Python, Kotlin, Rust. */
 const type = "(?:&[ ]?(?:'static )?)?(?:mut )?(?:str|string)\\??";
+/** The same in Go and Visual Basic, without a colon. */
+const typeAfterSpace = '[ \\t]{1,5}(?:as[ \\t]{1,3})?string[ \\t]{0,5}=';
 /** `name = `, `"name": `, `name: string = ` and the like. */
-const assignedTo = (names: string) =>
-  `(?:${names})(?<!\\.svg\\?token)${suffix}["'\\]?\\]?[ \\t]{0,5}(?::[ \\t]{0,3}${type}[ \\t]{0,5}=|=>|->|:=|[:=]|%3d)[ \\t]{0,20}`;
+const assignedTo = (names: string, behind = suffix) =>
+  `(?:${names})(?<!\\.svg\\?token)${behind}["'?[\\]]{0,3}(?:${typeAfterSpace}|[ \\t]{0,5}(?::[ \\t]{0,3}${type}[ \\t]{0,5}=|=>|->|:=|[+?!]?={1,3}|:|%3d))[ \\t]{0,20}`;
 const assigned = assignedTo(telling);
-/** A value at the beginning of the next line. */
-const nextLine = '(?:\\\\?\\r?\\n[ \\t]{1,40})?';
+/** A value at the beginning of the next line, perhaps of a list. */
+const nextLine = '(?:\\\\?\\r?\\n[ \\t]{1,40}(?:- )?)?';
 /** `Some(`, `String::from(`, and what a default stands behind: `process.env.PW ?? `. */
-const wrapped = '(?:[\\w.:]{1,40}\\(|[\\w.]{1,60}[ \\t]{0,3}(?:\\|\\||\\?\\?)[ \\t]{0,3})?';
+const wrapped =
+  "(?:(?:new )?[\\w.:]{1,40}\\(|\\[\\s{0,40}|\\$(?=')|[\\w.]{1,60}[ \\t]{0,3}(?:\\|\\||\\?\\?)[ \\t]{0,3})?";
 const quoted = '(?<quote>["\'`])(?<secret>[^\\s"\'`]{8,200})\\k<quote>';
 /** A character of a value without quotes; an ampersand ends it before the next parameter of an address. */
 const bare = '(?:[^\\s"\'`,;&<>]|&(?![\\w.-]+=))';
 /** Names of variables in code seldom have digits. */
-const bareWithDigit = `(?=${bare}{0,200}\\d)(?<secret>${bare}{8,200})(?=[\\s"'\`,;&]|$)`;
+const bareWithDigit = `(?=${bare}{0,200}\\d)(?<secret>${bare}{8,200}?)(?=[)\\]}]{0,3}(?:[\\s"'\`,;&]|$))`;
 const named: readonly RegExp[] = [
   new RegExp(`${assigned}${nextLine}${wrapped}(?:[bfru]|@)?${quoted}`, 'dgi'),
-  new RegExp(`${assigned}(?:!!str[ ])?"""(?<secret>[^\\s"]{8,200})"""`, 'dgi'),
+  new RegExp(`${assigned}(?:!!str[ ])?(?<quote>"""|''')(?<secret>[^\\s"']{8,200})\\k<quote>`, 'dgi'),
   // Without quotes, as in YAML and addresses.
   new RegExp(`${assigned}(?:!!str[ ])?${bareWithDigit}`, 'dgi'),
   // The next lines of YAML.
-  new RegExp(`(?:${telling})${suffix}["']?:[ \\t]{0,5}[|>]?[+-]?\\r?\\n[ \\t]{1,40}${bareWithDigit}`, 'dgi'),
+  new RegExp(
+    `(?:${telling})${suffix}["']?:[ \\t]{0,5}[|>]?[+-]?\\r?\\n[ \\t]{1,40}(?:- )?${bareWithDigit}`,
+    'dgi',
+  ),
   // A line of .env.
   new RegExp(`^(?:export )?[\\w.-]{0,40}(?:${telling})${suffix}=(?<secret>[A-Za-z]{8,200})$`, 'dgim'),
   new RegExp(`<[\\w.:-]{0,30}(?:${telling})${suffix}>(?<secret>[^\\s<>]{8,200})</`, 'dgi'),
@@ -106,6 +118,16 @@ const named: readonly RegExp[] = [
   ),
   new RegExp(`\\$\\{\\w{0,40}(?:${telling})${suffix}:?[-=](?<secret>[^\\s"'\`}]{8,200})\\}`, 'dgi'),
 ];
+/** Names with more words behind them. Most say something else about a secret, so that the value must look random. */
+const withWords: readonly RegExp[] = [
+  new RegExp(`${assignedTo(telling, suffix + words)}${nextLine}${wrapped}(?:[bfru]|@)?${quoted}`, 'dgi'),
+  new RegExp(`${assignedTo(telling, suffix + words)}(?:!!str[ ])?${bareWithDigit}`, 'dgi'),
+];
+/** Name and value in Markdown and HTML: bold, code, cells of tables. */
+const marked = new RegExp(
+  `(?:${telling})${suffix}(?:[*_\`]{1,3}[ \\t]{0,3}[:=|]|[*_\`]{0,3}[ \\t]{0,20}\\|(?!\\|)|:[*_]{1,3}|</\\w{1,10}>[ \\t]{0,3}[:=]|:</\\w{1,10}>|</t[hd]>\\s{0,20}(?=<t[hd]))[ \\t]{0,20}(?:[*_\`]{1,3}|<\\w{1,10}(?:\\s[^<>]{0,80})?>){0,2}(?<secret>${bare}{8,200}?)(?=[)\\]}|*_\`]{0,4}(?:[\\s"'\`,;&<]|$))`,
+  'dgi',
+);
 /** Only a space between name and value: options of commands, Dockerfile, .netrc, SQL, Redis. Prose has the same form. */
 const spaced: readonly RegExp[] = [
   new RegExp(
@@ -279,6 +301,8 @@ export const secretRules: readonly SecretRule[] = [
       /\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token|digest)\s+)?(?<secret>[A-Za-z0-9._~+/=-]{16,})/dgi,
     entropy: 3,
     allow: [placeholder, member],
+    // Neither calls, as in `base64.decodebytes(`, nor the names of methods such as AWS4-HMAC-SHA256.
+    accept: (secret) => !/^AWS4-|^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/.test(secret) || isDrawn(secret),
   },
   ...named.map(
     (pattern): SecretRule => ({
@@ -318,7 +342,7 @@ export const secretRules: readonly SecretRule[] = [
       accept: isOptionValue,
     }),
   ),
-  ...spaced.map(
+  ...[...withWords, marked, ...spaced].map(
     (pattern): SecretRule => ({
       kind: 'generic_secret',
       keywords: [...nameWords, 'identified by'],

@@ -32,7 +32,7 @@ describe('A secret that the redactor knows', () => {
 
   it('is hidden where a writer of JSON escapes all but letters, digits and line ends', () => {
     const redactor = new Redactor();
-    redactor.addSecret('Az09-zA\n90');
+    redactor.addSecret(['Az09-zA', '90'].join('\n'));
     expect(redactor.redact('<Az09\\u002dzA\\n90>')).to.equal('<[redacted]>');
   });
 
