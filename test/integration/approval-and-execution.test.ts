@@ -327,7 +327,7 @@ describe('approval and execution', () => {
 
     for (const [change, make] of Object.entries({
       missing: 'DELETE FROM run_artifacts WHERE digest = ?',
-      edited: "UPDATE run_artifacts SET content = content || 'x' WHERE digest = ?",
+      edited: "UPDATE run_artifacts SET content = CAST(content || 'x' AS BLOB) WHERE digest = ?",
     })) {
       it(`approves, executes and resumes nothing of a run with a ${change} artifact, whichever it is`, async () => {
         const run = await world.approve(await planned());

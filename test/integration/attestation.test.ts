@@ -238,7 +238,11 @@ describeWith(['git', 'ssh'], 'what others can check without Core', function () {
         'run_damaged',
       ],
       ['DELETE FROM run_events WHERE run_id = ? AND seq > ?', [run_id, rows.events.length - 1], 'record_cut'],
-      [`UPDATE run_artifacts SET content = content || ' ' WHERE digest = ?`, [report], 'artifact_damaged'],
+      [
+        `UPDATE run_artifacts SET content = CAST(content || ' ' AS BLOB) WHERE digest = ?`,
+        [report],
+        'artifact_damaged',
+      ],
     ];
     for (const [statement, values, why] of changes) {
       expect(tamper(state, statement, ...values)).to.be.at.least(1);

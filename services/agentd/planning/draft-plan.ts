@@ -344,7 +344,7 @@ function programsCheck(missing: MissingPrograms | null): Draft['checks'][number]
 
 function noValidation({ owner, repo }: Target): string {
   const example = '{"validation":{"commands":[{"name":"test","run":"npm test"}]}}';
-  return `nothing was found to validate with, so no push and no pull request is proposed. Commit a .core.json such as ${example} to the base branch and push it, or add commands for ${owner}/${repo} to validation.json. Then plan again`;
+  return `nothing was found to validate with, so no push and no pull request is proposed. Commit a .core.json such as ${example} to the base branch and push it, or add commands for ${owner}/${repo} to config/validation.json. Then plan again`;
 }
 
 /**

@@ -90,9 +90,10 @@ const wrapped =
   "(?:(?:new )?[\\w.:]{1,40}\\(|\\[\\s{0,40}|\\$(?=')|[\\w.]{1,60}[ \\t]{0,3}(?:\\|\\||\\?\\?)[ \\t]{0,3})?";
 const quoted = '(?<quote>["\'`])(?<secret>[^\\s"\'`]{8,200})\\k<quote>';
 /** A character of a value without quotes; an ampersand ends it before the next parameter of an address. */
-const bare = '(?:[^\\s"\'`,;&<>]|&(?![\\w.-]+=))';
+const nextParameter = '&[\\w.-]+=';
+const bare = `(?:[^\\s"'\`,;&<>]|(?!${nextParameter})&)`;
 /** Names of variables in code seldom have digits. */
-const bareWithDigit = `(?=${bare}{0,200}\\d)(?<secret>${bare}{8,200}?)(?=[)\\]}]{0,3}(?:[\\s"'\`,;&]|$))`;
+const bareWithDigit = `(?=${bare}{0,200}\\d)(?<secret>${bare}{8,200}?)(?=[)\\]}]{0,3}(?:[\\s"'\`,;]|${nextParameter}|$))`;
 const named: readonly RegExp[] = [
   new RegExp(`${assigned}${nextLine}${wrapped}(?:[bfru]|@)?${quoted}`, 'dgi'),
   new RegExp(`${assigned}(?:!!str[ ])?(?<quote>"""|''')(?<secret>[^\\s"']{8,200})\\k<quote>`, 'dgi'),
@@ -125,7 +126,7 @@ const withWords: readonly RegExp[] = [
 ];
 /** Name and value in Markdown and HTML: bold, code, cells of tables. */
 const marked = new RegExp(
-  `(?:${telling})${suffix}(?:[*_\`]{1,3}[ \\t]{0,3}[:=|]|[*_\`]{0,3}[ \\t]{0,20}\\|(?!\\|)|:[*_]{1,3}|</\\w{1,10}>[ \\t]{0,3}[:=]|:</\\w{1,10}>|</t[hd]>\\s{0,20}(?=<t[hd]))[ \\t]{0,20}(?:[*_\`]{1,3}|<\\w{1,10}(?:\\s[^<>]{0,80})?>){0,2}(?<secret>${bare}{8,200}?)(?=[)\\]}|*_\`]{0,4}(?:[\\s"'\`,;&<]|$))`,
+  `(?:${telling})${suffix}(?:[*_\`]{1,3}[ \\t]{0,3}[:=|]|[*_\`]{0,3}[ \\t]{0,20}\\|(?!\\|)|:[*_]{1,3}|</\\w{1,10}>[ \\t]{0,3}[:=]|:</\\w{1,10}>|</t[hd]>\\s{0,20}(?=<t[hd]))[ \\t]{0,20}(?:[*_\`]{1,3}|<\\w{1,10}(?:\\s[^<>]{0,80})?>){0,2}(?<secret>${bare}{8,200}?)(?=[)\\]}|*_\`]{0,4}(?:[\\s"'\`,;<]|&\\w+;|${nextParameter}|$))`,
   'dgi',
 );
 /** Only a space between name and value: options of commands, Dockerfile, .netrc, SQL, Redis. Prose has the same form. */
