@@ -6,14 +6,14 @@ import { readSmallFile } from './small-file.ts';
 import { containsPath, isFolder } from './tool-path.ts';
 
 /**
- * What an editor, a package manager or a person puts behind the name of a copy: `.bak`, `.swp`, `.1`, `.dpkg-old`, ` (copy)`, `~`; no
+ * Ending that an editor, a package manager or a person gives the name of a copy: `.bak`, `.swp`, `.1`, `.dpkg-old`, ` (copy)`, `~`; no
  * module of a program, such as `credentials_new.py`.
  */
 const copy =
   '(?!.*\\.(pyi?|pyc|[cm]?[jt]s|map|go|rs)$)([~#].*| ?\\(.*| copy.*|' +
   '[._-]((bak|backup|old|orig|original|saved?|copy|te?mp|sw[a-z]|rej|new|dist|(dpkg|ucf|rpm)-?[a-z]+|pac(new|save))(?![a-z])|\\d).*)?';
 
-/** Where programs keep tokens and keys: name of a file or folder, with that of its folder where one name says too little. */
+/** Names of files and folders with tokens and keys, with the name of the folder around them if one name says too little. */
 const known = new RegExp(
   // An editor puts `.` or `#` before the name of what it has open.
   `/(${[
@@ -99,8 +99,8 @@ const maxHidden = 500;
 const sliceMs = 20;
 
 /**
- * Known credentials files in a folder, at any depth, what links in it lead to included; the folder itself where it is one.
- * @throws InvalidInput (`tool_path_too_large`), or the system's error where a folder cannot be listed
+ * Known credentials files in a folder, at any depth, including the targets of its links; the folder itself if it is one.
+ * @throws InvalidInput (`tool_path_too_large`), or the system's error if a folder cannot be listed
  */
 export function credentialFiles(folder: string, limit = maxEntries): CredentialPath[] {
   const search = searchFor(folder, limit);
@@ -110,7 +110,7 @@ export function credentialFiles(folder: string, limit = maxEntries): CredentialP
   }
 }
 
-/** As `credentialFiles`, and lets other work of this process run meanwhile. */
+/** Same as `credentialFiles`, but lets other work of this process run in between. */
 async function credentialFilesInSlices(folder: string): Promise<CredentialPath[]> {
   const search = searchFor(folder, maxEntries);
   let began = performance.now();
@@ -146,7 +146,7 @@ function* searchFor(folder: string, limit: number): Generator<void, CredentialPa
     yield;
   }
 
-  /** What a link leads to is searched where it lies; here the link gives the folder its name, as in `.docker/config.json`. */
+  /** Searches a linked folder by the name of the link, as in `.docker/config.json`. Its own folder is searched under its own name. */
   function searchLinked(path: string, name: string): void {
     for (const entry of entriesOf(path)) {
       count();
@@ -302,7 +302,7 @@ function holdsSecret(path: string, xml: boolean, secrets: readonly RegExp[]): bo
   }
 }
 
-/** Of XML. What looks like a comment inside a CDATA section or a processing instruction is none. */
+/** XML without comments. A CDATA section or a processing instruction has no comments. */
 function withoutComments(text: string): string {
   return text.replaceAll(/<!\[CDATA\[[\s\S]*?\]\]>|<\?[\s\S]*?\?>|<!--[\s\S]*?-->/g, (part) =>
     part.startsWith('<!--') ? '' : part,

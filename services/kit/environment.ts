@@ -50,7 +50,7 @@ export const environment = {
   /** Where sockets go whose path below the state folder would be too long. */
   XDG_RUNTIME_DIR: process.env.XDG_RUNTIME_DIR,
   HOME: process.env.HOME,
-  /** Where rustup keeps toolchains, in place of `~/.rustup`. */
+  /** Folder of rustup's toolchains, instead of `~/.rustup`. */
   RUSTUP_HOME: process.env.RUSTUP_HOME,
   PATH: process.env.PATH,
   NO_COLOR: process.env.NO_COLOR,

@@ -18,7 +18,7 @@ export function estimatedTokens(inputBytes: number, outputBytes: number): TokenC
   return { input: Math.ceil(inputBytes / 4), output: Math.ceil(outputBytes / 4), cached: 0 };
 }
 
-/** What the endpoint counted; of what it did not state, at least the estimate. */
+/** Usage as the endpoint counted it. A side that it did not state is at least the estimate. */
 export function countedTokens(usage: Usage | null, estimate: TokenCount): TokenCount {
   if (usage === null) return estimate;
   const { input, output, cached, inputIsPartial, outputIsPartial } = usage;

@@ -68,12 +68,12 @@ export interface SecretSpan {
   readonly end: number;
 }
 
-/** Spans of secrets, of those too whose name or value stands behind escapes, as JSON inside JSON has them. */
+/** Spans of secrets, including those whose name or value is escaped, as in JSON inside JSON. */
 export function secretSpans(text: string, rules: readonly SecretRule[] = secretRules): SecretSpan[] {
   const plainSpans = spansIn(text, rules);
   const escapedSpans = spansBehindEscapes(text, rules);
   if (escapedSpans.length === 0) return withoutOverlaps(plainSpans);
-  // A span that runs on over an escape ends too late.
+  // A span across an escape ends too late.
   const others = plainSpans.filter(
     ({ start, end }) =>
       !anyEscape.test(text.slice(start, end)) ||
@@ -82,13 +82,14 @@ export function secretSpans(text: string, rules: readonly SecretRule[] = secretR
   return withoutOverlaps([...others, ...escapedSpans]);
 }
 
-/** What writers of strings escape, also several times. */
+/** Characters of a string that are escaped once or several times. */
 const escapes = /(?<!\\)\\{1,64}(?:(["'`/nrt])|u([0-9a-fA-F]{4}))/g;
 const anyEscape = new RegExp(escapes.source);
 const linesWithEscapes = new RegExp(`^.*${anyEscape.source}.*$`, 'gm');
 const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 
 function spansBehindEscapes(text: string, rules: readonly SecretRule[]): SecretSpan[] {
+  if (!text.includes('\\')) return [];
   const { any } = keywordsOf(rules);
   return [...text.matchAll(linesWithEscapes)].flatMap(({ 0: line, index }) => {
     if (!any.test(line.toLowerCase())) return [];

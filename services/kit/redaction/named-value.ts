@@ -30,7 +30,7 @@ const clearReferences: readonly RegExp[] = [
   /^(?:sha(?:1|224|256|384|512)|md5|blake[23][bs]?)[-:=]/i,
   /^(?:0x)?[\d_.,:-]+$/,
 ];
-/** References inside a value, such as `postgres-${X}`. What is left beside them is judged. */
+/** References inside a value, such as `postgres-${X}`. The rest of the value is judged. */
 const inner = /[$#%@!]\s?\{[^{}]*\}|[$%]\([^()]*\)s?|\{\{.*?\}\}|<[^<>]*>|%[A-Za-z_][\w-]*%|%[0-9a-f]{2}/gi;
 /** What looks like a reference, a path or code. A random value can have the same signs. */
 const likeReferences: readonly RegExp[] = [

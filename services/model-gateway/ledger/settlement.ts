@@ -78,7 +78,7 @@ function usageOfLost(call: LedgerCall, { mayHaveOutput }: LostAttempt): Usage {
   return { ...noUsage, input: call.inputTokens, output: mayHaveOutput ? call.outputTokens : 0 };
 }
 
-/** False where the output must be estimated, and what is known of it is the least that it can be. */
+/** False if the output must be estimated, and what is known of it is the least that it can be. */
 export function statesOutput(usage: Usage | null): usage is Usage {
   return usage !== null && usage.outputIsPartial !== true;
 }

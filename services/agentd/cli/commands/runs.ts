@@ -28,11 +28,12 @@ export function runs(program: Command, run: Run): void {
       const page = await (all ? wholeList : onePage)(services.agent, { ...query, without_failed_plannings });
       const runs_count = await services.agent.countRuns();
       const { cursor, ...rest } = given;
-      const isWhole = !all && cursor === undefined && page.next_cursor === null && filtersOf(given) === '';
+      const filters = filtersOf(given);
+      const isWhole = !all && cursor === undefined && page.next_cursor === null && filters === '';
       const left_out = isWhole ? runs_count - page.runs.length : 0;
       const asked = Object.entries(rest).flatMap(([name, value]) => [`--${name}`, value]);
       return answer(context, { ...page, runs_count }, () =>
-        runsView({ ...page, runs_count, left_out }, terminal, suggestions, asked, filtersOf(given)),
+        runsView({ ...page, runs_count, left_out }, terminal, suggestions, asked, filters),
       );
     }),
   );
